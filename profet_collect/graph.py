@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from profet_collect.networks import build_named
+from profet_collect.networks.builder import Builder
 from profet_core.errors import InputError
-from profet_core.layers.builder import Builder
-from profet_core.layers.networks import build_named
 from profet_core.layers.rules import Layer, Padding, Shape
 
 #: Of the values that a dropout gets; it takes the same time at any share.
@@ -54,7 +54,7 @@ class _Output(tuple[int, ...]):
 def network_graph(name: str, pixels: int, classes: int | None = None) -> Graph:
     """The graph of a named network.
 
-    Parameters and errors are those of `profet_core.layers.networks.layers_of`.
+    Parameters and errors are those of `profet_collect.networks.layers_of`.
     """
     net = _GraphBuilder()
     name, classes = build_named(net, name, pixels, classes)
@@ -72,7 +72,7 @@ class _GraphBuilder(Builder):
         self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
     ) -> Shape:
         """Add a layer, and a node of what it computes and one of what it does to its own output."""
-        super().put(layer, name=name)
+        super().put(layer, kind, inputs, name=name, **settings)
         if "padding" in settings:
             settings["is_same"] = settings["padding"] == "same"
             settings["margins"] = _margins(inputs[0], layer.output, **settings)

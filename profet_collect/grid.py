@@ -10,23 +10,14 @@ from importlib import resources
 from itertools import takewhile
 from typing import NamedTuple
 
+from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name
 from profet_core.catalog.gpus import Gpu
 from profet_core.collected.record import Cell, Framework, Precision
 from profet_core.errors import InputError
-from profet_core.layers.networks import counts_of, measured_networks, named_networks, network_name
 from profet_core.units import MS_PER_S
 
-#: One of each newer family, beside the 15 networks of the published measurements.
-NEWER = (
-    "ConvNeXt-Tiny",
-    "EfficientNet-B0",
-    "RegNetY-800MF",
-    "DenseNet-121",
-    "MobileNetV3-Large",
-    "ResNeXt-50 32x4d",
-)
 #: Of the published measurements.
-PIXELS = (32, 64, 128, 224, 256)
+PIXELS = MEASURED_PIXELS
 BATCH_SIZES = (16, 32, 64, 128, 256)
 #: More than a grid of everything has.
 MAX_CELLS = 100_000
@@ -50,11 +41,11 @@ def models_of(text: str) -> tuple[str, ...]:
     >>> models_of("newer")[0], models_of("resnet50,VGG16")
     ('ConvNeXt-Tiny', ('ResNet50', 'VGG16'))
     """
-    lists = {"measured": measured_networks(), "newer": list(NEWER), "all": named_networks()}
+    lists = {"measured": [*MEASURED], "newer": [*NEWER], "all": [*MEASURED, *NEWER]}
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         raise InputError("Name at least one network, or use measured, newer or all.")
-    found = [name for word in words for name in lists.get(word.lower()) or [network_name(word)]]
+    found = [name for word in words for name in lists.get(word.lower()) or [known_name(word)]]
     return tuple(dict.fromkeys(found))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ProfileError,
     )
     from profet_core.prediction.checks import check_latency
-    from profet_core.prediction.in_precision import predict_many
+    from profet_core.prediction.predict import predict_many
     from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.profiles import Profile, ProfileMeta, read_profile
     from profet_core.sizes.axes import ScaleContext, head_share, scale_context
@@ -54,7 +54,7 @@ _EXPORTS = {
         "ProfileError",
     ),
     "prediction.checks": ("check_latency",),
-    "prediction.in_precision": ("predict_many",),
+    "prediction.predict": ("predict_many",),
     "prediction.records": ("InstancePrediction", "Prediction"),
     "profiles": ("Profile", "ProfileMeta", "read_profile"),
     "sizes.axes": ("ScaleContext", "head_share", "scale_context"),

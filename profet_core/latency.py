@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
@@ -150,22 +149,20 @@ class Relative:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reach:
+class LatencyParts:
     """Parts of a latency on an unprofiled GPU.
 
     The latency is their smooth maximum.
 
     Attributes
     ----------
-    weights : profiled instance -> power of its latency in `free_ms`.
-    free_ms : milliseconds per step without the host's limit. launch_ms : CPU launch overhead of the step on any GPU; 0
-        if unknown.
+    free_ms : milliseconds per step without the host's limit.
+    launch_ms : CPU launch overhead of the step on any GPU; 0 if unknown.
 
-    >>> Reach({"p3.2xlarge": 1.0}, 9.0, 20.0).limited_by_host, Reach({"p3.2xlarge": 1.0}, 9.0, 2.0).limited_by_host
+    >>> LatencyParts(9.0, 20.0).limited_by_host, LatencyParts(9.0, 2.0).limited_by_host
     (True, False)
     """
 
-    weights: Mapping[str, Values]
     free_ms: Values
     launch_ms: Values = 0.0
 
@@ -174,14 +171,13 @@ class Reach:
         """Whether a GPU twice as fast would hardly be faster."""
         return bool(self.launch_ms >= HOST_BOUND_SHARE * self.free_ms)
 
-    def scaled(self, factor: Values) -> Reach:
+    def scaled(self, factor: Values) -> LatencyParts:
         """Multiply both latencies by `factor`."""
-        return Reach(self.weights, self.free_ms * factor, self.launch_ms * factor)
+        return LatencyParts(self.free_ms * factor, self.launch_ms * factor)
 
-    def at(self, number: int) -> Reach:
+    def at(self, number: int) -> LatencyParts:
         """Parts of one profile, by its index."""
-        weights = {name: powers.item(number) for name, powers in self.weights.items()}
-        return Reach(weights, self.free_ms.item(number), self.launch_ms.item(number))
+        return LatencyParts(self.free_ms.item(number), self.launch_ms.item(number))
 
 
 #: Short label of a host-bound latency.
@@ -203,7 +199,7 @@ class Estimate:
     basis : its basis. notes : its caveats.
     least_ms : lower bound of any interval.
     relative : of a derived or transferred latency, uncertainty relative to another instance; None if unknown.
-    reach : parts of a derived or transferred latency; None for others.
+    parts : parts of a derived or transferred latency; None for others.
 
     >>> step = Estimate(latency_ms=100.0, log_sd=log_sd_of(math.log(1.25)))
     >>> step.interval_at(0.9)
@@ -218,7 +214,7 @@ class Estimate:
     notes: tuple[Note, ...] = ()
     least_ms: float = 0.0
     relative: Relative | None = None
-    reach: Reach | None = None
+    parts: LatencyParts | None = None
 
     @classmethod
     def exact(cls, latency_ms: Values) -> Estimate:
@@ -234,7 +230,7 @@ class Estimate:
             basis=self.basis,
             notes=self.notes,
             relative=relative and Relative(relative.instance, relative.log_sd.item(number)),
-            reach=self.reach and self.reach.at(number),
+            parts=self.parts and self.parts.at(number),
         )
 
     def widened(self, log_sd: Values) -> Self:
@@ -252,7 +248,7 @@ class Estimate:
             self,
             latency_ms=self.latency_ms * factor,
             least_ms=self.least_ms * factor,
-            reach=self.reach and self.reach.scaled(factor),
+            parts=self.parts and self.parts.scaled(factor),
         )
 
     def noted(self, *notes: Note) -> Self:
@@ -275,7 +271,7 @@ class Estimate:
     @property
     def limited_by_host(self) -> bool:
         """Whether the host takes longer to launch the step than the GPU to compute it; such GPUs tie."""
-        return self.reach is not None and self.reach.limited_by_host
+        return self.parts is not None and self.parts.limited_by_host
 
 
 _HOST_BOUND = Note(Code.HOST_BOUND)
@@ -308,15 +304,6 @@ def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
     (0.5, 0.0)
     """
     return math.sqrt((log_sd - other) ** 2 + 2 * (1 - correlation) * log_sd * other)
-
-
-def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
-    """Weighted geometric mean of latencies; their errors are assumed fully correlated."""
-    pairs = list(zip(estimates, weights, strict=True))
-    return Estimate(
-        latency_ms=math.prod(one.latency_ms**weight for one, weight in pairs),
-        log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,9 +345,9 @@ class StepTime:
         return self.estimate.relative
 
     @property
-    def reach(self) -> Reach | None:
+    def parts(self) -> LatencyParts | None:
         """Parts of a derived or transferred latency."""
-        return self.estimate.reach
+        return self.estimate.parts
 
     @property
     def limited_by_host(self) -> bool:

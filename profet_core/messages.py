@@ -62,9 +62,8 @@ class Code(StrEnum):
     CORRECTED = "corrected"
     MORE_CLASSES = "more_classes"
     OTHER_SIZE = "other_size"
-    UNMEASURED_BATCH = "unmeasured_batch"
-    UNMEASURED_PIXELS = "unmeasured_pixels"
-    UNMEASURED_DEPTHWISE = "unmeasured_depthwise"
+    HYBRID_NETWORK = "hybrid_network"
+    OTHER_DEFINITIONS = "other_definitions"
     NO_PEER_ACCESS = "no_peer_access"
     UNMEASURED_LINK = "unmeasured_link"
 
@@ -157,11 +156,11 @@ SENTENCES = {
     Code.OTHER_SIZE: (
         "The profile was recorded at {what} {recorded}, the estimate is for {asked}: these are different steps."
     ),
-    Code.UNMEASURED_BATCH: "Batch size {batch_size} is outside the measured range of {low} to {high}.",
-    Code.UNMEASURED_PIXELS: "{pixels} pixels is outside the measured range of {low} to {high}.",
-    Code.UNMEASURED_DEPTHWISE: (
-        "Only MobileNetV2's 3 x 3 depthwise convolutions were measured: others are estimated less accurately."
+    Code.HYBRID_NETWORK: (
+        "This network has attention beside its convolutions: the models know few such networks, and the interval is "
+        "wider."
     ),
+    Code.OTHER_DEFINITIONS: "{name} is {library}'s; defined differently: {others}.",
     Code.NO_PEER_ACCESS: (
         "GPUs without peer access: machines with 4 or more GPUs that communicate through host memory vary: some took "
         "up to 3.6 times as long as predicted."
@@ -170,6 +169,15 @@ SENTENCES = {
         "Only 10 Gb/s between machines was measured, not {gbit_per_s:g}: the intervals are wider by judgment."
     ),
 }
+
+
+def not_a_cnn(what: str, why: str, advice: str) -> str:
+    """Why a step or a network gets no latency.
+
+    >>> not_a_cnn("This network is not a CNN", "it has recurrent layers", "Give a CNN")
+    'This network is not a CNN: it has recurrent layers, and the models know only CNNs. Give a CNN.'
+    """
+    return f"{what}: {why}, and the models know only CNNs. {advice}."
 
 
 class Note(str):

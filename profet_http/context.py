@@ -15,7 +15,7 @@ from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.documents.records import Document
 from profet_core.errors import ProfetError
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.predict import predict
 from profet_http.requests import BUSY, RequestError
 
 _LOG = logging.getLogger(__name__)

@@ -12,7 +12,6 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
-from profet_core.transfer.carry import KnownSteps
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
     CALIBRATED_VERSION,
@@ -21,6 +20,7 @@ from profet_core.transfer.model import (
     calibrated_content,
 )
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import host_named
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset, merged

@@ -11,8 +11,8 @@ from typing import Any
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.files import JsonObject, manifest_checksum, read_coefficients, shown, strict_json
-from profet_core.from_layers.model import ESTIMATE_NAME, ESTIMATE_VERSION, load_estimate
+from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
+from profet_core.from_layers.rates import load_rates
 from profet_core.memory.model import load_memory
 from profet_core.multi_gpu.law import load_scaleout
 from profet_core.precision.model import load_precision
@@ -30,7 +30,7 @@ from profet_lab.cards.cards import (
     transfer_card,
 )
 from profet_lab.classes.bank import class_bank
-from profet_lab.estimate.report import estimate_report, published_report
+from profet_lab.estimate.report import estimate_report
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
 from profet_lab.precision.pairs import load_pairs, network_shares
@@ -108,12 +108,6 @@ def _precision(task: Task) -> dict[str, Any]:
     return precision_report(found, task.progress)
 
 
-def _estimate(task: Task) -> dict[str, Any]:
-    report = estimate_report(task.measurements, task.data, task.progress)
-    model, transfer = load_estimate(task.models), load_transfer(task.models)
-    return {**report, "published": published_report(model, transfer, task.data)}
-
-
 _PARTS = [
     Part(
         "cells",
@@ -128,9 +122,9 @@ _PARTS = [
     ),
     Part(
         "estimate",
-        _estimate,
-        lambda report, models: estimate_card(report, read_coefficients(models / ESTIMATE_NAME, ESTIMATE_VERSION)),
-        {"estimate": load_estimate},
+        lambda task: estimate_report(task.measurements, task.data, task.progress),
+        lambda report, models: estimate_card(report, load_rates(models)),
+        {"estimate": load_rates},
     ),
     Part(
         "scaleout",

@@ -25,7 +25,7 @@ OPENS_PICKLES = (
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
 MAY_IMPORT = {
     "profet_core": set(),
-    "profet_lab": {"profet_core"},
+    "profet_lab": {"profet_core", "profet_collect"},
     "profet_recorder": {"profet_core"},
     "profet_collect": {"profet_core", "profet_recorder"},
     "ui": {"profet_core"},
@@ -53,7 +53,7 @@ answers
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits
+limits, file_names
 record
 unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
@@ -71,8 +71,9 @@ DISTRIBUTIONS = {
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
-#: Imported and not declared: brought by tensorflow, the user's in a recording, known to type checkers only.
-UNDECLARED = {"keras", "torch", "_typeshed"}
+#: Imported and not declared: brought by tensorflow, the user's in a recording, installed to count their networks, known
+#: to type checkers only.
+UNDECLARED = {"keras", "torch", "timm", "torchvision", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
@@ -175,7 +176,7 @@ from profet_core.layers import counts_of, read_network
 from profet_core.profiles import read_profile, write_profile
 assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
 assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
-assert counts_of("ResNet50", 224).parameters == 25_621_352
+assert counts_of("resnet50", 224).parameters == 25_557_032
 assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
 try:
     read_network(b'{{"class_name": "Mine"}}')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -15,7 +15,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import cloud_words, price_age_years
-from profet_core.from_layers.model import METHODS, Regime
+from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.units import (
@@ -30,7 +30,6 @@ from profet_core.units import (
     shared_time_unit,
 )
 from ui.curves import gpu_look
-from ui.state.session import NetworkFile
 from ui.tables import DASH, MISSING, Cell, Column, Row, Value
 
 
@@ -457,14 +456,13 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
 class EstimateRow:
     """One offer with its estimate.
 
-    `by_method`: method -> latency, milliseconds. `profiled_ms`: as predicted from a profile; None without one.
+    `profiled_ms`: as predicted from a profile; None without one.
     """
 
     plan: Plan
     epochs: int
     fit: FitAnswer | None
     regime: Regime
-    by_method: Mapping[str, float]
     profiled_ms: float | None
 
     #: An estimate needs no anchor.
@@ -495,11 +493,5 @@ def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[Estimate
         Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
-        *map(_by_method, METHODS),
         basis_column("latency_ms"),
     )
-
-
-def _by_method(name: str) -> Column[EstimateRow]:
-    key, title = f"{name.replace('-', '_')}_ms", NetworkFile.net_method.options[name]
-    return Column(key, title, lambda row: row.by_method[name], format_ms, by_default=False)

@@ -9,15 +9,15 @@ import streamlit as st
 
 from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
-from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, answer_estimate, named_question, other_sizes
+from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
 from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
-from profet_core.layers.networks import measured_networks, named_networks
+from profet_core.layers.networks import named_networks, own_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
+from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
 from ui.predicted import PAGE, current_network
@@ -38,12 +38,10 @@ def _network_question() -> EstimateQuestion | None:
     choice("Network", NetworkFile.net_from)
     by_name = session.file.net_from == "name"
     if by_name:
-        measured = measured_networks()
-        names = {name: f"{name} (measured)" if name in measured else name for name in named_networks()}
-        select("Network name", NetworkFile.net, names, label_visibility="collapsed")
+        select("Network name", NetworkFile.net, {name: name for name in named_networks()}, label_visibility="collapsed")
     pixels, batch = st.columns(2, gap="small")
     with pixels:
-        empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
+        empty = f"{own_pixels(session.file.net)}" if by_name else "from file"
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
     asked = session.file
@@ -52,8 +50,9 @@ def _network_question() -> EstimateQuestion | None:
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
         choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
-        select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
         precision_input()
+        choice("Training code", NetworkFile.net_code, help="Channels-last: compiled too, in AMP or BF16.")
+        toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
     return found
 
 
@@ -85,8 +84,14 @@ def main(resources: Resources) -> None:
     if question is None:
         st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return
-    file, precision = session.file, session.network.precision
-    question = replace(question, method=file.net_method, optimizer=file.net_optimizer, precision=precision)
+    file = session.file
+    question = replace(
+        question,
+        optimizer=file.net_optimizer,
+        precision=session.network.precision,
+        training_code=file.net_code,
+        frozen_backbone=file.net_frozen,
+    )
     answer = answer_estimate(resources, question, PAGE)
     found, network = answer.estimate, answer.estimate.network
     words = (
@@ -109,7 +114,8 @@ def main(resources: Resources) -> None:
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
     """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
     held = held_in(resources, session.profile)
-    sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
+    name = question.name.removeprefix("PROFET ")
+    sample, asked = held.sample, (name, question.network.pixels, question.batch_size)
     if sample is not None and (sample.model, sample.pixels, sample.batch_size) != asked:
         return None, ()
     try:
@@ -124,7 +130,6 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
-    by_name = {step.instance: step for step in found.rows}
     compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
         EstimateRow(
@@ -132,7 +137,6 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
             epochs=session.training.epochs,
             fit=found.fits.get(plan.instance),
             regime=found.regimes[plan.instance],
-            by_method=by_name[plan.instance].members,
             profiled_ms=compared.get(plan.instance),
         )
         for plan in offered_plans(resources, found.rows, found.batch_size)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from profet_core.layers import counts_of
 from profet_core.layers.network import Network as NetworkFile
+from profet_core.layers.networks import named_networks
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.models import (
     FEWEST_THREADS,
@@ -48,7 +49,7 @@ def _network_input() -> Network:
         choice("Published network", ManyCore.manycore_network)
         return PUBLISHED[asked.manycore_network]
     if asked.manycore_from == "named":
-        select("Network name", ManyCore.manycore_name)
+        select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
         return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
     field = st.container()

@@ -96,7 +96,7 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
             fit = curve.row.fit
             why = f"Predicted from {network.held.name}."
             if axis == "batch" and fit is not None and fit.largest_batch and fit.largest_batch < axis_range(axis)[1]:
-                why += f" In memory up to batch {fit.largest_batch}."
+                why += f" Fits in memory up to batch {fit.largest_batch}."
     except ProfetError as error:
         why = str(error)
     if all(typed):

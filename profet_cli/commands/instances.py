@@ -363,8 +363,7 @@ def _add_gpu(options: argparse.Namespace) -> None:
         if old is not None and given["like"] and shipped.find(given["like"]).name != old.like:
             old = None
         new = own_gpu_of({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
-        if transfer is not None:
-            check_own_gpu(transfer, new)
+        check_own_gpu(transfer, new)
         if new.instance in load_catalog():
             raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
         write_own_gpus(path, [*(row for row in rows if row.name != new.name), new])

@@ -163,7 +163,7 @@ def add_estimate(parser: argparse.ArgumentParser) -> None:
     from profet_core.layers.reading import FORMATS
 
     add_format(parser)
-    parser.add_argument("network", metavar="NETWORK|FILE", help=f"network name, such as ResNet50, or {FORMATS}")
+    parser.add_argument("network", metavar="NETWORK|FILE", help=f"network name, such as resnet50, or {FORMATS}")
     add_fields(parser, {name: field for name, field in ESTIMATE.items() if name != "network"})
     add_models(parser)
     add_every_offer(parser)
@@ -183,8 +183,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     print_warnings(answer.warnings)
     print(
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward); "
-        f"method: {found.method}."
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
     )
     costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
@@ -196,6 +195,12 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("time/epoch", lambda row: epoch.words(costs[row.instance].epoch_s)),
         ("$/epoch", lambda row: format_usd(costs[row.instance].epoch_usd)),
     ]
+    if question.epochs > 1:
+        total = shared_time_unit(row.total_s for row in costs.values())
+        per_epoch += [
+            (f"time/{question.epochs} epochs", lambda row: total.words(costs[row.instance].total_s)),
+            (f"$/{question.epochs} epochs", lambda row: format_usd(costs[row.instance].total_usd)),
+        ]
     columns: list[Column[InstancePrediction]] = [
         ("instance", lambda row: row.instance),
         ("GPU", lambda row: offer_name(row.offer)),
@@ -210,9 +215,14 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("status", lambda row: row.status),
     ]
     every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
-    shown = print_offers(found.rows, columns, every=every)
-    print_notes(shown)
-    print_old_prices(shown)
+    if found.rows:
+        shown = print_offers(found.rows, columns, every=every)
+        print_notes(shown)
+        print_old_prices(shown)
+    for gpu, step in found.gpus.items():
+        interval = step.interval_at()
+        within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"
+        print(f"{gpu}: {format_ms(step.latency_ms)} per step{within}.")
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
 

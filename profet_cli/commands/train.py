@@ -35,13 +35,13 @@ Trained = tuple[Document, Sequence[str]]
 def train_part(options: argparse.Namespace, part: str) -> Trained:
     """One file of coefficients, beside the models there are."""
     with training_set():
-        from profet_core.from_layers.model import ESTIMATE_NAME
+        from profet_core.from_layers.rates import RATES_NAME
         from profet_lab.estimate.estimate_file import fit_and_write
         from profet_lab.models_folder import write_coefficients
     out = Path(options.out)
     measurements, folder = open_measurements(options)
     if part == "estimate":
-        path, checksum = out / ESTIMATE_NAME, fit_and_write(measurements, out).checksum
+        path, checksum = out / RATES_NAME, fit_and_write(measurements, folder, out).checksum
     else:
         name, make, _ = _coefficients(measurements, folder)[part]
         content = make()
@@ -97,8 +97,6 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     dataset = read_data(folders)
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
-    if models.transfer is None:
-        raise InputError(f"The models in {base} have no transfer.json to calibrate: name others with --models.")
     models.verify()
     transfer = with_own_gpus(models.transfer, read_own_gpus(own_gpus_path(), models.transfer.gpus))
     found, without = calibrate_gpus(dataset, transfer)

@@ -75,7 +75,7 @@ def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
         basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
         notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
         relative=row.relative,
-        reach=row.reach,
+        parts=row.parts,
     )
     return NodeTime(row.instance, estimate, gpus=step.gpus, scaling_log_sd=step.log_sd or 0.0)
 

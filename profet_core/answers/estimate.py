@@ -17,15 +17,13 @@ from profet_core.fields import field
 from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
 from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
+from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
 from profet_core.profiles import Profile
-
-#: Default image size of named networks.
-DEFAULT_PIXELS = 224
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +43,13 @@ class EstimateQuestion(StepsQuestion):
     is_named: bool = False
     caveats: Sequence[str] = ()
     batch_size: int
-    method: str = asked(
-        "default, law (analytical model only), log-linear, xgboost or lightgbm", default="default", unit="NAME"
-    )
     optimizer: str = asked(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
     )
+    training_code: str = asked(
+        "training code: plain, or channels-last and compiled (default: plain)", default=PLAIN, choices=CODES
+    )
+    frozen_backbone: bool = asked("only the last layer is trained: no weight gradients before it", default=False)
     images: int | None = asked("training images per epoch; adds time and cost")
     validation_images: int = asked(COST["validation_images"].help, default=0)
     epochs: int = asked(COST["epochs"].help, default=1)
@@ -60,10 +59,10 @@ class EstimateQuestion(StepsQuestion):
 
 #: Fields of `named_question`, and those of the profile to compare with.
 ESTIMATE: Fields = {
-    "network": Field(field.TEXT, "network name, such as ResNet50", "NAME", required=True),
+    "network": Field(field.TEXT, "network name, such as resnet50", "NAME", required=True),
     "batch": Field(WHOLE, "batch size", required=True),
-    "pixels": Field(WHOLE, "height and width of the image (default: 224, or the file's)"),
-    "classes": Field(WHOLE, "number of classes of a named network (default: as measured)"),
+    "pixels": Field(WHOLE, "height and width of the image (default: the network's, or the file's)"),
+    "classes": Field(WHOLE, "number of classes of a named network (default: the network's)"),
     "profile": replace(COST["profile"], help="profile of the network to compare with", required=False),
     **{name: COST[name] for name in ("anchor", "latency_ms", "profiled_precision")},
     **fields_of(EstimateQuestion),
@@ -95,10 +94,10 @@ def named_question(
 ) -> EstimateQuestion:
     """Build the question for a network given by name; InputError if it is unknown, or can't have that size.
 
-    Pixels default to `DEFAULT_PIXELS`, classes to their number in the measurements. `more` are other question fields.
+    Pixels and classes default to the network's own. `more` are other question fields.
     """
     name = network_name(network)
-    counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)
+    counts = counts_of(name, pixels, classes)
     return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
 
 
@@ -129,9 +128,10 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         batch_size=question.batch_size,
         name=question.name if question.is_named else "",
         targets=question.targets,
-        method=question.method,
         optimizer=question.optimizer,
         precision=question.precision,
+        training_code=question.training_code,
+        frozen_backbone=question.frozen_backbone,
     )
     rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
     kept = {row.instance for row in rows}
@@ -192,6 +192,23 @@ def _rows(answer: EstimateAnswer) -> list[_Row]:
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
+class _GpuRow(NamedTuple):
+    """A GPU without an offer."""
+
+    gpu: str
+    latency_ms: float
+    low_ms: float
+    high_ms: float
+
+
+def _gpus(answer: EstimateAnswer) -> list[_GpuRow]:
+    found = []
+    for gpu, step in answer.estimate.gpus.items():
+        if (interval := step.interval_at()) is not None:
+            found.append(_GpuRow(gpu, step.latency_ms, interval.low_ms, interval.high_ms))
+    return found
+
+
 _DOCUMENT = record(
     **under("row", instance=TEXT, latency_ms=NUMBER, **ends(known=True)),
     by_method=at("row.members", by_name(NUMBER)),
@@ -208,6 +225,7 @@ ESTIMATED = record(
     counts=at("estimate.network", record(**keys(Counts, _COUNTS))),
     interval_level=COVERAGE,
     estimates=at(_rows, many(_DOCUMENT)),
+    gpus=at(_gpus, many(record(gpu=TEXT, latency_ms=NUMBER, low_ms=NUMBER, high_ms=NUMBER))),
     memory=at("estimate.fits", MEMORY),
     profile=at(
         lambda answer: answer.profiled and answer,

@@ -18,7 +18,7 @@ from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.fields.questions import AdviseQuestion, FieldNames
-from profet_core.prediction import in_precision
+from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import with_own_gpus
@@ -33,9 +33,7 @@ def load_models(folder: Path | str | None = None) -> Models:
     Raises ArtifactError if the manifest is missing, was changed, or was written by another version of this project.
     """
     models, own = artifacts.load_models(folder), _own_gpus()
-    if not own or models.transfer is None:
-        return models
-    return models.with_transfer(with_own_gpus(models.transfer, own))
+    return models.with_transfer(with_own_gpus(models.transfer, own)) if own else models
 
 
 def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:
@@ -76,7 +74,7 @@ def predict(
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
-    return in_precision.predict(
+    return prediction.predict(
         models,
         catalog,
         profile,
@@ -141,7 +139,7 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
 
 
 def _context(models: Models, catalog: Catalog) -> Context:
-    return Context(models, catalog, load_gpus() if models.transfer is None else models.transfer.gpus)
+    return Context(models, catalog, models.transfer.gpus)
 
 
 def _own_gpus() -> tuple[OwnGpu, ...]:

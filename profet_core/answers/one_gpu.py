@@ -62,7 +62,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
     def step_at(instance: str, batch_size: int) -> StepTime:
         steps, names = at(batch_size).steps, [instance]
         if instance == anchor and instance not in catalog:
-            if given_ms is not None and not steps.carried:
+            if given_ms is not None and not steps.scaled:
                 return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]

@@ -14,7 +14,7 @@ from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
@@ -42,7 +42,8 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
     check_wanted(context, question.targets, {*names, question.anchor}, field_names)
     profile, prediction = predicted_question(context, question, field_names)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
-    prediction = replace(prediction, predictions=tuple(rows))
+    kept = {row.instance for row in rows}
+    prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)
     return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, instances, ran_on=ran_on))
 

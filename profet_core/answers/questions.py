@@ -23,9 +23,9 @@ from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.multi_gpu.step import MOST_PARAMETERS
-from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on, unknown_gpu
+from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal
-from profet_core.prediction.unprofiled import basis_by_instance
+from profet_core.prediction.targets import basis_by_instance
 from profet_core.profiles.record import ProfileMeta
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
@@ -47,8 +47,7 @@ class Context:
         """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
         if not own:
             return self
-        transfer = self.models.transfer
-        models = self.models if transfer is None else self.models.with_transfer(with_own_gpus(transfer, own))
+        models = self.models.with_transfer(with_own_gpus(self.models.transfer, own))
         return Context(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
 
 
@@ -240,17 +239,17 @@ def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[s
 
 
 def question_anchor(context: Context, question: ProfileQuestion, field_names: FieldNames) -> str:
-    """The anchor's name, as `predict` takes it.
+    """The anchor's name, as `predict` takes it and checks it.
 
-    Raises InputError if it is unknown, or not given and the profile's GPU doesn't identify one; NoPredictionError if
-    the profile's GPU is unknown.
+    Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
+    GPU is unknown.
     """
     models = context.models
     # No anchor could help.
     if reason := refusal(question.profile):
         raise NoPredictionError(reason)
     if question.anchor is not None:
-        return find_anchor(models, context.catalog, question.anchor).name
+        return question.anchor
     recorded, option = question.profile.meta.gpu, field_names.option("anchor")
     if recorded is None:
         raise InputError(

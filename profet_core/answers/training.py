@@ -14,14 +14,14 @@ from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as
 from profet_core.prediction.correction import correct_by_measurement
-from profet_core.prediction.in_precision import activation_growth, predict
+from profet_core.prediction.mixed_precision import activation_growth
+from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
     TrainingSteps,
     joint_predictions,
     other_networks,
-    steps_as_profiled,
     steps_at,
 )
 from profet_core.profiles import Profile
@@ -189,7 +189,7 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
     if batch_size is None or known[0].is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
-        steps = replace(steps_as_profiled(prediction, batch_size or 1), pixels=pixels)
+        steps = TrainingSteps(batch_size or 1, prediction.predictions, pixels=pixels)
     else:
         steps = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
     return PredictedTraining(profile, prediction, steps, tuple(warnings), known, measured_there(question))

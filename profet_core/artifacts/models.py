@@ -30,7 +30,7 @@ from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_pre
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
-from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
+from profet_core.transfer.model import TransferModel, load_transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,11 @@ class Models:
         return found
 
     @cached_property
-    def transfer(self) -> TransferModel | None:
-        """Model that transfers latencies to unprofiled GPUs; None if absent."""
-        return self._coefficients(TRANSFER_NAME, load_transfer)
+    def transfer(self) -> TransferModel:
+        """Model that transfers latencies to unprofiled GPUs; ArtifactError if these models have none."""
+        found = load_transfer(self.folder)
+        self._check_in_place()
+        return found
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""

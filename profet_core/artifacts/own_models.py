@@ -35,7 +35,7 @@ def own_models(models: Models) -> OwnModels | None:
         return None
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    calibrated = models.transfer.calibrated.values() if models.transfer else ()
+    calibrated = models.transfer.calibrated.values()
     return OwnModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,

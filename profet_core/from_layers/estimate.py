@@ -4,48 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import StrEnum
 from statistics import median
 
 import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
-from profet_core.errors import ArtifactError, InputError
-from profet_core.from_layers.costs import KnownSteps, StepAmounts, class_counts, reached_ms, speed_weights, step_amounts
-from profet_core.from_layers.model import (
-    BATCHES,
-    DEFAULT,
-    METHODS,
-    PIXELS,
-    EstimateModel,
-    Regime,
-    estimate_model_of,
-    measured_network,
-    regime_of,
-)
-from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
+from profet_core.errors import InputError
+from profet_core.from_layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
+from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions
 from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
-from profet_core.messages import Code, Note
-from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
-from profet_core.prediction.in_precision import (
-    FP32_FROM_TF32,
-    faster_step,
-    fp32_unknown,
-    precision_notes,
-    precision_of,
-    speedup_note,
-)
+from profet_core.messages import Code, Note, not_a_cnn
+from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
+from profet_core.prediction.mixed_precision import precision_of
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
-from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.prediction.targets import offer_targets
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.law import host_share
-from profet_core.transfer.model import TransferModel, derive
-from profet_core.transfer.speed import target_of
-from profet_core.transfer.targets import Source
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.targets import host_named
 from profet_core.units import format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -150,6 +132,7 @@ class NetworkEstimate:
     rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
     regimes : instance -> what of the question was measured on it.
     fits : instance -> whether the step fits in its memory.
+    gpus : GPU without an offer -> its step, if asked for by its name.
     """
 
     network: Counts
@@ -160,46 +143,74 @@ class NetworkEstimate:
     method: str
     fits: Mapping[str, FitAnswer]
     warnings: tuple[Note, ...]
+    gpus: Mapping[str, Estimate]
 
 
-#: Log standard deviation between frameworks: the models learned from TensorFlow 2.5 alone. With it, the 90% intervals
-#: hold 89% of 523 published steps of other frameworks and versions (`profet validate --estimate`), without it 71%.
-FRAMEWORK_LOG_SD = 0.2
+class Regime(StrEnum):
+    """The unmeasured part of a question; values as in files and documents."""
+
+    INTERPOLATION = "interpolation"
+    LARGER_BATCH = "larger batch"
+    UNSEEN_GPU = "unseen GPU"
+    UNSEEN_NETWORK = "unseen architecture"
+    UNSEEN_BOTH = "unseen GPU and architecture"
+
+    @property
+    def words(self) -> str:
+        """Display text."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Regime.INTERPOLATION: "this network was measured on this GPU",
+    Regime.LARGER_BATCH: "this network was measured on this GPU, at smaller batches",
+    Regime.UNSEEN_GPU: "this network was measured, on other GPUs",
+    Regime.UNSEEN_NETWORK: "other networks were measured on this GPU",
+    Regime.UNSEEN_BOTH: "other networks were measured, on other GPUs",
+}
+#: Batch sizes of the measurements.
+MAX_MEASURED_BATCH = 256
+
+
+def measured_network(network: Counts) -> str | None:
+    """The measured network with these counts, by its name; None: another network."""
+    for name in measured_networks():
+        try:
+            found = counts_of(name, network.pixels, network.classes)
+        except InputError:
+            continue
+        if found == network:
+            return name
+    return None
+
+
+#: Of the work and launches of a whole step: the forward pass without gradients.
+_FROZEN_SHARE = 0.35
+_FROZEN_LOG_SD = 0.12
+#: How these latencies are made, as documents name it.
+METHOD = "rates"
+
+
+def check_convolutional(network: Counts) -> None:
+    """Refuse a network that is not a CNN, as its profile is refused."""
+    if not network.is_convolutional:
+        convolutions = network.convolution_flops + network.depthwise_flops
+        share = convolutions / max(network.flops, 1.0)
+        why = f"{share:.1%} of its FLOPs are convolutions" if share else "it has no convolution"
+        raise InputError(not_a_cnn("This network is not a CNN", why, "Give a CNN"))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """The step to estimate; fields as `estimate` takes them."""
+class _Step:
+    """The step to estimate; fields as `estimate` takes them. measured : name of the measured network that it is."""
 
     network: Counts
     name: str
+    measured: str | None
     batch_size: int
-    method: str = DEFAULT
-    tf32: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One step, as estimated on every GPU; its method is one of `METHODS`."""
-
-    model: EstimateModel
-    transfer: TransferModel
-    step: Step
-    amounts: StepAmounts
-    known: Mapping[str, Mapping[str, KnownSteps]]
-
-    def regime(self, *, gpu_measured: bool) -> Regime:
-        return regime_of(self.step.network, self.step.name, self.step.batch_size, gpu_measured=gpu_measured)
-
-    def log_sd(self, regime: Regime) -> float:
-        """Standard deviation of the validation split and between frameworks.
-
-        A batch beyond the measured ones counts as unmeasured.
-        """
-        widths = [self.model.log_half_widths[regime][self.step.method]]
-        if regime is not Regime.LARGER_BATCH and self.step.batch_size > BATCHES[1]:
-            widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.step.method])
-        return float(combined_sd(log_sd_of(combined_sd(*widths)), FRAMEWORK_LOG_SD))
+    precision: str
+    training_code: str
+    frozen_backbone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +218,6 @@ class _OnGpu:
     """Latency on one GPU in one host, before it is assigned to an offer."""
 
     step: Estimate
-    by_method: Mapping[str, float]
     regime: Regime
 
 
@@ -219,9 +229,10 @@ def estimate(
     batch_size: int,
     name: str = "",
     targets: Sequence[str] | None = None,
-    method: str = DEFAULT,
     optimizer: str = "sgd",
     precision: str = AS_PROFILED,
+    training_code: str = PLAIN,
+    frozen_backbone: bool = False,
 ) -> NetworkEstimate:
     """Estimate the step latency of a network on every offer, or on `targets`.
 
@@ -229,48 +240,43 @@ def estimate(
     ----------
     network : counts per image of its size.
     name : as in `layers.named_networks`; empty for a custom network.
-    targets : instances of the catalog. method : one of `METHODS`, or "default".
+    targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
-    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
+    precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
+    training_code : one of `rates.CODES`.
+    frozen_backbone : only the last dense layer is trained.
 
     Raises
     ------
-    InputError : an unsupported batch size, target, method or optimizer.
+    InputError : an unsupported batch size, target or optimizer, or a network that isn't convolutional.
     ArtifactError : the models can't estimate.
     """
-    model, transfer = estimate_model_of(models), models.transfer
-    if transfer is None:
-        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
+    model, transfer = rate_model_of(models), models.transfer
     batch_size = _batch(batch_size)
-    method = model.method(method)
     if optimizer not in OPTIMIZERS:
         raise InputError(f"Unknown optimizer {optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
+    if training_code not in CODES:
+        raise InputError(f"Unknown training code {training_code!r}: use one of {', '.join(CODES)}.")
+    check_convolutional(network)
     asked = asked_precision(precision)
-    question = _asked(model, transfer, Step(network, name, batch_size, method, asked != FP32))
-    placed = _placed(models, transfer, catalog, targets)
-    found = {one: _in_precision(models, question, one, asked) for one in dict.fromkeys(placed.values())}
-    rows = [priced_row(catalog[instance], found[one].step, found[one].by_method) for instance, one in placed.items()]
+    step = _Step(network, name, measured_network(network), batch_size, asked, training_code, frozen_backbone)
+    placed, gpus_only = _placed(models, transfer, catalog, targets)
+    found = {one: _on_gpu(model, step, one) for one in dict.fromkeys([*placed.values(), *gpus_only.values()])}
+    rows = [
+        priced_row(catalog[instance], found[one].step, {METHOD: float(found[one].step.latency_ms)})
+        for instance, one in placed.items()
+    ]
     return NetworkEstimate(
         network=network,
         name=name,
         batch_size=batch_size,
         rows=tuple(rows),
         regimes={instance: found[one].regime for instance, one in placed.items()},
-        method=method,
+        method=METHOD,
         fits=_fits(models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(placed), half=is_half(asked)),
-        warnings=(*precision_notes(asked), *_range_notes(network, batch_size)),
+        warnings=tuple(_network_notes(network, name)),
+        gpus={name: found[one].step for name, one in gpus_only.items()},
     )
-
-
-def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> Estimate:
-    """Estimate one step on a GPU in a host, with or without an offer."""
-    return _on_gpu(_asked(model, transfer, step), placed).step
-
-
-def _asked(model: EstimateModel, transfer: TransferModel, step: Step) -> _Question:
-    amounts = step_amounts([step.network], [step.batch_size])
-    known = {one: model.known_steps(amounts, one) for one in METHODS}
-    return _Question(model, transfer, replace(step, method=model.method(step.method)), amounts, known)
 
 
 def _batch(batch_size: int) -> int:
@@ -282,135 +288,62 @@ def _batch(batch_size: int) -> int:
 
 def _placed(
     models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
-) -> dict[str, Placed]:
-    """Instance -> its GPU and host: measured instances first, then others with specs."""
+) -> tuple[dict[str, Placed], dict[str, Placed]]:
+    """Instance -> its GPU and host, measured instances first; and GPUs without an offer that were asked for by name."""
     measured = {
-        name: (transfer.gpus[row.gpu], transfer.step.host(name))
+        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
         for name, row in transfer.step.instances.items()
         if name in catalog
     }
-    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
+    others = offer_targets(models, catalog).by_instance
+    every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
     if targets is None:
-        return every
-    for name in targets:
-        if name not in catalog:
-            raise InputError(f"Unknown instance {name!r}: `profet instances` lists all.")
-        if name not in every:
+        return every, {}
+    gpus_only: dict[str, Placed] = {}
+    for name in dict.fromkeys(targets):
+        if name in every:
+            continue
+        if name in catalog:
             raise InputError(f"{name} can't be estimated: its GPU specs are unknown.")
-    return {name: every[name] for name in dict.fromkeys(targets)}
+        try:
+            gpu = transfer.gpus.find(name)
+        except InputError:
+            raise InputError(f"Unknown instance {name!r}: `profet instances` and `profet gpus` list all.") from None
+        gpus_only[gpu.name] = (gpu, host_named("", gpu.compute_capability))
+    return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
 
 
-def _in_precision(models: Models, question: _Question, placed: Placed, asked: str) -> _OnGpu:
-    """Latency of a GPU in a precision."""
-    gpu, found = placed[0], _on_gpu(question, placed)
-    measured = {costs.gpu for costs in question.model.costs.values()}
-    from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
-    if not is_half(asked) and not from_tf32:
-        return found
-    model, _ = precision_of(models)
-    if from_tf32:
-        found = _on_gpu(replace(question, step=replace(question.step, tf32=True)), placed)
-    step, counts = found.step, question.step.network
-    work = counts.convolution_flops + counts.dense_flops
-    shares = model.shares_of(work / max(counts.activation_elements, 1.0), class_counts(counts))
-    factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
-    launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
-    log_speedup = factors.log_speedup(shares, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
-    note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
-    by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
-    changed = faster_step(step, log_speedup, factors.log_sd, note)
-    return replace(found, step=changed, by_method=by_method)
-
-
-def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
-    gpu, _ = placed
-    measured = {costs.gpu: name for name, costs in question.model.costs.items()}
-    if gpu.name in measured:
-        return _on_measured(question, measured[gpu.name], placed)
-    law = question.transfer.derived.get(gpu.name)
-    if law is not None and all(name in question.model.costs for name in law.instances):
-        return _on_derived(question, gpu)
-    return _on_other(question, placed)
-
-
-def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
-    """Estimate on a measured GPU, in this or another host."""
-    host, regime = placed[1], question.regime(gpu_measured=True)
-    by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
-    reach, share = _reach(question, {instance: 1.0}, instance, 0.0, placed)
-    step = Estimate(
-        latency_ms=by_method[question.step.method],
-        log_sd=question.log_sd(regime),
-        basis=Basis.MEASURED,
-        notes=(_note(regime),),
-        reach=reach,
+def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
+    """The step on a GPU by its rates, corrected by what was measured of this network."""
+    (gpu, host), network = placed, step.network
+    mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
+    instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
+    measured = step.measured
+    parts = model.parts(network, step.batch_size, gpu, mode, host, instance=instance, is_measured=measured is not None)
+    place = instance if instance and measured else gpu.name
+    log_ratio, share = model.known.correction(measured or step.name, place, step.batch_size, network.pixels)
+    factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
+    work_ms, launch_ms = float(parts.work_ms.sum()) * factor * trained, parts.launch_ms * factor * trained
+    start_ms = parts.start_ms * factor
+    launched = float(host_share(np.array(work_ms), np.array(0.0), np.array(launch_ms)))
+    log_sd = combined_sd(
+        model.case_log_sd(network, mode, step.batch_size) * math.sqrt(share),
+        model.gpu_log_sd(gpu.name),
+        host.log_sd * launched,
+        _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
     )
-    if host.name != question.model.costs[instance].host:
-        step = step.widened(host.log_sd * share)
-    return _OnGpu(step, by_method, regime)
-
-
-def _note(regime: Regime) -> Note:
-    return Note(Code.REGIME, said=regime.words)
-
-
-def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
-    known = question.known[method][instance]
-    return float(known.costs.latency_ms(question.amounts, host=placed[1])[0] * np.exp(known.log_ratio[0]))
-
-
-def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
-    """Estimate on a GPU that another source measured together with two of ours."""
-    law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
-    log_sd = np.array([question.log_sd(regime)])
-
-    def derived(one: str) -> Estimate:
-        there = {
-            name: Estimate(latency_ms=known.costs.latency_ms(question.amounts) * np.exp(known.log_ratio), log_sd=log_sd)
-            for name, known in question.known[one].items()
-            if name in law.instances
-        }
-        return derive(law, there, gpu, question.step.tf32).at(0)
-
-    by_method = {name: derived(name).latency_ms for name in METHODS}
-    # The known latencies' errors belong to this network, not to its profile, so the error of the ratio is unknown.
-    step = replace(derived(question.step.method), relative=None)
-    return _OnGpu(step, by_method, question.regime(gpu_measured=False))
-
-
-def _on_other(question: _Question, placed: Placed) -> _OnGpu:
-    """Estimate on a GPU without measurements: the analytical model at its speed."""
-    gpu, host = placed
-    regime = question.regime(gpu_measured=False)
-    _, speed = target_of(question.transfer, gpu, host, question.step.tf32)
-    costs = question.model.costs
-    log_speed = speed.log_speed + costs[question.transfer.reference].log_speed
-    by_method = {
-        name: float(reached_ms(question.known[name], question.amounts, log_speed, host)[0]) for name in METHODS
-    }
-    weights = speed_weights(costs, log_speed)
-    nearest = max(weights, key=lambda name: weights[name])
-    reach, share = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
-    step = Estimate(
-        latency_ms=by_method[question.step.method],
-        log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
-        basis=Basis.TRANSFERRED,
-        # Of a GPU whose own steps were measured, the regime of other GPUs says nothing true.
-        notes=(speed.evidence.note,) if speed.evidence.source is Source.CELLS else (_note(regime), speed.evidence.note),
-        reach=reach,
+    regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
+    if measured is not None or step.name in model.known.names:
+        at_larger = Regime.LARGER_BATCH if step.batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
+        regime = at_larger if instance and measured else Regime.UNSEEN_GPU
+    found = Estimate(
+        latency_ms=float(smooth_max(work_ms, launch_ms)) + start_ms,
+        log_sd=float(log_sd),
+        basis=Basis.MEASURED if instance else Basis.TRANSFERRED,
+        notes=(Note(Code.REGIME, said=regime.words),),
+        parts=LatencyParts(work_ms + start_ms, launch_ms),
     )
-    return _OnGpu(step, by_method, regime)
-
-
-def _reach(
-    question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed
-) -> tuple[Reach, float]:
-    """Parts of the latency and the host's share, from the analytical model of the measured GPU nearest in speed."""
-    costs, host = question.model.costs[nearest], placed[1]
-    work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
-    fixed_ms, launch_ms = costs.fixed_ms(question.amounts, host), costs.launch_ms(question.amounts, host)
-    share = host_share(work_ms + fixed_ms, fixed_ms, launch_ms)
-    return Reach(weights, float(work_ms + fixed_ms[0]), float(launch_ms[0])), float(share[0])
+    return _OnGpu(found, regime)
 
 
 def _fits(
@@ -426,17 +359,17 @@ def _fits(
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = precision_of(models)[0].activation_share if half else 1.0
+    share = precision_of(models).activation_share if half else 1.0
     answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 
 
-def _range_notes(network: Counts, batch_size: int) -> list[Note]:
+def _network_notes(network: Counts, name: str) -> list[Note]:
     found = []
-    if not BATCHES[0] <= batch_size <= BATCHES[1]:
-        found.append(Note(Code.UNMEASURED_BATCH, batch_size=batch_size, low=BATCHES[0], high=BATCHES[1]))
-    if not PIXELS[0] <= network.pixels <= PIXELS[1]:
-        found.append(Note(Code.UNMEASURED_PIXELS, pixels=network.pixels, low=PIXELS[0], high=PIXELS[1]))
-    if network.depthwise_flops and measured_network(network) is None:
-        found.append(Note(Code.UNMEASURED_DEPTHWISE))
+    if case_of(network) is Case.HYBRID:
+        found.append(Note(Code.HYBRID_NETWORK))
+    if name and (others := other_definitions(name)):
+        found.append(
+            Note(Code.OTHER_DEFINITIONS, name=name, library=named_network(name).library, others=", ".join(others))
+        )
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.rules import MAX_SETTING, Kind, Layer, elements
+from profet_core.layers.rules import MAX_SETTING, Kind, Layer, Shape, elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,22 +16,31 @@ class Counts:
     """What one image of `pixels` x `pixels` asks of a network, in the forward pass.
 
     FLOPs count a multiply-add as two, and leave biases and elementwise work out. Elements are those of the layers'
-    outputs. The definitions are those of the measurements' `architectures.csv`, whose columns stand in brackets.
+    outputs. The columns of the measurements' `architectures.csv` stand in brackets.
 
     Attributes
     ----------
     pixels : height and width of the image.
     classes : width of the last layer.
-    parameters : all, including running averages of normalizations.
+    parameters : all. Keras counts running averages of normalizations among them, PyTorch doesn't.
     trainable_parameters : those that have a gradient [trainable].
+    features : values that the last dense layer takes; 0 without one.
     convolution_flops : of convolutions that are not depthwise [conv_flops].
+    pointwise_flops, grouped_flops : the part of 1 x 1 and of grouped convolutions.
     depthwise_flops : of depthwise convolutions [dwconv_flops].
     dense_flops : of dense layers and matrix products [dense_flops].
     activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems].
     other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
+    depthwise_elements, normalization_elements, pooling_elements, elementwise_elements : the part of that kind;
+        elementwise are sums and products of layers.
+    function_elements : of activation functions, also those inside of other layers.
+    shaping_elements : of concatenations, padding, resizing and other copies.
     convolutions : convolution layers, depthwise ones among them [n_conv].
+    spatial_convolutions : those with a kernel larger than 1 x 1.
+    products : products of two matrices that the network computes, as attention has them.
     dense_layers, normalizations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
     layers : all layers [n_layers].
+    operations : layers, and activation functions inside of them.
     dense_parameters : of dense layers alone; the measurements don't say it.
     """
 
@@ -39,22 +48,53 @@ class Counts:
     classes: int
     parameters: int
     trainable_parameters: int
+    features: int
     convolution_flops: float
+    pointwise_flops: float
+    grouped_flops: float
     depthwise_flops: float
     dense_flops: float
     activation_elements: float
     other_elements: float
+    depthwise_elements: float
+    normalization_elements: float
+    function_elements: float
+    elementwise_elements: float
+    pooling_elements: float
+    shaping_elements: float
     convolutions: int
+    spatial_convolutions: int
+    products: int
     dense_layers: int
     normalizations: int
     pools: int
     layers: int
+    operations: int
     dense_parameters: int
 
     @property
     def flops(self) -> float:
         """All FLOPs of one image, forward."""
         return self.convolution_flops + self.depthwise_flops + self.dense_flops
+
+    @property
+    def is_convolutional(self) -> bool:
+        """Whether convolutions mix its pixels: a transformer or a mixer has one that cuts the image into patches."""
+        if self.spatial_convolutions > MAX_PATCH_CONVOLUTIONS:
+            return True
+        convolution_flops = self.convolution_flops + self.depthwise_flops
+        return self.spatial_convolutions > 0 and convolution_flops > MIN_CONVOLUTION_SHARE * self.flops
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether it multiplies matrices that it computes."""
+        return self.products > 1
+
+
+#: Convolutions with a kernel that networks have which aren't convolutional: they cut the image into patches, with less
+#: of the FLOPs than a convolutional network has in its only convolution.
+MAX_PATCH_CONVOLUTIONS, MIN_CONVOLUTION_SHARE = 1, 0.1
+_CONVOLUTIONS = (Kind.CONVOLUTION, Kind.POINTWISE, Kind.GROUPED, Kind.DEPTHWISE)
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
@@ -66,24 +106,53 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         sizes[layer.kind] += elements(layer.output)
         flops[layer.kind] += layer.flops
         parameters[layer.kind] += layer.parameters
-    activations = sizes.total()
+    activations, convolutions = sizes.total(), sum(numbers[kind] for kind in _CONVOLUTIONS)
+    within = [layer for layer in layers if layer.is_activated]
+    last = next((layer for layer in reversed(layers) if layer.kind is Kind.DENSE), None)
     return Counts(
         pixels=pixels,
         classes=(layers[-1].output or (1,))[-1] if classes is None else classes,
         parameters=parameters.total(),
         trainable_parameters=sum(layer.trainable for layer in layers),
-        convolution_flops=flops[Kind.CONVOLUTION],
+        features=0 if last is None else last.flops // (2 * elements(last.output)),
+        convolution_flops=sum(flops[kind] for kind in _CONVOLUTIONS[:3]),
+        pointwise_flops=flops[Kind.POINTWISE],
+        grouped_flops=flops[Kind.GROUPED],
         depthwise_flops=flops[Kind.DEPTHWISE],
         dense_flops=flops[Kind.DENSE] + flops[Kind.PRODUCT],
         activation_elements=activations,
-        other_elements=activations - sizes[Kind.CONVOLUTION] - sizes[Kind.DEPTHWISE] - sizes[Kind.DENSE],
-        convolutions=numbers[Kind.CONVOLUTION] + numbers[Kind.DEPTHWISE],
+        other_elements=activations - sum(sizes[kind] for kind in (*_CONVOLUTIONS, Kind.DENSE)),
+        depthwise_elements=sizes[Kind.DEPTHWISE],
+        normalization_elements=sizes[Kind.NORMALIZATION],
+        function_elements=sizes[Kind.ACTIVATION] + sum(elements(layer.output) for layer in within),
+        elementwise_elements=sizes[Kind.ELEMENTWISE],
+        pooling_elements=sizes[Kind.POOLING],
+        shaping_elements=sizes[Kind.SHAPING],
+        convolutions=convolutions,
+        spatial_convolutions=convolutions - numbers[Kind.POINTWISE],
+        products=numbers[Kind.PRODUCT],
         dense_layers=numbers[Kind.DENSE],
         normalizations=numbers[Kind.NORMALIZATION],
         pools=numbers[Kind.POOLING],
         layers=len(layers),
+        operations=len(layers) + len(within),
         dense_parameters=parameters[Kind.DENSE],
     )
+
+
+#: Of a network; the deepest that is published has some thousands.
+MAX_LAYERS = 20_000
+
+
+class LayerList(list[Layer]):
+    """The layers of a network, in order."""
+
+    def put(self, layer: Layer, name: str = "") -> Shape:
+        """Add a layer; returns its output's shape, which the next one takes."""
+        if len(self) >= MAX_LAYERS:
+            raise InputError(f"more than {MAX_LAYERS:,} layers.")
+        self.append(replace(layer, name=name) if name else layer)
+        return layer.output
 
 
 @dataclass(frozen=True, slots=True)

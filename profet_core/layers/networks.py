@@ -1,208 +1,301 @@
-"""Networks known by name, at any image size."""
+"""Networks known by name, at any image size: those of torchvision, timm, keras.applications, and PROFET's own."""
 
 from __future__ import annotations
 
+import csv
 import difflib
+import gzip
 import re
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
 from profet_core.errors import InputError
-from profet_core.layers.builder import Builder
-from profet_core.layers.named.classic import (
-    CONVNEXTS,
-    DENSENETS,
-    REGNETS,
-    RESNET_STAGES,
-    VGG_STAGES,
-    Bottleneck,
-    alexnet_2014,
-    cifar10_cnn,
-    convnext,
-    densenet,
-    lenet5,
-    measured_alexnet,
-    measured_resnet,
-    measured_vgg,
-    mnist_cnn,
-    regnet,
-    resnet,
-    resnet_small,
-    squeezenet,
-    vgg_with_batch_norm,
-)
-from profet_core.layers.named.inception import inception_resnet_v2, inception_v3, inception_v4, xception
-from profet_core.layers.named.mobile import (
-    EFFICIENT_SIZES,
-    SHUFFLE_CHANNELS,
-    efficientnet,
-    mnasnet,
-    mobilenet,
-    mobilenet_v2,
-    mobilenet_v3,
-    shufflenet_v2,
-)
-from profet_core.layers.network import Counts, count
-from profet_core.layers.rules import Layer
+from profet_core.layers.network import Counts
 
-Build = Callable[[Builder, int, int], None]
-
-#: Image sizes that a network by name is built at.
+#: Image sizes of a network by name.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
-#: Those of the measurements.
-MEASURED_PIXELS = (32, 64, 128, 224, 256)
-
-#: The measured networks, as the measurements' own code builds them.
-MEASURED: Mapping[str, Build] = MappingProxyType(
-    {
-        "LeNet5": lenet5,
-        **{f"VGG{depth}": partial(measured_vgg, depth=depth) for depth in VGG_STAGES},
-        "ResNetSmall": resnet_small,
-        **{f"ResNet{depth}": partial(measured_resnet, depth=depth) for depth in (18, 34, 50)},
-        "InceptionV3": inception_v3,
-        "InceptionResNetV2": inception_resnet_v2,
-        "MobileNetV2": mobilenet_v2,
-        "AlexNet": measured_alexnet,
-        "MNIST_CNN": mnist_cnn,
-        "CIFAR10_CNN": cifar10_cnn,
-    }
+#: Where networks are defined; of two networks with one name, that of the first library is meant.
+LIBRARIES = ("torchvision", "timm", "keras", "profet")
+#: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
+PACKED = Path(__file__).with_name("networks.csv.gz")
+COLUMNS = ("library", "network", "own_size", *(field.name for field in fields(Counts)))
+#: Before the measurements' names of their networks.
+PROFET = "PROFET "
+_PREFIXES = re.compile(
+    r"^(?:hf[-_]hub:)?(?:(tf\.)?(keras)[./]applications[./](?:\w+\.(?=\w))?|(torchvision)\.models\.(?:\w+\.(?=\w))?"
+    r"|(torchvision|timm|keras|profet)[./ ])",
+    re.IGNORECASE,
 )
-#: The others, as Keras builds them where it has them, else as torchvision (Inception V4 and SE-ResNeXt: timm) does.
-PUBLISHED: Mapping[str, Build] = MappingProxyType(
-    {
-        "ConvNeXt-Tiny": partial(convnext, size="Tiny"),
-        **{f"ConvNeXt-{size}": partial(convnext, size=size) for size in CONVNEXTS if size != "Tiny"},
-        **{f"EfficientNet-B{size}": partial(efficientnet, size=size) for size in range(len(EFFICIENT_SIZES))},
-        **{name: partial(regnet, plan=plan) for name, plan in REGNETS.items()},
-        **{f"DenseNet-{depth}": partial(densenet, depth=depth) for depth in DENSENETS},
-        "MobileNet": mobilenet,
-        "MobileNetV3-Large": partial(mobilenet_v3, is_large=True),
-        "MobileNetV3-Small": partial(mobilenet_v3, is_large=False),
-        **{f"MNASNet-{width}": partial(mnasnet, width=width) for width in (0.5, 0.75, 1.0, 1.3)},
-        **{f"ShuffleNetV2-x{width}": partial(shufflenet_v2, width=width) for width in SHUFFLE_CHANNELS},
-        "ResNeXt-50 32x4d": partial(resnet, depth=50, inside=Bottleneck(32, 4)),
-        "ResNeXt-101 32x4d": partial(resnet, depth=101, inside=Bottleneck(32, 4)),
-        "ResNeXt-101 32x8d": partial(resnet, depth=101, inside=Bottleneck(32, 8)),
-        "ResNeXt-101 64x4d": partial(resnet, depth=101, inside=Bottleneck(64, 4)),
-        "SE-ResNeXt-101 32x4d": partial(resnet, depth=101, inside=Bottleneck(32, 4, has_squeeze=True)),
-        "Wide ResNet-50-2": partial(resnet, depth=50, inside=Bottleneck(1, 128)),
-        "Wide ResNet-101-2": partial(resnet, depth=101, inside=Bottleneck(1, 128)),
-        **{f"ResNet-{depth} v1.5": partial(resnet, depth=depth) for depth in RESNET_STAGES},
-        **{f"VGG{depth}-BN": partial(vgg_with_batch_norm, depth=depth) for depth in VGG_STAGES},
-        "AlexNet (2014)": alexnet_2014,
-        "SqueezeNet 1.0": partial(squeezenet, is_first=True),
-        "SqueezeNet 1.1": partial(squeezenet, is_first=False),
-        "InceptionV4": inception_v4,
-        "Xception": xception,
-    }
-)
-_ALL: Mapping[str, Build] = MappingProxyType({**MEASURED, **PUBLISHED})
-#: Other names of the same; those of ResNets that the measurements don't have are torchvision's.
+#: What people call a network -> its name here.
 _ALIASES = {
-    "ResNet101": "ResNet-101 v1.5",
-    "ResNet152": "ResNet-152 v1.5",
-    "ConvNeXt": "ConvNeXt-Tiny",
-    "EfficientNet": "EfficientNet-B0",
-    "MobileNetV1": "MobileNet",
-    "MobileNetV3": "MobileNetV3-Large",
-    "ResNeXt50": "ResNeXt-50 32x4d",
-    "ResNeXt101": "ResNeXt-101 32x8d",
+    "alexnet2014": "alexnet",
+    "convnext": "convnext_tiny",
+    "convnextt": "convnext_tiny",
+    "convnexts": "convnext_small",
+    "convnextb": "convnext_base",
+    "convnextl": "convnext_large",
+    "efficientnet": "efficientnet_b0",
+    "fasterrcnn": "fasterrcnn_resnet50_fpn",
+    "fcn": "fcn_resnet50",
+    "deeplabv3": "deeplabv3_resnet50",
+    "inception4": "timm/inception_v4",
+    "inception3": "inception_v3",
+    "mobilenetv1": "keras/MobileNet",
+    "mobilenetv3": "mobilenet_v3_large",
+    "retinanet": "retinanet_resnet50_fpn",
+    "resnext50": "resnext50_32x4d",
+    "resnext101": "resnext101_32x8d",
+    "ssd": "ssd300_vgg16",
+    "ssd300": "ssd300_vgg16",
+    "wideresnet50": "wide_resnet50_2",
+    "wideresnet101": "wide_resnet101_2",
 }
-#: Names that a refusal offers, and where the others are.
-_MAX_MEANT = 3
-_ALL_NAMES = "docs/NETWORKS.md"
-#: What was counted, by name and pixels: names that ship and `MEASURED_PIXELS`, so nothing that a visitor typed.
-_COUNTED: dict[tuple[str, int], Counts] = {}
+#: Names that a refusal offers, and how alike they have to be.
+_MAX_OFFERED, _MIN_LIKENESS = 3, 0.8
+_OR_A_FILE = "give an ONNX or .keras file"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNetwork:
+    """A network by name.
+
+    Attributes
+    ----------
+    name : unique; the library's name where no library before it has one that reads the same.
+    library : one of `LIBRARIES`. library_name : there.
+    own_pixels : the image size that it is made for.
+    sizes : pixels -> counts, in ascending order.
+    """
+
+    name: str
+    library: str
+    library_name: str
+    own_pixels: int
+    sizes: Mapping[int, Counts]
+
+    @property
+    def counts(self) -> Counts:
+        """At its own size."""
+        return self.sizes[self.own_pixels]
 
 
 def named_networks() -> list[str]:
-    """Names of all networks that `counts_of` knows: the measured ones first."""
-    return list(_ALL)
+    """Names of all convolutional networks: torchvision's first, PROFET's last."""
+    return [one.name for one in _table().values() if one.counts.is_convolutional]
 
 
 def measured_networks() -> list[str]:
-    """Names of the networks that were measured."""
-    return list(MEASURED)
+    """Names of the networks that were measured on GPUs of ours."""
+    return [one.name for one in _table().values() if one.library == "profet"]
 
 
-def classes_at(pixels: int) -> int:
-    """Classes that the measurements give an image of this size: 10, 100 or 1000."""
-    return 10 if pixels < 64 else 100 if pixels < 224 else 1000
+def measured_counts(model: str, pixels: int) -> Counts:
+    """Counts of a network of the measurements, by the measurements' name and at one of their sizes."""
+    return _table()[PROFET + model].sizes[pixels]
 
 
 def network_name(text: str) -> str:
-    """The name in `named_networks` that is meant; case, spaces and marks between don't matter.
+    """The unique name of the network that is meant, spelled as in papers, Python, or a library.
 
-    >>> network_name("resnext50_32x4d"), network_name("vgg16")
-    ('ResNeXt-50 32x4d', 'VGG16')
+    Case, spaces and punctuation don't matter, but for those between two numbers: 16 is not 1.6.
+
+    >>> network_name("ResNeXt-50 32x4d"), network_name("timm/convnext_tiny.fb_in1k"), network_name("PROFET AlexNet")
+    ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
     """
-    typed, names = _plain(text[:100]), _names()
-    if typed not in names:
-        # Twice as many, as some have two names.
-        close = difflib.get_close_matches(typed, names, n=2 * _MAX_MEANT)
-        meant = list(dict.fromkeys(names[each] for each in close))[:_MAX_MEANT]
-        known = f"did you mean {', '.join(meant)}? All names are in {_ALL_NAMES}." if meant else f"see {_ALL_NAMES}."
-        raise InputError(f"unknown network {text[:60]!a}: {known}")
-    return names[typed]
+    typed = text.strip()[:100]
+    found = _lookup(typed)
+    if found is not None:
+        return found
+    keys = _keys()
+    close = difflib.get_close_matches(_key(typed), keys, n=2 * _MAX_OFFERED, cutoff=_MIN_LIKENESS)
+    near = list(dict.fromkeys(keys[each] for each in close))[:_MAX_OFFERED]
+    offered = f"did you mean {', '.join(near)}? Or {_OR_A_FILE}" if near else _OR_A_FILE
+    raise InputError(f"unknown network {text[:60]!a}: {offered}.")
 
 
-def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer, ...]:
-    """The layers of a named network, in order.
+def named_network(text: str) -> NamedNetwork:
+    """The network that is meant; errors as `network_name`."""
+    return _table()[network_name(text)]
+
+
+def other_definitions(name: str) -> list[str]:
+    """Names of networks with the same name in other libraries that have other parameters."""
+    own = _table()[name]
+    key = _key(own.library_name)
+    return [
+        one.name
+        for one in _table().values()
+        if one.name != name and _key(one.library_name) == key and one.counts.parameters != own.counts.parameters
+    ]
+
+
+def own_pixels(name: str) -> int:
+    """The image size that a network is made for."""
+    return named_network(name).own_pixels
+
+
+def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
+    """What a named network asks for one image of `pixels` x `pixels`.
+
+    Between and beyond the sizes that were counted, each count grows with the number of pixels, as it does between the
+    nearest two.
 
     Parameters
     ----------
-    pixels : height and width of the image, `MIN_PIXELS` to `MAX_PIXELS`.
-    classes : width of the last layer; None for as many as the measurements have at this size (`classes_at`).
+    pixels : `MIN_PIXELS` to `MAX_PIXELS`; None for the network's own size.
+    classes : width of the last layer; None for its own.
 
     Raises
     ------
-    InputError : an unknown name, or an image that the network can't be built for.
+    InputError : an unknown name, an unsupported size, or classes of a network that ends in no dense layer.
+
+    >>> counts_of("resnet50").parameters
+    25557032
     """
-    net = Builder()
-    build_named(net, name, pixels, classes)
-    return tuple(net.layers)
-
-
-def build_named(net: Builder, name: str, pixels: int, classes: int | None = None) -> tuple[str, int]:
-    """Put a named network's layers into `net`; its name in `named_networks` and its classes.
-
-    Parameters and errors are those of `layers_of`.
-    """
-    name = network_name(name)
+    network = named_network(name)
+    pixels = network.own_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
-    classes = classes_at(pixels) if classes is None else classes
-    try:
-        _ALL[name](net, pixels, classes)
-    except InputError:
-        raise InputError(f"{name} can't be built for images of {pixels} pixels: they are too small.") from None
-    return name, classes
+    if classes is not None and not network.counts.features:
+        raise InputError(f"{network.name} ends in no dense layer: its classes can't be changed.")
+    smallest = min(network.sizes)
+    if network.library == "profet" and pixels < smallest:
+        raise InputError(f"{network.name} can't be built for images of {pixels} pixels: they are too small.")
+    classes = _classes_at(network, pixels) if classes is None else classes
+    sizes = {size: _with_classes(counts, classes) for size, counts in network.sizes.items()}
+    return sizes[pixels] if pixels in sizes else _grown(sizes, pixels)
 
 
-def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
-    """What a named network asks for one image of `pixels` x `pixels`.
+def _classes_at(network: NamedNetwork, pixels: int) -> int:
+    """The measurements' classes go with the image size: those of the largest size that is not above it."""
+    below = [size for size in network.sizes if size <= pixels] or [min(network.sizes)]
+    return network.sizes[max(below)].classes if network.library == "profet" else network.counts.classes
 
-    Parameters and errors are those of `layers_of`. The measured networks' counts are those of the measurements.
 
-    >>> counts_of("ResNet50", 224).parameters
-    25621352
-    """
-    name = network_name(name)
-    if pixels not in MEASURED_PIXELS or classes not in (None, classes_at(pixels)):
-        return count(layers_of(name, pixels, classes), pixels)
-    if (name, pixels) not in _COUNTED:
-        _COUNTED[name, pixels] = count(layers_of(name, pixels), pixels)
-    return _COUNTED[name, pixels]
+def _with_classes(counts: Counts, classes: int) -> Counts:
+    if not counts.features or classes == counts.classes:
+        return counts
+    units = classes - counts.classes
+    weights = units * (counts.features + 1)
+    return replace(
+        counts,
+        classes=classes,
+        parameters=counts.parameters + weights,
+        trainable_parameters=counts.trainable_parameters + weights,
+        dense_parameters=counts.dense_parameters + weights,
+        dense_flops=counts.dense_flops + 2 * counts.features * units,
+        activation_elements=counts.activation_elements + units,
+    )
+
+
+def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
+    """Counts at a size that was not counted, linear in the number of pixels."""
+    known = sorted(sizes, key=lambda size: abs(size - pixels))
+    first = sizes[known[0]]
+    if len(known) == 1:
+        share = (pixels / first.pixels) ** 2
+        scaled = {
+            name: value * share if name.endswith(("_flops", "_elements")) else value for name, value in _values(first)
+        }
+        return _counts({**scaled, "pixels": pixels})
+    # The two sizes around it; beyond all, the nearest two.
+    above, below = (
+        min(
+            (size for size in sizes if sign * size > sign * pixels),
+            key=lambda size: abs(size - pixels),
+            default=known[1],
+        )
+        for sign in (1, -1)
+    )
+    one, other = (sizes[size] for size in sorted({above, below} if above != below else {known[0], known[1]}))
+    share = (pixels**2 - one.pixels**2) / (other.pixels**2 - one.pixels**2)
+    grown: dict[str, float] = {}
+    for (name, start), (_, end) in zip(_values(one), _values(other), strict=True):
+        value = start + share * (end - start)
+        # Far below the smallest size a line may fall below zero.
+        grown[name] = max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0)
+    return _counts({**grown, "pixels": pixels})
+
+
+def _counts(values: Mapping[str, float]) -> Counts:
+    return Counts(**{name: round(value) for name, value in values.items()})
+
+
+def _values(counts: Counts) -> list[tuple[str, float]]:
+    return [(field.name, getattr(counts, field.name)) for field in fields(Counts)]
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
 
 
 @cache
-def _names() -> Mapping[str, str]:
-    return {_plain(alias): name for alias, name in [*_ALIASES.items(), *((name, name) for name in _ALL)]}
+def _table() -> Mapping[str, NamedNetwork]:
+    """Unique name -> network, read once."""
+    text = gzip.decompress(PACKED.read_bytes()).decode()
+    sizes: dict[tuple[str, str], dict[int, Counts]] = {}
+    own: dict[tuple[str, str], int] = {}
+    for row in csv.reader(text.splitlines()[1:]):
+        library, name, is_own, *numbers = row
+        counts = Counts(*(int(float(number)) if "e" in number else int(number) for number in numbers))
+        sizes.setdefault((library, name), {})[counts.pixels] = counts
+        if is_own == "1":
+            own[library, name] = counts.pixels
+    found: dict[str, NamedNetwork] = {}
+    keys: set[str] = set()
+    for (library, name), by_size in sizes.items():
+        key = _key(name)
+        unique = f"{library}/{name}" if key in keys else name
+        unique = PROFET + name if library == "profet" else unique
+        keys.add(key)
+        ordered = MappingProxyType(dict(sorted(by_size.items())))
+        found[unique] = NamedNetwork(unique, library, name, own[library, name], ordered)
+    return MappingProxyType(found)
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[\s_.()-]+", "", text).lower()
+@cache
+def _keys() -> Mapping[str, str]:
+    """What is typed for a network without its library -> its unique name; the first library counts."""
+    found: dict[str, str] = {}
+    for name, network in _table().items():
+        found.setdefault(_key(network.library_name), name)
+    return MappingProxyType({**_ALIASES, **found})
+
+
+def _lookup(typed: str) -> str | None:
+    """The unique name that a text means, or None."""
+    table, keys = _table(), _keys()
+    if typed in table:
+        return typed
+    prefix = _PREFIXES.match(typed)
+    library = "" if prefix is None else next(filter(None, reversed(prefix.groups()))).lower()
+    bare = typed[prefix.end() :] if prefix else typed
+    if bare.lower().startswith("timm/"):
+        library, bare = "timm", bare[len("timm/") :]
+    # timm's names of weights: a network, a point, how it was trained.
+    candidates = [bare, bare.rpartition(".")[0]] if "." in bare and not re.search(r"\.\d", bare) else [bare]
+    # ResNet v1.5 is torchvision's and timm's, whose stride is in the 3 x 3 convolution.
+    if version := re.fullmatch(r"(?i)(resnet[ _-]?\d+)[ _-]*v1\.5", bare):
+        candidates.append(version[1])
+    for candidate in candidates:
+        key = _key(candidate)
+        if library:
+            of_library = (
+                one.name for one in table.values() if one.library == library and _key(one.library_name) == key
+            )
+            if (found := next(of_library, None)) is not None:
+                return found
+        elif key in keys:
+            return keys[key]
+    return None
+
+
+def _key(text: str) -> str:
+    """What two spellings of one name have in common: no case, and no marks but between two numbers."""
+    text = re.sub(r"(?<=\d)[\s_./-]+(?=\d)", "~", text.lower())
+    return re.sub(r"[\s_./()-]+", "", text)

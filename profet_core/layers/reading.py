@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.builder import MAX_LAYERS
 from profet_core.layers.keras.reader import MAX_JSON_BYTES, read_archive, read_description
-from profet_core.layers.network import Network, count, packing_problem
+from profet_core.layers.network import MAX_LAYERS, Network, count, packing_problem
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
@@ -36,6 +35,16 @@ FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TABLE_ENDINGS = (".csv", ".tsv")
+#: Of files that are known by their names alone: what they are, and what to do.
+_OTHER_ENDINGS = {
+    ".pb": "TensorFlow's SavedModel: load it in Keras, then model.save('model.keras'), or convert it by tf2onnx",
+    ".tflite": "TensorFlow Lite's, for inference: give the model that it was made from",
+    ".safetensors": "weights without layers: export the model with torch.onnx.export",
+    ".mlmodel": "Core ML's, for inference: give the model that it was made from",
+    ".engine": "TensorRT's, for inference: give the model that it was made from",
+    ".caffemodel": "Caffe's: convert it to ONNX",
+    ".prototxt": "Caffe's: convert it to ONNX",
+}
 _TORCH = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 #: ONNX opens with the version of its format, a number in field 1, or with who made it.
 _ONNX_STARTS = (b"\x08", b"\x12", b"\x3a")
@@ -104,6 +113,11 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
 
         with content.open() as stream:
             return read_onnx(stream, name, pixels)
+    if start.lower().startswith((b"[net]", b"[network]")):
+        raise InputError("this is a Darknet configuration: convert the model to ONNX.")
+    for ending, advice in _OTHER_ENDINGS.items():
+        if name.lower().endswith(ending):
+            raise InputError(f"this is {advice}.")
     what, _ = what_it_is(head, name) or ("", "")
     if what == "plain text" and name.lower().endswith(_TABLE_ENDINGS):
         # For its line on what the table lacks.
@@ -181,7 +195,15 @@ def network_document(network: Network) -> dict[str, Any]:
         "classes": network.counts.classes,
         "caveats": network.caveats,
         "layers": [
-            [layer.kind, layer.output, layer.parameters, layer.trainable, layer.flops, layer.name]
+            [
+                layer.kind,
+                layer.output,
+                layer.parameters,
+                layer.trainable,
+                layer.flops,
+                layer.name,
+                layer.is_activated,
+            ]
             for layer in network.layers
         ],
     }
@@ -212,10 +234,10 @@ def network_in(document: object) -> Network:
 
 def _layer(record: object) -> Layer:
     match record:
-        case [str(kind), list(output), int(parameters), int(trainable), int(flops), str(name)] if (
+        case [str(kind), list(output), int(parameters), int(trainable), int(flops), str(name), bool(is_activated)] if (
             all(isinstance(side, int) for side in output) and min(parameters, trainable, flops) >= 0 and is_line(name)
         ):
-            return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name)
+            return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name, is_activated)
     raise ValueError("no layer")
 
 

@@ -107,11 +107,14 @@ class Kind(StrEnum):
 
     INPUT = "input"
     CONVOLUTION = "convolution"
+    POINTWISE = "1 x 1 convolution"
+    GROUPED = "grouped convolution"
     DEPTHWISE = "depthwise convolution"
     DENSE = "dense"
     PRODUCT = "matrix product"
     NORMALIZATION = "normalization"
     POOLING = "pooling"
+    ACTIVATION = "activation"
     ELEMENTWISE = "elementwise"
     SHAPING = "shaping"
 
@@ -126,6 +129,7 @@ class Layer:
     parameters : all of them.
     trainable : those that have a gradient.
     flops : of one image, forward.
+    is_activated : whether an activation function is part of the layer, as in Keras' `Dense(10, activation="relu")`.
     """
 
     kind: Kind
@@ -134,6 +138,7 @@ class Layer:
     trainable: int = 0
     flops: int = 0
     name: str = ""
+    is_activated: bool = False
 
     def __post_init__(self) -> None:
         check_shape(self.output)
@@ -161,8 +166,14 @@ def convolution(
     weights = prod(kernel) * (channels // groups) * filters
     parameters = weights + (filters if bias else 0)
     flops = 2 * weights * prod(output[:-1])
-    kind = Kind.DEPTHWISE if groups == channels > 1 else Kind.CONVOLUTION
-    return Layer(kind, output, parameters, parameters, flops)
+    return Layer(convolution_kind(kernel, channels, groups), output, parameters, parameters, flops)
+
+
+def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
+    """The kind of a convolution of an image with so many channels."""
+    if groups > 1:
+        return Kind.DEPTHWISE if groups == channels else Kind.GROUPED
+    return Kind.POINTWISE if prod(kernel) == 1 else Kind.CONVOLUTION
 
 
 def transposed_convolution(
@@ -236,13 +247,14 @@ def normalization(
 
 
 def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Layer:
-    """Activations, dropout, additions and products of layers, scales: a value for each value of the inputs."""
+    """Activations, dropout and scales of one input; sums and products of several: a value for each of the inputs'."""
     if not shapes:
         raise InputError("it has no input.")
     output = shapes[0]
     for shape in shapes[1:]:
         output = broadcast(output, shape)
-    return Layer(Kind.ELEMENTWISE, output, parameters, parameters if trainable is None else trainable)
+    kind = Kind.ELEMENTWISE if len(shapes) > 1 else Kind.ACTIVATION
+    return Layer(kind, output, parameters, parameters if trainable is None else trainable)
 
 
 def scaling(shape: Shape) -> Layer:

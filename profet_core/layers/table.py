@@ -11,8 +11,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.builder import Builder
-from profet_core.layers.network import Network, count, shown
+from profet_core.layers.network import LayerList, Network, count, shown
 from profet_core.layers.rules import MAX_SETTING, Kind, Layer, Padding, Shape
 
 MAX_TABLE_BYTES = 4 * 2**20
@@ -72,7 +71,7 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
     >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
     35026
     """
-    net = Builder()
+    net = LayerList()
     shapes: dict[str, Shape] = {}
     last: Shape = ()
     image = 0
@@ -92,9 +91,9 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
                 shapes[label] = last
         except InputError as error:
             raise InputError(f"line {number}: {error}") from None
-    if not net.layers:
+    if not net:
         raise InputError("it has no layers: write one a line.")
-    return Network(name, "layer table", tuple(net.layers), count(net.layers, image))
+    return Network(name, "layer table", tuple(net), count(net, image))
 
 
 def _rows(data: bytes) -> Iterator[tuple[int, Row]]:
@@ -177,9 +176,13 @@ def _pooling(row: Row, shape: Shape) -> Layer:
 
 
 def _squeeze_excite(row: Row, shape: Shape) -> list[Layer]:
-    net = Builder()
-    net.squeeze_excite(shape, row.number("channels"), bias=row.window()["bias"])
-    return net.layers
+    """Channels weighed: pooled, two 1 x 1 convolutions with activations, and multiplied to each channel."""
+    bias, squeezed = row.window()["bias"], row.number("channels")
+    pooled = rules.global_pooling(shape, keep_sides=True)
+    first = rules.convolution(pooled.output, squeezed, (1, 1), bias=bias)
+    second = rules.convolution(first.output, shape[-1], (1, 1), bias=bias)
+    functions = [rules.elementwise(layer.output) for layer in (first, second)]
+    return [pooled, first, functions[0], second, functions[1], rules.elementwise(shape, second.output)]
 
 
 def _padded(row: Row, shape: Shape) -> Layer:

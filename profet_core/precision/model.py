@@ -52,7 +52,7 @@ def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tup
 
     Parameters
     ----------
-    counts : as `from_layers.costs.class_counts` gives them. per_count : factors on them.
+    counts : ratios of its counts (`profet_lab/precision/pairs.py`). per_count : factors on them.
     """
     product, normalization, depthwise = (factor * amount for factor, amount in zip(per_count, counts, strict=True))
     depthwise /= 1 + depthwise

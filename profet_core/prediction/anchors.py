@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import InputError
-from profet_core.transfer.targets import REFERENCE_HOST, Host, host_named
+from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -40,11 +40,8 @@ def anchor_names(models: Models) -> tuple[str, ...]:
 
     GPUs with measured steps come first among the latter.
     """
-    if models.transfer is None:
-        return tuple(models.instances)
-    profiled = {row.gpu for row in models.transfer.step.instances.values()}
     measured = {name for name, _ in models.transfer.calibrated}
-    others = (name for name in models.transfer.gpus if name not in profiled)
+    others = (name for name in models.transfer.gpus if name not in models.transfer.profiled_gpus)
     return (*models.instances, *sorted(others, key=lambda name: (name not in measured, name.lower())))
 
 
@@ -53,13 +50,11 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
 
     Raises
     ------
-    InputError : the name is unknown, or models without transfer don't know its GPU.
+    InputError : the name is unknown.
     """
     if name in models.instances:
-        return Anchor(name, name, None, _host(models, catalog, name))
+        return Anchor(name, name, None, models.transfer.step.hosts[name])
     transfer = models.transfer
-    if transfer is None:
-        raise InputError(f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}.")
     entry = catalog.get(name)
     if entry is None and not transfer.gpus.named(name) and (reason := _no_card(name)):
         raise InputError(f"The anchor can't be {name!r}, {reason}")
@@ -71,17 +66,15 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
             f"{error}"
         ) from None
     host = host_named("" if entry is None else entry.host, gpu.compute_capability)
-    same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
+    same = transfer.profiled_gpus.get(gpu.name)
     # All spellings of a GPU map to one name.
     name = gpu.name if entry is None else name
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 
-def anchor_gpu(models: Models, anchor: Anchor) -> str | None:
-    """Full name of an anchor's GPU; None if models without transfer don't know it."""
-    if anchor.gpu is not None:
-        return anchor.gpu.name
-    return None if models.transfer is None else models.transfer.step.instances[anchor.instance].gpu
+def anchor_gpu(models: Models, anchor: Anchor) -> str:
+    """Full name of an anchor's GPU."""
+    return models.transfer.step.instances[anchor.instance].gpu if anchor.gpu is None else anchor.gpu.name
 
 
 def recorded_on(models: Models, recorded: str | None) -> str | None:
@@ -89,24 +82,21 @@ def recorded_on(models: Models, recorded: str | None) -> str | None:
     if recorded is None or unknown_gpu(models, recorded):
         return None
     try:
-        gpu = models.transfer.gpus.find(recorded) if models.transfer else None
+        gpu = models.transfer.gpus.find(recorded)
     except InputError:
         return None
-    if gpu is None or models.transfer is None:
-        return None
-    same = (known for known, row in models.transfer.step.instances.items() if row.gpu == gpu.name)
-    return next(same, gpu.name)
+    return models.transfer.profiled_gpus.get(gpu.name, gpu.name)
 
 
 def unknown_gpu(models: Models, recorded: str) -> str:
     """Why no prediction can start from a profile's GPU, and what to do: one line; empty if one can."""
-    if models.transfer is not None and models.transfer.gpus.named(recorded):
+    if models.transfer.gpus.named(recorded):
         # If several GPUs share the model name, the user must choose.
         return ""
     says = f"The profile says it was recorded on {recorded}"
     if reason := _no_card(recorded):
         return f"{says}, {reason}"
-    return "" if models.transfer is None else f"{says}, whose specs are unknown: {_ADD_IT}"
+    return f"{says}, whose specs are unknown: {_ADD_IT}"
 
 
 def _no_card(name: str) -> str:
@@ -116,10 +106,3 @@ def _no_card(name: str) -> str:
     if is_part_of_a_gpu(name):
         return _NO_WHOLE_GPU
     return _NO_CARD if is_laptops(name) else ""
-
-
-def _host(models: Models, catalog: Catalog, name: str) -> Host:
-    if models.transfer is not None and name in models.transfer.step.instances:
-        return models.transfer.step.host(name)
-    entry = catalog.get(name)
-    return REFERENCE_HOST if entry is None else host_named(entry.host)

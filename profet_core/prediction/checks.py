@@ -14,7 +14,7 @@ from profet_core.catalog.gpus import is_cpu
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.features.operations import kind_of, load_operation_kinds
 from profet_core.latency import log_sd_of
-from profet_core.messages import Code, Note
+from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.limits import MAX_STEPS
@@ -225,10 +225,9 @@ def _no_cnn(profile: Profile) -> str:
     if convolutions_us > LEAST_CONVOLUTION_SHARE * (convolutions_us + classes[_PRODUCTS]):
         return ""
     share = convolutions_us / profile.device_busy_us
-    return (
-        f"This step is not a CNN's: {f'{share:.1%}' if share else 'none'} of its GPU time is convolutions, and the "
-        "models know only CNNs. Record a CNN's training step."
-    )
+    part = f"{share:.1%}" if share else "none"
+    why = f"{part} of its GPU time is convolutions"
+    return not_a_cnn("This step is not a CNN's", why, "Record a CNN's training step")
 
 
 def _unplaced_us(profile: Profile) -> dict[str, float]:

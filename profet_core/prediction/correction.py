@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import InputError
 from profet_core.messages import Code, Note
-from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import format_ms, positive_number
 
@@ -73,9 +75,8 @@ def correct_by_measurement(
         )
         for target, factor in factors.items()
     )
-    factors = {other: factors[target] for other, target in (same_gpu or {}).items()} | factors
-    rows = tuple(_corrected(row, factors) for row in prediction.predictions)
-    return replace(prediction, predictions=rows, warnings=(*prediction.warnings, *doubts, *notes))
+    factors |= {other: factors[target] for other, target in (same_gpu or {}).items()}
+    return replace(_corrected(prediction, factors), warnings=(*prediction.warnings, *doubts, *notes))
 
 
 def share_carried_over(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
@@ -104,12 +105,19 @@ def _error(prediction: Prediction, reference: Prediction, target: str, measured_
     return positive_number(f"The measured latency of {target}", measured_ms) / predicted_ms[target]
 
 
-def _corrected(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
-    if row.relative and (row.instance in factors or row.relative.instance in factors):
-        # One of the two errors is new, so the error of the ratio is unknown.
-        row = row.changed(relative=None)
-    factor = factors.get(row.instance)
-    if factor is None or row.latency_ms is None:
-        return row
+def _corrected(prediction: Prediction, factors: Mapping[str, float]) -> Prediction:
+    """Multiply latencies of instances by a factor each."""
+    # An instance that shares its target with others gets a row of its own.
+    pairs = [(row, factors.get(offer.name)) for offer, row in prediction.offers]
+    number = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
+    table = prediction.table.take([row for row, _ in number])
+    # If one of two errors is new, the error of the ratio is unknown.
+    relative_to = tuple(
+        "" if factor is not None or other in factors else other
+        for (_, factor), other in zip(number, table.relative_to, strict=True)
+    )
+    factor = np.array([1.0 if factor is None else factor for _, factor in number])
     # The parts determine scaling with size, so they stay in proportion.
-    return row.changed(latency_ms=row.latency_ms * factor)
+    table = replace(table, latency_ms=table.latency_ms * factor, relative_to=relative_to)
+    offers = tuple((offer, number[pair]) for (offer, _), pair in zip(prediction.offers, pairs, strict=True))
+    return replace(prediction, table=table, offers=offers)

@@ -13,7 +13,7 @@ from profet_core.messages import Code, Note
 from profet_core.precision.model import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
-from profet_core.prediction.members import ProfileEstimates
+from profet_core.prediction.members import Estimates
 from profet_core.profiles.profet_json import VERSION_1
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
@@ -181,18 +181,28 @@ def _named(names: tuple[str, ...], column: int | None) -> str | None:
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
-def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: ProfileEstimates) -> tuple[Note, ...]:
-    """Caveats of `estimates`, which a method made from `profile`, most serious first."""
+def caveats(
+    models: Models,
+    profile: Profile,
+    anchor: Anchor,
+    estimates: Estimates,
+    number: int,
+) -> tuple[Note, ...]:
+    """Caveats of a method's estimates from a profile, most serious first.
+
+    Parameters
+    ----------
+    number : index of `profile` among those of `estimates`.
+    """
     known = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
     found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
-    if meta.gpu is not None and gpu is not None and not _same_gpu(models, meta.gpu, gpu):
+    if meta.gpu is not None and not _same_gpu(models, meta.gpu, gpu):
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
         found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
     if anchor.gpu is not None:
         found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
-    known_gpu = anchor.gpu or (models.transfer and gpu and models.transfer.gpus[gpu])
-    if known_gpu and has_tensor_cores(known_gpu) and may_be_half(profile):
+    if has_tensor_cores(models.transfer.gpus[gpu]) and may_be_half(profile):
         found.append(Note(Code.UNKNOWN_PRECISION))
     if meta.compiled:
         found.append(Note(Code.COMPILED))
@@ -201,11 +211,11 @@ def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: Profile
     found += steps_note(profile)
     if share > WARNED_UNATTRIBUTED_SHARE:
         found.append(Note(Code.UNATTRIBUTED, share=share))
-    found += [*input_wait_note(profile), *_unknown_note(estimates.unknown), *estimates.warnings]
+    found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]
     if known is not None:
         found += _range_note(known, profile, anchor.name)
-    if estimates.at_floor:
-        found.append(Note(Code.AT_FLOOR, instances=", ".join(estimates.at_floor)))
+    if at_floor := estimates.at_floor(number):
+        found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
     # The recorder may already have written the same sentence into the profile.
     return tuple(dict.fromkeys(found))
 
@@ -214,7 +224,7 @@ def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
     """Whether a profile's GPU name can denote a GPU; a missing form factor or memory size is no contradiction."""
     if gpu_model(recorded) == gpu_model(gpu):
         return True
-    return models.transfer is not None and gpu in {one.name for one in models.transfer.gpus.named(recorded)}
+    return gpu in {one.name for one in models.transfer.gpus.named(recorded)}
 
 
 def may_be_half(profile: Profile) -> bool:

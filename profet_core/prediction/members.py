@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
@@ -16,9 +15,10 @@ from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latenc
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Estimate, StepTime
+from profet_core.latency import Basis
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import unattributed_log_sd
+from profet_core.prediction.table import StepTable
 from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import SMALLEST_NUMBER
@@ -61,34 +61,15 @@ class Similarity:
         return f"{least}{self.error_percent:.0f}%"
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileEstimates:
-    """One method's estimates for one profile.
-
-    Attributes
-    ----------
-    steps : one per target. member_ms : target -> member -> latency, milliseconds.
-    at_floor : targets whose latency is below all measurements.
-    interval_level, unknown, similarity, warnings : as in `Estimates`.
-    """
-
-    steps: tuple[StepTime, ...]
-    member_ms: Mapping[str, Mapping[str, float]]
-    at_floor: tuple[str, ...]
-    interval_level: float | None
-    unknown: UnknownOperations
-    similarity: Similarity | None
-    warnings: Sequence[Note]
-
-
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of one method.
+    """Estimates of one method on profiled instances.
 
     Arrays have one row per target and one column per profile.
 
     Attributes
     ----------
+    targets : instances.
     member_ms : member -> (targets, profiles), milliseconds.
     joined_ms : (targets, profiles), members combined. floor_ms : (targets,), see `floors_ms`.
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
@@ -109,18 +90,14 @@ class Estimates:
     scale: IntervalScale | None = None
     repaired: FloatArray | None = None
 
-    @cached_property
+    @property
     def latency_ms(self) -> FloatArray:
         """Combined latencies with the lower bound applied, (targets, profiles)."""
         return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
-    @property
-    def by_target(self) -> dict[str, Estimate]:
-        """Target -> its latencies, (profiles,); exact without intervals."""
-        if self.log_sd is None:
-            return {target: Estimate.exact(row) for target, row in zip(self.targets, self.latency_ms, strict=True)}
-        rows = zip(self.targets, self.latency_ms, self.log_sd, strict=True)
-        return {target: Estimate(latency_ms=latency_ms, log_sd=log_sd) for target, latency_ms, log_sd in rows}
+    def at_floor(self, number: int) -> tuple[str, ...]:
+        """Targets whose latency is below all measurements, for one profile."""
+        return tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms))
 
     def similarity(self, number: int) -> Similarity | None:
         """Similarity of one profile to the training data."""
@@ -129,27 +106,34 @@ class Estimates:
         distance = float(self.distance[number])
         return Similarity(distance, *words_of(distance, self.scale.error_by_distance))
 
-    def of(self, number: int) -> ProfileEstimates:
-        """Estimates of one profile, by its index."""
-        latency_ms = self.latency_ms[:, number].tolist()
-        members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
-        log_sds: Sequence[float | None] = [None] * len(self.targets)
-        if self.log_sd is not None:
-            log_sds = self.log_sd[:, number].tolist()
-        return ProfileEstimates(
-            steps=tuple(
-                StepTime(target, Estimate(latency_ms=value_ms, log_sd=log_sd))
-                for target, value_ms, log_sd in zip(self.targets, latency_ms, log_sds, strict=True)
-            ),
-            member_ms={
-                target: {name: values[row] for name, values in members.items()}
-                for row, target in enumerate(self.targets)
-            },
-            at_floor=tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms)),
-            interval_level=self.interval_level,
-            unknown=self.unknown[number],
-            similarity=(similarity := self.similarity(number)),
-            warnings=_notes(1.0 if self.repaired is None else float(self.repaired[number]), similarity),
+    def notes(self, number: int) -> list[Note]:
+        """Caveats of one profile's estimates."""
+        found, similarity = [], self.similarity(number)
+        if self.repaired is not None and self.repaired[number] > NOTABLE_REPAIR:
+            found.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
+        if similarity and similarity.warned_of:
+            more = " or more" if similarity.words == BAND_WORDS[-1] else ""
+            found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
+        return found
+
+    def in_table(self, table: StepTable, places: Mapping[str, int], mapped: tuple[Note, ...] = ()) -> StepTable:
+        """Fill the rows of these instances.
+
+        Parameters
+        ----------
+        mapped : note on latencies that follow from an unprofiled GPU's profiles.
+        """
+        at = [places[name] for name in self.targets]
+        members = {}
+        for name, values in self.member_ms.items():
+            members[name] = np.full(table.latency_ms.shape, np.nan)
+            members[name][at] = values
+        return replace(table, members=members).with_rows(
+            at,
+            latency_ms=self.latency_ms,
+            log_sd=np.nan if self.log_sd is None else self.log_sd,
+            basis=[Basis.CARRIED_BACK if mapped else Basis.MEASURED] * len(at),
+            notes=[mapped] * len(at),
         )
 
 
@@ -293,14 +277,4 @@ def _log_sd(
     """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
     log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
     found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
-    return found
-
-
-def _notes(repair_factor: float, similarity: Similarity | None) -> list[Note]:
-    found = []
-    if repair_factor > NOTABLE_REPAIR:
-        found.append(Note(Code.TRUNCATED, factor=repair_factor))
-    if similarity and similarity.warned_of:
-        more = " or more" if similarity.words == BAND_WORDS[-1] else ""
-        found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
     return found

@@ -1,71 +1,67 @@
-"""Predict step latency on all instances from a profile."""
+"""Predict step latency on every offer from profiles: the stages of a prediction, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from profet_core.artifacts.models import Method, Models
-from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import Basis, Estimate
-from profet_core.messages import Note
-from profet_core.precision.names import TF32, canonical, is_half
+from profet_core.errors import InputError
+from profet_core.latency import Basis
+from profet_core.precision.names import AS_PROFILED, FP32, TF32, asked_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
-from profet_core.prediction.foreign import foreign_estimates
-from profet_core.prediction.members import Estimates, ProfileEstimates, class_estimates, documented_estimates
-from profet_core.prediction.records import InstancePrediction, Prediction, Predictions, priced_row
-from profet_core.prediction.unprofiled import (
-    PlacedOffers,
-    UnprofiledAnchor,
-    UnprofiledSteps,
-    recorded_steps,
-    unprofiled_gpus,
-    unprofiled_steps,
+from profet_core.prediction.members import Estimates, documented_estimates
+from profet_core.prediction.mixed_precision import (
+    RecordedStep,
+    fp32_unknown,
+    in_precision,
+    precision_notes,
+    recorded_step,
+    with_other_kernels,
 )
+from profet_core.prediction.other_gpus import on_other_gpus
+from profet_core.prediction.records import Prediction, Predictions
+from profet_core.prediction.table import StepTable
+from profet_core.prediction.targets import Layout, offer_targets
+from profet_core.prediction.unprofiled_anchor import profiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.units import positive_number
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Targets to predict for every profile of one anchor.
-
-    Attributes
-    ----------
-    targets : instances other than the anchor, in order. offers : unprofiled ones, by GPU and host.
-    """
-
-    models: Models
-    catalog: Catalog
-    method: Method
-    anchor: Anchor
-    targets: Mapping[str, None]
-    offers: PlacedOffers
-
-    @property
-    def estimated(self) -> list[str]:
-        """Targets of the method itself; unprofiled GPUs need all profiled instances."""
-        profiled, own = self.models.instances, self.anchor.instance
-        return [
-            name for name in (profiled if self.offers.by_instance else self.targets) if name in profiled and name != own
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One profiled step, with its latency on the anchor if given, milliseconds."""
-
-    profile: Profile
-    latency_ms: float | None
+def predict(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    *,
+    latency_ms: float | None = None,
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    trust_latency: bool = False,
+    precision: str = AS_PROFILED,
+) -> Prediction:
+    """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
+    known_ms = None if latency_ms is None else [latency_ms]
+    (found,) = predict_many(
+        models,
+        catalog,
+        [profile],
+        anchor,
+        latencies_ms=known_ms,
+        targets=targets,
+        method=method,
+        trust_latency=trust_latency,
+        precision=precision,
+    )
+    return found
 
 
 def predict_many(
@@ -78,9 +74,9 @@ def predict_many(
     targets: Sequence[str] | None = None,
     method: str = "default",
     trust_latency: bool = False,
-    tf32: bool = True,
+    precision: str = AS_PROFILED,
 ) -> Predictions:
-    """Predict step latency on every target from FP32 or TF32 profiles of one anchor.
+    """Predict step latency on every target from profiles of one anchor.
 
     Rows of each are made on access.
 
@@ -93,126 +89,73 @@ def predict_many(
     method : "default", or "profet": the median of three members with the latency, the mean of two without it
         (arXiv:2208.05130).
     trust_latency : use latencies even if they contradict their profiles.
-    tf32 : the training uses TF32 for convolutions and products on GPUs that have it (Ampere and later), the frameworks'
-        default. Measured instances don't have it.
+    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
+        profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
+        don't have it.
 
     Raises
     ------
-    InputError : unknown anchor, target or method, or a latency that is not a positive number.
+    InputError : unknown anchor, target, method or precision, or a latency that is not a positive number.
     LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
-    request = _request(models, catalog, anchor, targets, method)
+    asked = asked_precision(precision)
+    where, chosen = find_anchor(models, catalog, anchor), models.method(method)
+    wanted = _wanted(models, catalog, where, chosen, targets)
+    steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
+    question = _Question(models, catalog, chosen, where, asked, wanted)
+    made: dict[int, Callable[[], Prediction]] = {}
+    # Steps of an unprofiled GPU are mapped by the precision that they ran in.
+    for recorded in {step.base_precision if where.gpu else None for step in steps}:
+        numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
+        predicted = question.predicted([steps[number] for number in numbers], recorded)
+        made |= {number: partial(predicted.of, column) for column, number in enumerate(numbers)}
+    return Predictions([made[number] for number in range(len(steps))])
+
+
+def _recorded(
+    models: Models,
+    anchor: Anchor,
+    profiles: Sequence[Profile],
+    latencies_ms: Sequence[float] | None,
+    trust_latency: bool,
+) -> list[RecordedStep]:
+    """Check each profile with its latency, and convert it to FP32 or TF32."""
     for profile in profiles:
         check_predictable(models, profile)
-        if is_half(profile.meta.precision):
-            raise NoPredictionError("This needs a profile in FP32 or TF32, and the profile is in half precision.")
-    steps = _steps(profiles, latencies_ms)
-    if not trust_latency:
-        for step in steps:
-            if step.latency_ms is not None:
-                check_latency(models, step.profile, request.anchor.instance, step.latency_ms)
-    if not steps:
-        return Predictions()
-    read = [without_input_wait(step.profile, step.latency_ms) for step in steps]
-    known_ms = None if latencies_ms is None else np.array([latency_ms for _, latency_ms in read], float)
-    batch = ProfileBatch([profile for profile, _ in read], request.anchor.instance, known_ms)
-    if request.anchor.gpu is not None:
-        return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
-    estimate = class_estimates if request.method.kind == "classes" else documented_estimates
-    estimates = estimate(models, request.method, batch, request.estimated)
-    reached = None
-    if models.transfer is not None:
-        recorded, known = recorded_steps(batch), estimates.by_target
-        reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    predicted = _Predicted(request, steps, estimates, reached)
-    return Predictions([partial(predicted.of, number) for number in range(len(steps))])
-
-
-def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
-    """Predict from an unprofiled GPU, separately for steps in TF32 and others."""
-    ran_in_tf32 = [_in_tf32(step.profile, tf32) for step in steps]
-    found: dict[int, Callable[[], Prediction]] = {}
-    for in_tf32 in set(ran_in_tf32):
-        rows = [row for row, one in enumerate(ran_in_tf32) if one is in_tf32]
-        latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
-        part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
-        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, in_tf32, tf32)
-        found |= {row: partial(predicted.of, number) for number, row in enumerate(rows)}
-    return Predictions([found[row] for row in range(len(steps))])
-
-
-def _in_one_precision(
-    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, ran_in_tf32: bool, tf32: bool
-) -> _Predicted:
-    transfer = request.models.transfer
-    assert transfer is not None
-    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
-    log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
-    own_steps = Estimate(latency_ms=found.own_ms, log_sd=log_sd)
-    own = UnprofiledAnchor(request.anchor.name, gpu, own_steps, found.log_sd, ran_in_tf32)
-    reached = unprofiled_steps(
-        transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
-    )
-    return _Predicted(request, steps, found.estimates, reached, own.note)
-
-
-def _in_tf32(profile: Profile, tf32: bool) -> bool:
-    """Whether a profiled step ran in TF32 if its GPU has it: from its kernels, else the frameworks' default."""
-    said = canonical(profile.meta.precision)
-    return tf32 if said is None else said == TF32
-
-
-def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
-    """Build the request and check its names."""
-    found, chosen = find_anchor(models, catalog, anchor), models.method(method)
-    # The documented ensemble is limited to its four instances.
-    if chosen.kind != "classes":
-        if found.name not in models.instances:
+    known_ms: list[float | None] = [None] * len(profiles)
+    if latencies_ms is not None:
+        if len(latencies_ms) != len(profiles):
             raise InputError(
-                f"The documented ensemble supports only the anchors {', '.join(models.instances)}: use the "
-                "default method."
+                f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one per profile."
             )
-        priced = _priced(models, catalog, anchor)
-        return _Request(
-            models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), PlacedOffers({})
-        )
-    offers = unprofiled_gpus(models, catalog)
-    if found.gpu is None and found.name != found.instance and models.transfer is not None:
-        # The anchor's GPU in the measured host.
-        step = models.transfer.step
-        gpu = models.transfer.gpus[step.instances[found.instance].gpu]
-        offers = PlacedOffers({found.instance: (gpu, step.host(found.instance)), **offers.by_instance})
-    profiled = models.ranges
-    names = [*_priced(models, catalog, found.name), *(name for name in offers.by_instance if name not in profiled)]
-    wanted = dict.fromkeys(_check_targets(names, found.name, targets))
-    return _Request(models, catalog, chosen, found, wanted, offers.among(wanted))
+        known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
+    for profile, latency_ms in zip(profiles, known_ms, strict=True):
+        if latency_ms is not None and not trust_latency:
+            check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms)
+    return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
 
 
-def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
-    """Profiled instances in the catalog; custom models may know others.
-
-    Raises
-    ------
-    InputError : there is none except the anchor, and these models can't transfer.
-    """
-    missing = [name for name in models.instances if name not in catalog and name != anchor]
-    priced = [name for name in models.instances if name in catalog]
-    if missing and models.transfer is None and not set(priced) - {anchor}:
+def _wanted(
+    models: Models, catalog: Catalog, anchor: Anchor, method: Method, targets: Sequence[str] | None
+) -> Sequence[str] | None:
+    """Check the targets; None: all."""
+    # The documented ensemble is limited to its four instances.
+    if method.kind != "classes" and anchor.name not in models.instances:
         raise InputError(
-            f"{', '.join(missing)}: no price is known; `profet instances add {missing[0]} --gpu GPU --usd-per-hour N` "
-            "adds it."
+            f"The documented ensemble supports only the anchors {', '.join(models.instances)}: use the default method."
         )
-    return priced
-
-
-def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str] | None) -> list[str]:
-    known = [name for name in instances if name != anchor]
+    if targets is None and method.kind == "classes":
+        return None
+    names: Iterable[str] = models.instances
+    if method.kind == "classes":
+        names = (offer.name for offer, _ in offer_targets(models, catalog).layout(anchor).offers)
+    known = [name for name in names if name != anchor.name and name in catalog]
     if targets is None:
         return known
     targets = [targets] if isinstance(targets, str) else targets
-    others = [target for target in dict.fromkeys(targets) if target != anchor]
+    others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
         if target not in known:
             raise InputError(f"Unknown target {target!r}: {nearest(target, known)}.")
@@ -221,66 +164,91 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     return others
 
 
-def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[_Step]:
-    """Each profile with its latency; its number of steps is inferred if unknown."""
-    if latencies_ms is None:
-        return [_Step(counted(profile, None), None) for profile in profiles]
-    if len(latencies_ms) != len(profiles):
-        raise InputError(
-            f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one per profile."
-        )
-    known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
-    return [_Step(counted(profile, value), value) for profile, value in zip(profiles, known_ms, strict=True)]
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Targets to predict for every profile of one anchor; `wanted` None: all."""
+
+    models: Models
+    catalog: Catalog
+    method: Method
+    anchor: Anchor
+    precision: str
+    wanted: Sequence[str] | None
+
+    def predicted(self, steps: Sequence[RecordedStep], recorded: str | None) -> _Predicted:
+        """Run the stages on steps that were recorded in one precision."""
+        read = [without_input_wait(step.base, step.base_ms) for step in steps]
+        known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
+        batch = ProfileBatch([profile for profile, _ in read], self.anchor.instance, known_ms)
+        given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
+        estimates, layout, table = self._stages(batch, given_ms, recorded, self.precision != FP32)
+        if self.precision == FP32 and self.method.kind == "classes":
+            # FP32 on a GPU that is known in TF32 only comes from TF32.
+            from_tf32 = [fp32_unknown(self.models.transfer, target.gpu) for target in table.targets]
+            table = table.merged(self._stages(batch, given_ms, recorded, True)[-1], np.array(from_tf32))
+        return _Predicted(self, steps, estimates, layout, table)
+
+    def _stages(
+        self, batch: ProfileBatch, given_ms: np.ndarray, recorded: str | None, tf32: bool
+    ) -> tuple[Estimates, Layout, StepTable]:
+        """Fill the table of many profiles, stage by stage; those of one profile follow in `_Predicted.of`."""
+        models, method, anchor = self.models, self.method, self.anchor
+        ran_in_tf32 = anchor.gpu is not None and (tf32 if recorded is None else recorded == TF32)
+        layout = offer_targets(models, self.catalog).layout(anchor, tf32=tf32, ran_in_tf32=ran_in_tf32)
+        table = StepTable.unknown(layout.targets, layout.sources, len(given_ms))
+        if anchor.name in self.catalog:
+            table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
+        if method.kind != "classes":
+            others = [name for name in models.instances if name != anchor.instance]
+            estimates = documented_estimates(models, method, batch, others)
+            return estimates, layout, estimates.in_table(table, layout.plan.known)
+        estimates, steps = profiled_steps(models, method, batch, anchor, tf32=ran_in_tf32)
+        table = estimates.in_table(table, layout.plan.known, steps.notes)
+        return estimates, layout, on_other_gpus(models, table, steps, layout.plan)
 
 
 @dataclass(frozen=True)
 class _Predicted:
-    """Numbers for many profiles by GPU and host; they are combined with offers on access.
+    """Steps of many profiles in FP32 or TF32."""
 
-    Attributes
-    ----------
-    reached : latencies on other GPUs; None: the models can't transfer.
-    carried_note : on latencies of profiled instances if the anchor's GPU is unprofiled; else None.
-    """
-
-    request: _Request
-    steps: Sequence[_Step]
+    question: _Question
+    steps: Sequence[RecordedStep]
     estimates: Estimates
-    reached: UnprofiledSteps | None
-    carried_note: Note | None = None
+    layout: Layout
+    table: StepTable
 
     def of(self, number: int) -> Prediction:
-        """Rows of one profile: anchor, profiled targets, others; with their caveats."""
-        request, step = self.request, self.steps[number]
-        estimates = self.estimates.of(number)
+        """Answer for one profile: its table in the requested precision, joined with the offers."""
+        question, step, estimates = self.question, self.steps[number], self.estimates
+        table = in_precision(question.models, self.table.column(number), question.anchor, step, question.precision)
+        table = with_other_kernels(table, step.profile)
+        precision, anchor = step.answer_precision(question.precision), question.anchor
+        notes = caveats(question.models, step.base, anchor, estimates, number)
         return Prediction(
-            anchor=request.anchor.name,
+            anchor=anchor.name,
             anchor_latency_ms=step.latency_ms,
-            method=request.method.name,
-            predictions=tuple(self._rows(number, estimates)),
+            method=question.method.name,
+            table=table,
+            offers=self._offers,
             interval_level=estimates.interval_level,
-            unknown_operations=estimates.unknown,
-            steps=step.profile.steps,
-            steps_basis=step.profile.steps_basis,
-            similarity=estimates.similarity,
-            warnings=caveats(request.models, step.profile, request.anchor, estimates),
-            read_by=request.anchor.instance,
+            unknown_operations=estimates.unknown[number],
+            similarity=estimates.similarity(number),
+            warnings=tuple(dict.fromkeys((*precision_notes(precision, step.precision), *notes))),
+            steps=step.base.steps,
+            steps_basis=step.base.steps_basis,
+            read_by=anchor.instance,
+            precision=precision,
         )
 
-    def _rows(self, number: int, estimates: ProfileEstimates) -> Iterator[InstancePrediction]:
-        request, name = self.request, self.request.anchor.name
-        offers = request.catalog
-        # A GPU without an offer has no row.
-        if name in offers:
-            given = Estimate(latency_ms=self.steps[number].latency_ms, log_sd=0.0, basis=Basis.GIVEN)
-            yield priced_row(offers[name], given)
-        measured = estimates.steps
-        if self.carried_note:
-            notes = (self.carried_note,)
-            measured = tuple(row.changed(basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
-        others = self.reached.of(number) if self.reached else {}
-        for row in measured:
-            if row.instance in request.targets:
-                yield priced_row(offers[row.instance], row.estimate, estimates.member_ms.get(row.instance))
-        for instance, at in request.offers.numbers if others else ():
-            yield priced_row(offers[instance], others[at])
+    @cached_property
+    def _offers(self) -> tuple[tuple[Instance, int], ...]:
+        """Requested offers, each with its row of the table."""
+        question, offers = self.question, self.layout.offers
+        if question.wanted is None:
+            return offers
+        wanted = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
+        found = [one for one in offers if one[0].name in wanted]
+        profiled = [name for name in question.models.instances if name != question.anchor.instance]
+        if set(question.wanted) <= set(profiled):
+            found.sort(key=lambda one: wanted[one[0].name])
+        return tuple(found)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, overload
+
+import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.cost import cost_usd
@@ -14,6 +17,7 @@ from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.members import Similarity
+from profet_core.prediction.table import StepTable
 from profet_core.profiles.record import StepsBasis
 
 
@@ -56,13 +60,15 @@ class InstancePrediction(StepTime):
         return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prediction:
     """Step latencies of one profiled network on the anchor and on every target.
 
     Attributes
     ----------
     anchor : where the profile was recorded; a GPU without an offer has no row.
+    table : steps by GPU and host.
+    offers : each offer, and its row of the table.
     steps, steps_basis : number of training steps in the profile's file, and how it was determined.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
@@ -71,7 +77,8 @@ class Prediction:
     anchor: str
     anchor_latency_ms: float | None
     method: str
-    predictions: tuple[InstancePrediction, ...]
+    table: StepTable = field(compare=False)
+    offers: tuple[tuple[Instance, int], ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
     similarity: Similarity | None
@@ -81,14 +88,31 @@ class Prediction:
     read_by: str = ""
     precision: str = AS_PROFILED
 
+    @cached_property
+    def predictions(self) -> tuple[InstancePrediction, ...]:
+        """One row per offer, the anchor's first."""
+        return offer_rows(self.table, self.offers)
+
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
-        return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
+        latencies_ms, known = self.table.latency_ms.tolist(), self.table.known.tolist()
+        return {offer.name: latencies_ms[row] for offer, row in self.offers if known[row]}
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return rows_frame(self.predictions)
+
+
+def offer_rows(table: StepTable, offers: Iterable[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
+    """Join steps with offers: each offer with its row of the table."""
+    steps = table.estimates()
+    nothing: dict[str, float] = {}
+    members: dict[int, dict[str, float]] = {}
+    for name, values in table.members.items():
+        for row in np.flatnonzero(~np.isnan(values)).tolist():
+            members.setdefault(row, {})[name] = values.item(row)
+    return tuple(InstancePrediction(offer.name, steps[row], offer, members.get(row, nothing)) for offer, row in offers)
 
 
 class Predictions(Sequence[Prediction]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.artifacts.models import Models
+from profet_core.catalog import Instance
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import ArtifactError, InputError
 from profet_core.features.classes import load_operation_classes
@@ -16,29 +17,26 @@ from profet_core.latency import (
     SMOOTH_MAX_POWER,
     Basis,
     Estimate,
-    Interval,
-    Reach,
-    Relative,
     StepTime,
     combined_sd,
-    join,
     log_sd_of,
     smooth_max,
 )
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
-from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.records import Prediction, offer_rows
+from profet_core.prediction.table import StepTable
 from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import (
     Growth,
+    GrowthBySource,
     GrowthModel,
     KnownPoint,
-    ReachedGrowth,
     SizePoint,
     Sizes,
-    carry_one,
-    carry_two,
+    scale_from_one,
+    scale_from_two,
     step_signs,
 )
 from profet_core.units import whole_number
@@ -71,31 +69,19 @@ class TrainingSteps:
     Attributes
     ----------
     step_times : one per instance, each with its basis.
-    carried : whether they are scaled from a profile's size.
-    problems : instance -> why it has no latency, one line.
+    scaled : whether they are scaled from a profile's size.
     pixels : image height and width; None: unknown.
     """
 
     batch_size: int
     step_times: tuple[StepTime, ...]
-    carried: bool = False
-    problems: Mapping[str, str] = field(default_factory=dict)
+    scaled: bool = False
     pixels: int | None = None
 
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> milliseconds per step, for all instances with a latency."""
         return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
-
-    @property
-    def intervals(self) -> dict[str, Interval]:
-        """Instance -> its interval, for all instances with one."""
-        return {row.instance: row.interval for row in self.step_times if row.interval is not None}
-
-
-def steps_as_profiled(prediction: Prediction, batch_size: int) -> TrainingSteps:
-    """The prediction's own latencies, for a training at the profiled batch size."""
-    return TrainingSteps(batch_size, prediction.predictions)
 
 
 #: Range of sizes that steps can be scaled to and from.
@@ -134,6 +120,15 @@ class KnownStep:
         meta = replace(self.profile.meta, batch_size=self.batch_size, pixels=self.pixels)
         return replace(self.profile, meta=meta)
 
+    def changed(
+        self, table: StepTable, *, offers: tuple[tuple[Instance, int], ...] | None = None, anchor_is_new: bool = False
+    ) -> KnownStep:
+        """The step with another table; `anchor_is_new`: the anchor's latency is that of its row."""
+        prediction = replace(self.prediction, table=table, offers=offers or self.prediction.offers)
+        if anchor_is_new:
+            prediction = replace(prediction, anchor_latency_ms=prediction.latencies_ms[prediction.anchor])
+        return replace(self, prediction=prediction)
+
     @property
     def words(self) -> str:
         """'batch 64' or 'batch 64, 224 pixels'."""
@@ -168,52 +163,43 @@ def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
     """
     if len(known) != 2:
         return tuple(known)
-    first, second = known = _with_equal_launches(*known)
-    smaller, larger = (second, first) if _is_within(second, first) and not _is_within(first, second) else known
-    if not _is_within(smaller, larger):
-        return first, second
-    same = _is_within(larger, smaller)
-    rows = {row.instance: row for row in larger.prediction.predictions}
-    pooled: dict[str, tuple[InstancePrediction, InstancePrediction]] = {}
-    for row in smaller.prediction.predictions:
-        other = rows.get(row.instance)
-        if other is None or row.latency_ms is None or other.latency_ms is None:
-            continue
-        if row.latency_ms > other.latency_ms or (same and row.latency_ms != other.latency_ms):
-            pooled[row.instance] = _pooled(row, smaller, other, larger)
-    if not pooled:
-        return first, second
-    changed = {
-        id(step): _with_rows(step, {name: both[place] for name, both in pooled.items()})
-        for place, step in enumerate((smaller, larger))
-    }
-    return changed[id(first)], changed[id(second)]
+    first, second = _with_equal_launches(*_aligned(*known))
+    if _is_within(first, second):
+        return _pooled(first, second, same=_is_within(second, first))
+    if _is_within(second, first):
+        second, first = _pooled(second, first, same=False)
+    return first, second
+
+
+def _aligned(*known: KnownStep) -> tuple[KnownStep, ...]:
+    """The steps with tables of the same rows: one for each pair of rows that stand for an offer."""
+    rows = [{offer.name: row for offer, row in step.prediction.offers} for step in known]
+    names = dict.fromkeys(name for one in rows for name in one)
+    pairs = {name: tuple(one.get(name, -1) for one in rows) for name in names}
+    number = {pair: row for row, pair in enumerate(dict.fromkeys(pairs.values()))}
+    return tuple(
+        step.changed(
+            step.prediction.table.take([pair[place] for pair in number]),
+            offers=tuple((offer, number[pairs[offer.name]]) for offer, _ in step.prediction.offers),
+        )
+        for place, step in enumerate(known)
+    )
 
 
 def _with_equal_launches(first: KnownStep, second: KnownStep) -> tuple[KnownStep, KnownStep]:
     """Both steps with the mean of their launch overheads on each unprofiled GPU."""
-    others = {row.instance: row.reach for row in second.prediction.predictions}
-    launch_ms = {
-        row.instance: math.sqrt(row.reach.launch_ms * other.launch_ms)
-        for row in first.prediction.predictions
-        if row.reach and (other := others.get(row.instance)) and row.reach.launch_ms != other.launch_ms
-    }
+    tables = first.prediction.table, second.prediction.table
+    product = tables[0].launch_ms * tables[1].launch_ms
+    differ = (product > 0) & (tables[0].launch_ms != tables[1].launch_ms)
+    launch_ms = np.sqrt(np.where(differ, product, np.nan))
 
-    def equal(step: KnownStep) -> KnownStep:
-        rows = step.prediction.predictions
-        return _with_rows(
-            step, {row.instance: _launched(row, ms) for row in rows if (ms := launch_ms.get(row.instance))}
-        )
+    def equal(step: KnownStep, table: StepTable) -> KnownStep:
+        factor = smooth_max(table.free_ms, launch_ms) / smooth_max(table.free_ms, table.launch_ms)
+        latency_ms = np.where(differ, table.latency_ms * factor, table.latency_ms)
+        launches_ms = np.where(differ, launch_ms, table.launch_ms)
+        return step.changed(replace(table, latency_ms=latency_ms, launch_ms=launches_ms))
 
-    return equal(first), equal(second)
-
-
-def _launched(row: InstancePrediction, launch_ms: float) -> InstancePrediction:
-    """A row of an unprofiled GPU with another launch overhead."""
-    assert row.reach is not None
-    reach = replace(row.reach, launch_ms=launch_ms)
-    factor = smooth_max(reach.free_ms, launch_ms) / smooth_max(reach.free_ms, row.reach.launch_ms)
-    return replace(row, estimate=replace(row.estimate.scaled(factor), latency_ms=_ms(row) * factor, reach=reach))
+    return equal(first, tables[0]), equal(second, tables[1])
 
 
 def _is_within(one: KnownStep, other: KnownStep) -> bool:
@@ -222,57 +208,46 @@ def _is_within(one: KnownStep, other: KnownStep) -> bool:
     return all(ours is None or theirs is None or ours <= theirs for ours, theirs in pairs)
 
 
-def _pooled(
-    row: InstancePrediction, step: KnownStep, other: InstancePrediction, other_step: KnownStep
-) -> tuple[InstancePrediction, InstancePrediction]:
-    """Give both rows one latency; `step` is of the smaller size. If only one is measured, it stays unchanged."""
-    log_sds = [_log_sd(one) for one in (row, other)]
-    weights = _weights(log_sds)
-    alone = next((one for one, weight in zip((row, other), weights, strict=True) if weight == 1), None)
-    both = [replace(one.estimate, log_sd=log_sd or 0.0) for one, log_sd in zip((row, other), log_sds, strict=True)]
-    mean = join(both, weights)
-    latency_ms = float(mean.latency_ms) if alone is None or alone.latency_ms is None else alone.latency_ms
-    apart = log_sd_of(abs(math.log(_ms(row) / _ms(other))) / 2)
-    log_sd = combined_sd(float(mean.log_sd), apart)
+def _pooled(smaller: KnownStep, larger: KnownStep, *, same: bool) -> tuple[KnownStep, KnownStep]:
+    """Give both one latency on targets where the larger is faster; at the `same` size, wherever they differ.
 
-    def joined(one: InstancePrediction, weight: float, away: KnownStep, wrongly: str) -> InstancePrediction:
-        if weight == 1:
-            return one
-        noted = one.estimate.scaled(latency_ms / _ms(one)).noted(Note(Code.COMBINED, size=away.words, how=wrongly))
-        return replace(one, estimate=noted).changed(
-            latency_ms=latency_ms,
-            log_sd=None if one.log_sd is None else log_sd,
-            reach=one.reach and _reach_at(one.reach, latency_ms),
+    If only one of them is measured, it stays unchanged.
+    """
+    tables = smaller.prediction.table, larger.prediction.table
+    low_ms, high_ms = (table.latency_ms for table in tables)
+    rows = np.flatnonzero((low_ms > high_ms) | (same & (low_ms < high_ms)))
+    known_ms = np.array([low_ms[rows], high_ms[rows]])
+    log_sds = np.array([[0.0 if table.basis[row].is_exact else table.log_sd[row] for row in rows] for table in tables])
+    weights = _weights(log_sds.reshape(2, -1))
+    alone = weights == 1
+    latency_ms = np.where(alone.any(axis=0), (known_ms * alone).sum(axis=0), (known_ms**weights).prod(axis=0))
+    apart = log_sd_of(np.abs(np.log(known_ms[0] / known_ms[1])) / 2)
+    log_sd = combined_sd((weights * np.nan_to_num(log_sds)).sum(axis=0), apart)
+    steps = []
+    for place, (step, other, how) in enumerate(((smaller, larger, "faster"), (larger, smaller, "slower"))):
+        changed, table = ~alone[place], step.prediction.table
+        at = rows[changed].tolist()
+        note = Note(Code.COMBINED, size=other.words, how=how)
+        table = table.with_rows(
+            at,
+            latency_ms=latency_ms[changed],
+            log_sd=np.where(np.isnan(table.log_sd[at]), np.nan, log_sd[changed]),
+            free_ms=_free_ms(latency_ms[changed], table.launch_ms[at]),
+            notes=[(note, *table.notes[row]) for row in at],
         )
-
-    return joined(row, weights[0], other_step, "faster"), joined(other, weights[1], step, "slower")
-
-
-def _ms(row: InstancePrediction) -> float:
-    return math.nan if row.latency_ms is None else row.latency_ms
+        pooled = {offer.name for offer, row in step.prediction.offers if row in at}
+        steps.append(step.changed(table, anchor_is_new=step.prediction.anchor in pooled))
+    return steps[0], steps[1]
 
 
-def _log_sd(row: InstancePrediction) -> float | None:
-    """0 for a measurement, None if unknown."""
-    return 0.0 if row.basis.is_exact else row.log_sd
-
-
-def _weights(log_sds: Sequence[float | None]) -> tuple[float, ...]:
-    """Inverse-variance weights with a sum of 1; equal if one is unknown or both are exact."""
-    if None in log_sds or all(log_sd == 0 for log_sd in log_sds):
-        return tuple(1 / len(log_sds) for _ in log_sds)
-    if 0 in log_sds:
-        return tuple(float(log_sd == 0) for log_sd in log_sds)
-    inverse = [(log_sd or 1.0) ** -2 for log_sd in log_sds]
-    return tuple(value / sum(inverse) for value in inverse)
-
-
-def _with_rows(step: KnownStep, rows: dict[str, InstancePrediction]) -> KnownStep:
-    prediction = step.prediction
-    predictions = tuple(rows.get(row.instance, row) for row in prediction.predictions)
-    anchor = rows.get(prediction.anchor)
-    anchor_ms = prediction.anchor_latency_ms if anchor is None else anchor.latency_ms
-    return replace(step, prediction=replace(prediction, predictions=predictions, anchor_latency_ms=anchor_ms))
+def _weights(log_sds: FloatArray) -> FloatArray:
+    """Inverse-variance weights with a sum of 1, (2, rows); equal if one is unknown or both are exact."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = np.where(log_sds == 0, np.inf, log_sds**-2.0)
+        found = inverse / inverse.sum(axis=0)
+    exact = log_sds == 0
+    equal = np.isnan(log_sds).any(axis=0) | exact.all(axis=0)
+    return np.where(equal, 0.5, np.where(exact.any(axis=0), exact, found))
 
 
 def steps_at(
@@ -294,14 +269,14 @@ def steps_at(
     InputError : a size is out of range or unknown but needed, or there are not one or two steps.
     ArtifactError : the models have no scaling model.
     """
-    found = _Family.of(models, known)
+    network = _Network.from_steps(models, known)
     check_batch(batch_size)
-    wanted = found.pixels_of(pixels)
-    profiled = found.step_at(batch_size, wanted)
-    if profiled is not None and len(found.known) == 1:
-        return TrainingSteps(batch_size, profiled.prediction.predictions, pixels=wanted)
-    rows = found.rows([(batch_size, wanted)])
-    return TrainingSteps(batch_size, tuple(each[0] for each in rows.values()), carried=profiled is None, pixels=wanted)
+    size = batch_size, network.pixels_of(pixels)
+    profiled = network.step_at(*size)
+    if profiled is not None and len(network.known) == 1:
+        return TrainingSteps(batch_size, profiled.prediction.predictions, pixels=size[1])
+    (table,) = network.tables([size])
+    return TrainingSteps(batch_size, offer_rows(table, network.offers), scaled=profiled is None, pixels=size[1])
 
 
 def curves_at(
@@ -325,25 +300,34 @@ def curves_at(
     the same as `steps_at`.
     """
     axis_range(axis)
-    found = _Family.of(models, known)
+    network = _Network.from_steps(models, known)
     if axis == "batch":
-        pixels = found.pixels_of(other_size)
+        pixels = network.pixels_of(other_size)
         wanted = [(check_batch(size), pixels) for size in sizes]
     else:
-        batch_size = found.batch_of(other_size)
-        wanted = [(batch_size, found.pixels_of(size)) for size in sizes]
-    return {name: tuple(rows) for name, rows in found.rows(wanted, instances).items()}
+        batch_size = network.batch_of(other_size)
+        wanted = [(batch_size, network.pixels_of(size)) for size in sizes]
+    offers = [one for one in network.offers if instances is None or one[0].name in instances]
+    rows = [offer_rows(table, offers) for table in network.tables(wanted)]
+    return {offer.name: steps for (offer, _), steps in zip(offers, zip(*rows, strict=True), strict=False)}
 
 
 @dataclass(frozen=True)
-class _Family:
-    """Known steps of one network, reconciled with each other."""
+class _Network:
+    """Known steps of one network, reconciled with each other.
+
+    Attributes
+    ----------
+    known : their tables have the same rows. offers : of both, each with its row.
+    """
 
     growth: GrowthModel
     known: tuple[KnownStep, ...]
+    offers: tuple[tuple[Instance, int], ...]
 
     @classmethod
-    def of(cls, models: Models, known: Sequence[KnownStep]) -> _Family:
+    def from_steps(cls, models: Models, known: Sequence[KnownStep]) -> _Network:
+        """Check and reconcile one or two steps."""
         if len(known) not in (1, 2):
             raise InputError(f"Scaling needs one or two profiles, not {len(known)}.")
         for step in known:
@@ -352,7 +336,10 @@ class _Family:
             raise InputError("Give the batch size the profile was recorded at.")
         if models.growth is None:
             raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
-        return cls(models.growth, joint_predictions(known))
+        known = joint_predictions(known)
+        offers = {offer.name: (offer, row) for step in reversed(known) for offer, row in step.prediction.offers}
+        order = dict.fromkeys(offer.name for step in known for offer, _ in step.prediction.offers)
+        return cls(models.growth, known, tuple(offers[name] for name in order))
 
     def pixels_of(self, wanted: int | None) -> int | None:
         """`wanted`, checked; the known steps' pixels if None."""
@@ -378,46 +365,59 @@ class _Family:
         """The step that is known at exactly this size."""
         return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
 
-    def rows(
-        self, wanted: Sequence[tuple[int, int | None]], only: Collection[str] | None = None
-    ) -> dict[str, list[StepTime]]:
-        """Instance -> a row for each requested size: the known step's own if it has one, else a scaled one."""
+    def tables(self, wanted: Sequence[tuple[int, int | None]]) -> list[StepTable]:
+        """The steps at each size: a known step's own rows if it has one, else scaled ones."""
         sizes = Sizes(
             np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
         )
-        instances = list(dict.fromkeys(row.instance for step in self.known for row in step.prediction.predictions))
-        carried = self._carried(instances, sizes)
-        latencies_ms, log_sds = carried.latency_ms.tolist(), carried.log_sd.tolist()
-        by_instance = [{row.instance: row for row in step.prediction.predictions} for step in self.known]
-        found: dict[str, list[StepTime]] = {}
-        alike: dict[tuple[object, ...], list[StepTime]] = {}
-        for place, name in enumerate(instances):
-            if only is not None and name not in only:
-                continue
-            own = [rows[name] for rows in by_instance if name in rows]
-            # Offers of a transferred GPU differ only in name.
-            key = tuple((id(row.estimate), row.notes) for row in own)
-            if key in alike and all(row.reach for row in own):
-                found[name] = [StepTime(name, row.estimate) for row in alike[key]]
-            else:
-                alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], log_sds[place])
+        scaled = self._scaled(sizes)
+        found = []
         for place, size in enumerate(wanted):
-            profiled = self.step_at(*size)
-            for row in () if profiled is None else profiled.prediction.predictions:
-                if row.instance in found and (row.latency_ms is not None or len(self.known) == 1):
-                    found[row.instance][place] = row
+            table, profiled = scaled.column(place), self.step_at(*size)
+            if profiled is not None:
+                own = profiled.prediction.table
+                table = own if len(self.known) == 1 else table.merged(own, own.known)
+            found.append(table)
         return found
 
-    def _carried(self, instances: Sequence[str], sizes: Sizes) -> Estimate:
-        """Scaled latencies, (instances, sizes); NaN if unknown."""
-        points = [_point(self.growth, step, instances) for step in self.known]
-        alone = [carry_one(point, self.growth.error, sizes) for point in points]
+    def _scaled(self, sizes: Sizes) -> StepTable:
+        """Scaled steps, (targets, sizes)."""
+        tables = [step.prediction.table for step in self.known]
+        source, scaled = tables[0].merged(tables[-1], ~tables[0].known), self._scaled_latencies(tables, sizes)
+        known, known_log_sd = source.known, np.nan_to_num(source.log_sd)[:, None]
+        words = " and ".join(step.words for step in self.known)
+        scaling = np.sqrt(np.maximum(scaled.log_sd**2 - known_log_sd**2, 0.0))
+        shape = scaled.latency_ms.shape
+        launch_ms = np.broadcast_to(source.launch_ms[:, None], shape)
+        return replace(
+            source,
+            latency_ms=scaled.latency_ms,
+            # A method without intervals has none at other sizes either; a given latency gets one.
+            log_sd=np.where((known & ~np.isnan(source.log_sd))[:, None], scaled.log_sd, np.nan),
+            basis=tuple(
+                Basis.CARRIED if known[row] and not basis.is_rough else basis for row, basis in enumerate(source.basis)
+            ),
+            notes=tuple(
+                (Note(Code.SCALED_FROM, sizes=words), *notes) if known[row] else notes
+                for row, notes in enumerate(source.notes)
+            ),
+            relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
+            weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
+            free_ms=_free_ms(scaled.latency_ms, launch_ms),
+            launch_ms=launch_ms,
+            members={},
+        )
+
+    def _scaled_latencies(self, tables: Sequence[StepTable], sizes: Sizes) -> Estimate:
+        """Scaled latencies, (targets, sizes); NaN if unknown."""
+        points = [_point(self.growth, step, table) for step, table in zip(self.known, tables, strict=True)]
+        alone = [scale_from_one(point, self.growth.error, sizes) for point in points]
         first, second = points[0], points[-1]
         if len(points) == 1 or first.at == second.at:
             best = alone[0]
         else:
-            best = carry_two(first, second, self.growth.error, sizes)
-        # An instance that only one of the steps is known on.
+            best = scale_from_two(first, second, self.growth.error, sizes)
+        # A target that only one of the steps is known on.
         for one in alone:
             missing = np.isnan(best.latency_ms)
             best = Estimate(
@@ -427,93 +427,45 @@ class _Family:
         return best
 
 
-def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> KnownPoint:
-    rows = {row.instance: row for row in step.prediction.predictions}
-    found = [rows.get(name) for name in instances]
-    missing = np.array([row is None or row.latency_ms is None for row in found])
-    # If the latency is unknown, scaling is computed from a placeholder and then dropped.
-    latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
-    log_sds = np.array([0.0 if row is None else row.log_sd or 0.0 for row in found])
+def _point(growth: GrowthModel, step: KnownStep, table: StepTable) -> KnownPoint:
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor = step.prediction.read_by or step.prediction.anchor
     law = growth.laws.get(anchor)
     if law is None:
         raise ArtifactError(f"The models don't support other sizes for profiles of {anchor}: run `profet train`.")
+    # If the latency is unknown, scaling is computed from a placeholder and then dropped.
+    latency_ms = np.where(table.known, table.latency_ms, 1.0)
     profile, _ = without_input_wait(step.profile, None)
     classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
-    signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(instances), axis=0), latency_ms)
+    signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
+    own = law.growth([target.instance for target in table.targets], signs)
     at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
-    own = law.growth(instances, signs)
-    grown = _reached(own, instances, [None if row is None else row.reach for row in found], latency_ms, missing)
-    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), log_sds, grown)
+    return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
 
 
-def _reached(
-    own: Growth,
-    instances: Sequence[str],
-    reaches: Sequence[Reach | None],
-    latency_ms: np.ndarray,
-    missing: np.ndarray,
-) -> ReachedGrowth:
+def _growth_by_source(own: Growth, table: StepTable) -> GrowthBySource:
     """Unprofiled GPUs scale like the instances they are transferred from, if these are known."""
-    places = {name: place for place, name in enumerate(instances) if not missing[place]}
-    powers = np.eye(len(instances))
-    log_free, log_launch = np.zeros(len(instances)), np.full(len(instances), -np.inf)
-    for place, reach in enumerate(reaches):
-        known = {} if reach is None else {name: max(power, 0.0) for name, power in reach.weights.items()}
-        found = {name: power for name, power in known.items() if name in places}
-        if reach is None or missing[place]:
-            continue
-        if sum(found.values()) > 0:
-            factor = sum(known.values()) / sum(found.values())
-            powers[place] = 0.0
-            for name, power in found.items():
-                powers[place, places[name]] = power * factor
-        log_free[place] = math.log(reach.free_ms / latency_ms[place])
-        if reach.launch_ms > 0:
-            log_launch[place] = math.log(reach.launch_ms / latency_ms[place])
-    return ReachedGrowth(own, powers, log_free, log_launch)
+    rows = {target.instance: row for row, target in enumerate(table.targets) if table.known[row]}
+    columns = [column for column, name in enumerate(table.sources) if name in rows]
+    parts = table.known & ~np.isnan(table.free_ms)
+    weights = np.maximum(table.weights, 0.0)
+    found = weights[:, columns]
+    follows = parts & (found.sum(axis=1) > 0)
+    powers = np.eye(len(table.targets))
+    powers[follows] = 0.0
+    factor = weights.sum(axis=1)[follows] / found.sum(axis=1)[follows]
+    powers[np.ix_(follows, [rows[table.sources[column]] for column in columns])] = found[follows] * factor[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_free, log_launch = np.log(table.free_ms / table.latency_ms), np.log(table.launch_ms / table.latency_ms)
+    return GrowthBySource(own, powers, np.where(parts, log_free, 0.0), np.where(parts, log_launch, -np.inf))
 
 
 def _area(pixels: int | None) -> float:
     return 1.0 if pixels is None else float(pixels) ** 2
 
 
-def _rows_of(
-    instance: str,
-    rows: Sequence[StepTime],
-    known: Sequence[KnownStep],
-    latencies_ms: Sequence[float],
-    log_sds: Sequence[float],
-) -> list[StepTime]:
-    """One instance's rows at many sizes, from its `rows` of the known steps."""
-    source = next((row for row in rows if row.latency_ms is not None), rows[0])
-    if source.latency_ms is None:
-        unknown = Estimate(latency_ms=None, basis=source.basis, notes=source.notes)
-        return [StepTime(instance, unknown)] * len(log_sds)
-    notes = (Note(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
-    basis = source.basis if source.basis.is_rough else Basis.CARRIED
-    known_sd = source.log_sd or 0.0
-    made = []
-    for latency_ms, log_sd in zip(latencies_ms, log_sds, strict=True):
-        relative = source.relative
-        if relative is not None:
-            carrying = math.sqrt(max(log_sd**2 - known_sd**2, 0.0))
-            relative = Relative(relative.instance, combined_sd(relative.log_sd, carrying))
-        scaled = Estimate(
-            latency_ms=latency_ms,
-            # A method without intervals has none at other sizes either; a given latency gets one.
-            log_sd=None if source.log_sd is None else log_sd,
-            basis=basis,
-            notes=notes,
-            relative=relative,
-            reach=source.reach and _reach_at(source.reach, latency_ms),
-        )
-        made.append(StepTime(instance, scaled))
-    return made
-
-
-def _reach_at(reach: Reach, latency_ms: float) -> Reach:
-    """Parts of a scaled latency: launches stay constant, the free part makes up the rest."""
-    beyond = max(latency_ms**SMOOTH_MAX_POWER - reach.launch_ms**SMOOTH_MAX_POWER, 0.0)
-    return Reach(reach.weights, beyond ** (1 / SMOOTH_MAX_POWER), reach.launch_ms)
+def _free_ms(latency_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
+    """The free part of latencies if launches stay constant; NaN without parts."""
+    beyond = np.maximum(latency_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER, 0.0)
+    found: FloatArray = beyond ** (1 / SMOOTH_MAX_POWER)
+    return found

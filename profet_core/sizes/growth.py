@@ -41,10 +41,10 @@ _CLASSES_OF_SIGN = {
     "pooling": ("pooling", "pooling gradient"),
 }
 #: Upper bounds of the powers with which a step grows with work; measured steps rarely exceed them.
-MOST_BATCH_POWER, MOST_AREA_POWER = 1.1, 1.3
+MAX_BATCH_POWER, MAX_AREA_POWER = 1.1, 1.3
 #: Even a launch-bound step grows with this share of the work's logarithm, so that no two sizes take the same time and
 #: rounding can't reverse an order.
-LEAST_GROWTH = 0.01
+MIN_GROWTH = 0.01
 #: Logits beyond this count as certain.
 _FARTHEST = 12.0
 #: Bounds of the share that grows, if it is inferred from two known sizes.
@@ -60,7 +60,7 @@ class Growth:
     All attributes have shape (instances,).
 
     log(latency / known latency) = (1 - e) log(1 - s + s exp(k u)) / k + e u, where u = batch_power x log(batch / known)
-    + area_power x log(area of an image / known) and e = `LEAST_GROWTH`. This is a smooth maximum of a constant part
+    + area_power x log(area of an image / known) and e = `MIN_GROWTH`. This is a smooth maximum of a constant part
     (launches, weights) and a part that grows with the work. It is non-decreasing in both sizes.
 
     Attributes
@@ -91,7 +91,7 @@ class Growth:
         work = self.batch_power[:, None] * log_batch + self.area_power[:, None] * log_area
         still, growing = -np.logaddexp(0, logit), -np.logaddexp(0, -logit)
         joined = np.logaddexp(still, growing + self.sharpness * work) / self.sharpness
-        return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
+        return (1 - MIN_GROWTH) * joined + MIN_GROWTH * work
 
     def through(self, log_batch: float, log_area: float, rise: FloatArray) -> Growth:
         """Scaling of steps that are also known at a larger size, `log_batch` and `log_area` away.
@@ -101,7 +101,7 @@ class Growth:
         unchanged.
         """
         work = log_batch + log_area
-        beyond = (rise - LEAST_GROWTH * work) / (1 - LEAST_GROWTH)
+        beyond = (rise - MIN_GROWTH * work) / (1 - MIN_GROWTH)
         share = np.clip(np.expm1(beyond) / np.expm1(work), *_SHARES)
         known = ~np.isnan(rise)
         return Growth(
@@ -113,7 +113,7 @@ class Growth:
 
 
 class AnyGrowth(Protocol):
-    """Interface of `Growth` and `ReachedGrowth`."""
+    """Interface of `Growth` and `GrowthBySource`."""
 
     @property
     def share(self) -> FloatArray:
@@ -127,7 +127,7 @@ class AnyGrowth(Protocol):
 
 
 @dataclass(frozen=True)
-class ReachedGrowth:
+class GrowthBySource:
     """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
 
     The latency is the smooth maximum of a free part and launches. Launches stay constant. The free part grows as the
@@ -158,15 +158,15 @@ class ReachedGrowth:
         power = SMOOTH_MAX_POWER
         bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
         # With launches alone, two sizes would take the same time.
-        return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
+        return (1 - MIN_GROWTH) * bound + MIN_GROWTH * free
 
-    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> ReachedGrowth:
+    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> GrowthBySource:
         """As in `Growth`; launches and free parts are those at this size."""
         return replace(self, own=self.own.through(log_batch, log_area, rise))
 
 
 @dataclass(frozen=True)
-class CarryError:
+class ScalingError:
     """Error of a step that is scaled to another size.
 
     The half-width of a 90% interval in the logarithm is, along an axis, |log ratio| ** `DISTANCE_POWER` x (of_size +
@@ -185,7 +185,9 @@ class CarryError:
         """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
         parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
-            for size, still, away in zip(self.of_size, self.of_still, carry_distances(log_batch, log_area), strict=True)
+            for size, still, away in zip(
+                self.of_size, self.of_still, scaling_distances(log_batch, log_area), strict=True
+            )
         ]
         found: FloatArray = log_sd_of(combined_sd(parts[0] + parts[1], parts[2] + parts[3]))
         return found
@@ -195,7 +197,7 @@ class CarryError:
 DISTANCE_POWER = 0.75
 
 
-def carry_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
+def scaling_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
     """Scaling distance in batch and area, to `DISTANCE_POWER`, (4, ...): batch up, batch down, area up, area down."""
     return np.maximum([log_batch, -log_batch, log_area, -log_area], 0) ** DISTANCE_POWER
 
@@ -243,8 +245,8 @@ class GrowthLaw:
         )
         return Growth(
             share_logit=share,
-            batch_power=MOST_BATCH_POWER / (1 + np.exp(-batch)),
-            area_power=MOST_AREA_POWER / (1 + np.exp(-area)),
+            batch_power=MAX_BATCH_POWER / (1 + np.exp(-batch)),
+            area_power=MAX_AREA_POWER / (1 + np.exp(-area)),
             sharpness=self.sharpness,
         )
 
@@ -291,7 +293,7 @@ class GrowthModel:
     """
 
     laws: Mapping[str, GrowthLaw]
-    error: CarryError
+    error: ScalingError
     fitted_on: Mapping[str, str]
     checksum: str
 
@@ -310,7 +312,7 @@ def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
         laws=MappingProxyType({name: _law(row) for name, row in content["laws"].items()}),
-        error=CarryError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),
+        error=ScalingError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
@@ -380,7 +382,7 @@ class KnownPoint:
     growth: AnyGrowth
 
 
-def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
+def scale_from_one(known: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:
     """Latencies at `sizes`, (instances, sizes); non-decreasing in batch and area, exact at the known size."""
     away = sizes.over(known.at)
     log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
@@ -388,7 +390,7 @@ def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
     return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], carrying))
 
 
-def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
+def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:
     """Latencies at `sizes`, (instances, sizes), exact at both known sizes.
 
     They are non-decreasing if the known ones are.

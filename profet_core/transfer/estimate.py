@@ -2,25 +2,33 @@
 
 There are two methods, and an estimate's basis names the one used. Derived: the GPU ran the same networks in another
 source of measurements (`model.derive`). Transferred: the step's work is transferred from each profiled instance, kind
-by kind, and host time is added (`carry.py`). Neither is a measurement: intervals depend on an assumption that the
+by kind, and host time is added (`steps.py`). Neither is a measurement: intervals depend on an assumption that the
 estimate's note names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
+from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.messages import Note
-from profet_core.transfer.carry import AnchorSteps, KnownSteps, carry, known_steps
 from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
-from profet_core.transfer.model import DerivedLaw, TransferModel, derive
-from profet_core.transfer.speed import targets_of
+from profet_core.transfer.model import CalibratedGpu, DerivedLaw, TransferModel, derive
+from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import (
+    AnchorSteps,
+    KnownSteps,
+    StepsThere,
+    TargetSpeeds,
+    known_steps,
+    target_speeds,
+    transfer_at,
+)
 from profet_core.transfer.targets import Host, HostColumns
 
 #: A GPU and its host.
@@ -28,48 +36,34 @@ Placed = tuple[Gpu, Host]
 
 
 @dataclass(frozen=True)
-class Transferred:
-    """Steps on many GPUs by the analytical model; arrays of shape (targets, profiles).
+class OtherGpus:
+    """GPUs in hosts that steps of one anchor are transferred to, with all that no step changes.
 
     Attributes
     ----------
-    anchor, instances : the recorded instance, and those that `weights` (targets, instances, profiles) are of.
-    bases, notes : per target. relative_log_sd : of the ratio to the anchor's latency.
+    speeds : of them.
+    bases, notes : of each.
+    calibrated : index -> its calibration with measured steps.
     """
 
-    anchor: str
-    instances: Sequence[str]
-    bases: list[Basis]
+    speeds: TargetSpeeds
+    bases: Sequence[Basis]
     notes: Sequence[tuple[Note, ...]]
-    latency_ms: FloatArray
-    log_sd: FloatArray
-    relative_log_sd: FloatArray
-    free_ms: FloatArray
-    launch_ms: FloatArray
-    weights: FloatArray
+    calibrated: Mapping[int, CalibratedGpu]
 
-    def rows(self, number: int | None = None) -> list[Estimate]:
-        """An estimate per target, of one profile by its index; None: of all profiles."""
-        arrays = self.latency_ms, self.log_sd, self.relative_log_sd, self.free_ms, self.launch_ms, self.weights
-        columns = arrays if number is None else [array[..., number].tolist() for array in arrays]
-        return [
-            Estimate(
-                latency_ms=latency_ms,
-                log_sd=log_sd,
-                basis=basis,
-                notes=notes,
-                relative=Relative(self.anchor, relative),
-                reach=Reach(dict(zip(self.instances, weights, strict=True)), free_ms, launch_ms),
-            )
-            for basis, notes, latency_ms, log_sd, relative, free_ms, launch_ms, weights in zip(
-                self.bases, self.notes, *columns, strict=True
-            )
-        ]
 
-    def widened(self, log_sd: FloatArray) -> Transferred:
-        """Add an independent error, also to the ratios."""
-        log_sds = combined_sd(self.log_sd, log_sd), combined_sd(self.relative_log_sd, log_sd)
-        return replace(self, log_sd=log_sds[0], relative_log_sd=log_sds[1])
+def other_gpus(
+    model: TransferModel, anchor: str, names: tuple[str, ...], placed: Sequence[Placed], tf32: bool
+) -> OtherGpus:
+    """GPUs in hosts, for steps recorded on `anchor` and known on `names`, all profiled instances."""
+    rows = [target_of(model, gpu, host, tf32) for gpu, host in placed]
+    calibrated = [model.calibrated_gpu(gpu, tf32) for gpu, _ in placed]
+    return OtherGpus(
+        speeds=target_speeds(model.step, anchor, names, model.reference, [target for target, _ in rows]),
+        bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
+        notes=[speed.notes for _, speed in rows],
+        calibrated={at: one for at, one in enumerate(calibrated) if one is not None},
+    )
 
 
 def estimate_gpus(
@@ -96,9 +90,18 @@ def estimate_gpus(
         for one, law in zip(placed, laws, strict=True)
         if law is not None
     }
-    carried = [one for one in placed if one not in found]
-    if carried:
-        found |= zip(carried, transferred(model, known, carried, tf32).rows(), strict=True)
+    left = [one for one in placed if one not in found]
+    gpus = other_gpus(model, known.anchor, tuple(known.latencies), left, tf32)
+    steps = transferred(known, gpus)
+    for at, one in enumerate(left):
+        found[one] = Estimate(
+            latency_ms=steps.latency_ms[at],
+            log_sd=steps.log_sd[at],
+            basis=gpus.bases[at],
+            notes=gpus.notes[at],
+            relative=Relative(known.anchor, relative_log_sd(known, steps)[at]),
+            parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
+        )
     return found
 
 
@@ -108,30 +111,23 @@ def derived_law(model: TransferModel, known: Container[str], gpu: Gpu, tf32: boo
     return law if law and all(name in known for name in law.instances) else None
 
 
-def transferred(model: TransferModel, known: KnownSteps, wanted: Sequence[Placed], tf32: bool) -> Transferred:
-    """Steps on GPUs in hosts, corrected by the model's residuals on steps measured there, if there are any."""
-    targets, speeds = targets_of(model, tuple(wanted), tf32)
-    there = carry(known, model.reference, targets)
-    found = Transferred(
-        anchor=known.anchor,
-        instances=list(known.latencies),
-        bases=[Basis.TRANSFERRED] * len(wanted),
-        notes=[speed.notes for speed in speeds],
-        latency_ms=there.latency_ms,
-        log_sd=there.log_sd,
-        # The weights depend on launches and speed, so no part of the known latencies' errors reliably cancels.
-        relative_log_sd=combined_sd(there.log_sd, known.latencies[known.anchor].log_sd),
-        free_ms=there.free_ms,
-        launch_ms=there.launch_ms,
-        weights=there.weights,
-    )
-    for row, (gpu, _) in enumerate(wanted if model.calibrated else ()):
-        if calibrated := model.calibrated_gpu(gpu, tf32):
-            parts = found.free_ms[row], found.launch_ms[row], found.latency_ms[row]
-            factor = np.exp(calibrated.log_factors(known, *parts))
-            for part in parts:
-                part *= factor
-            found.bases[row] = Basis.CALIBRATED
+def transferred(known: KnownSteps, gpus: OtherGpus) -> StepsThere:
+    """Steps on other GPUs, corrected by the model's residuals on steps measured there, if there are any."""
+    there = transfer_at(known, gpus.speeds)
+    for at, calibrated in gpus.calibrated.items():
+        parts = there.free_ms[at], there.launch_ms[at]
+        factor = np.exp(calibrated.log_factors(known, *parts, smooth_max(*parts)))
+        for part in parts:
+            part *= factor
+    return there
+
+
+def relative_log_sd(known: KnownSteps, there: StepsThere) -> FloatArray:
+    """Log standard deviation of the ratio to the anchor's latency, (targets, profiles).
+
+    The weights depend on launches and speed, so no part of the known latencies' errors reliably cancels.
+    """
+    found: FloatArray = combined_sd(there.log_sd, known.latencies[known.anchor].log_sd)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -90,6 +91,7 @@ def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
     return values / np.maximum(total, 1e-9)
 
 
+@cache
 def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     """Indicator of GPU class in kind of work, 0 or 1, (classes, kinds)."""
     sums = np.zeros((len(device), len(KINDS)))
@@ -106,12 +108,12 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
 # with the number of launches, which determines the launch time.
 
 #: Minimum share of GPU work in a step.
-LEAST_GPU_SHARE = 0.1
+MIN_GPU_SHARE = 0.1
 #: Multiprocessors of V100, the GPU of `StepLaw.tail_share`, and milliseconds of the benchmark's kernels there.
 TAIL_MULTIPROCESSORS, TAIL_BENCHMARK_MS = 80, 168.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InstanceStep:
     """Model that reads the parts of a step from profiles of one instance, fitted on it.
 
@@ -146,18 +148,18 @@ class InstanceStep:
         """Gaps between kernels due to launches, (profiles,)."""
         return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
-    @property
+    @cached_property
     def tails(self) -> float:
         """Kernel tails over V100's."""
         return relative_tails(self.multiprocessors, sum(self.benchmark_kinds_ms))
 
-    @property
+    @cached_property
     def benchmark_compute_share(self) -> float:
         """Share of convolutions and products in the benchmark's profiled work."""
         return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepLaw:
     """Analytical model of a step beyond its work, with its parameters for reading profiles.
 
@@ -178,13 +180,14 @@ class StepLaw:
     scattered_power: float
     instances: Mapping[str, InstanceStep]
 
-    def host(self, instance: str) -> Host:
-        """The host of a profiled instance."""
-        return host_named(self.instances[instance].host)
+    @cached_property
+    def hosts(self) -> Mapping[str, Host]:
+        """Profiled instance -> its host."""
+        return {name: host_named(row.host) for name, row in self.instances.items()}
 
     def fixed_ms(self, parts: StepParts, anchor: str, host: Host | HostColumns) -> FloatArray:
         """Copy and start, on a host, of a step recorded on `anchor`, (profiles,); on many: (hosts, profiles)."""
-        copy_ms: FloatArray = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
+        copy_ms: FloatArray = self.copy_factor * parts.copy_ms * host.copy / self.hosts[anchor].copy
         return copy_ms + self.start_ms * host.launch
 
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
@@ -194,7 +197,7 @@ class StepLaw:
         the profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from
         the gaps where the GPU hides its launches.
         """
-        step, launch = self.instances[anchor], self.host(anchor).launch
+        step, launch = self.instances[anchor], self.hosts[anchor].launch
         bounds = [
             (parts.busy_ms + parts.idle_ms) / step.profiling_slowdown,
             self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts),
@@ -217,9 +220,9 @@ class StepLaw:
         gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
         return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].tails))
 
-    def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
+    def inferred_anchor_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
-        host = self.host(anchor)
+        host = self.hosts[anchor]
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
 
@@ -254,4 +257,4 @@ def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray)
 
 def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
     """GPU time in a latency, without copy and start, (profiles,)."""
-    return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)
+    return np.maximum(latency_ms - fixed_ms, MIN_GPU_SHARE * latency_ms)

@@ -15,11 +15,11 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
+from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd
 from profet_core.messages import Code, Note
-from profet_core.transfer.carry import KnownSteps, Targets
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
 from profet_core.transfer.specs import SpecsLaw
+from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 
@@ -85,11 +85,7 @@ def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = Non
         log_sd=_log_sd(law, known, 1 - law.by_ratio + law.by_size),
         basis=Basis.DERIVED,
         relative=Relative(law.base, _log_sd(law, known, law.by_size - law.by_ratio)),
-        reach=Reach(
-            weights={name: np.full(latency_ms.shape, power) for name, power in law.powers.items()},
-            free_ms=latency_ms,
-            launch_ms=np.zeros(latency_ms.shape),
-        ),
+        parts=LatencyParts(latency_ms, np.zeros(latency_ms.shape)),
     )
     if gpu is None:
         return found
@@ -347,13 +343,18 @@ class TransferModel:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
 
+    @cached_property
+    def profiled_gpus(self) -> Mapping[str, str]:
+        """Full GPU name -> the instance that was profiled with it."""
+        return {row.gpu: name for name, row in self.step.instances.items()}
+
     def calibrated_gpu(self, gpu: Gpu, tf32: bool) -> CalibratedGpu | None:
         """Calibration of a GPU in this precision from measured steps."""
         return self.calibrated.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
 
     def basis_of(self, gpu: Gpu, tf32: bool = True) -> Basis:
         """Basis of a latency on the GPU: steps measured on it, others' timings, or neither."""
-        profiled = {row.gpu for row in self.step.instances.values()}
+        profiled = self.profiled_gpus
         if gpu.name not in profiled and self.calibrated_gpu(gpu, tf32) is not None:
             return Basis.CALIBRATED
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
@@ -366,11 +367,6 @@ class TransferModel:
     @cached_property
     def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
         """Cache of `speed.target_of` by GPU, host and TF32: every prediction needs all of them."""
-        return {}
-
-    @cached_property
-    def target_sets(self) -> dict[tuple[tuple[tuple[Gpu, Host], ...], bool], tuple[Targets, tuple[Speed, ...]]]:
-        """Cache of `speed.targets_of` by GPUs in hosts and TF32."""
         return {}
 
     @property

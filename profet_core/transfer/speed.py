@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.messages import Code, Note
-from profet_core.transfer.carry import Targets
 from profet_core.transfer.law import InstanceStep, relative_tails
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.specs import log_tf32_gain
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 #: than its bandwidth. The model tilts kinds halfway. A quarter of the roofline model's additional effect counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
-#: Number of cached sets of targets: those of whole catalogs, and of a few questions with named targets.
-_MOST_SETS = 64
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
@@ -71,29 +68,13 @@ def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evid
 
 
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    """Target of a GPU in a host for `carry`, and the known speed."""
+    """Target of a GPU in a host for `transfer_steps`, and the known speed."""
     key = gpu, host, tf32
     found = model.targets.get(key)
     if found is None:
         found = _target_of(model, gpu, host, tf32)
         if _is_shipped(model, gpu):
             model.targets[key] = found
-    return found
-
-
-def targets_of(
-    model: TransferModel, placed: tuple[tuple[Gpu, Host], ...], tf32: bool
-) -> tuple[Targets, tuple[Speed, ...]]:
-    """`target_of` for many GPUs and hosts at once; cached, because every prediction needs the same ones."""
-    key = placed, tf32
-    found = model.target_sets.get(key)
-    if found is None:
-        rows = [target_of(model, gpu, host, tf32) for gpu, host in placed]
-        found = Targets(target for target, _ in rows), tuple(speed for _, speed in rows)
-        if all(_is_shipped(model, gpu) for gpu, _ in placed):
-            if len(model.target_sets) >= _MOST_SETS:
-                model.target_sets.clear()
-            model.target_sets[key] = found
     return found
 
 

@@ -208,8 +208,9 @@ class Target:
     tails : kernel tails over V100's, see `law.relative_tails`.
     log_speed : log speedup over the reference's GPU on the benchmark's work.
     log_bandwidth : the same for work bound by memory bandwidth.
-    log_sd : of a step there, without the part that `carry` adds. mix_log_sd : additional spread for a step that only
-        has convolutions and products, or none, relative to the benchmark's.
+    log_sd : of a step there, without the part that `transfer_steps` adds.
+    mix_log_sd : additional spread for a step that only has convolutions and products, or none, relative to the
+        benchmark's.
     """
 
     host: Host

@@ -16,9 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu
-from profet_core.from_layers.costs import WORK
-from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD
-from profet_core.from_layers.model import METHODS
+from profet_core.from_layers.rates import RateModel
 from profet_core.latency import combined_sd, quantile
 from profet_core.manycore.answer import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
@@ -26,11 +24,11 @@ from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, P
 from profet_core.memory.model import MemoryModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.foreign import LAW_SHARE
+from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
 from profet_core.profiles.profet_json import VERSION_1_STEPS
-from profet_core.transfer.carry import MOST_LAUNCHES, MOST_WORK, WEIGHTS
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
+from profet_core.transfer.steps import MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.precision.fit import TODAY
@@ -158,9 +156,9 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
         law_by_network={name: [found["law_by_model"].get(name) for found in derived.values()] for name in networks},
         correction_log_sd=sorted({f"{law.bias_log_sd:.3f}" for law in transfer.derived.values()}),
         weights=WEIGHTS,
-        most_launches=MOST_LAUNCHES,
-        most_work=MOST_WORK,
-        law_share=LAW_SHARE,
+        most_launches=MAX_LAUNCHES,
+        most_work=MAX_WORK,
+        law_share=ANALYTIC_SHARE,
         mix_share=MIX_SHARE,
         measured_host_log_sd=MEASURED_LOG_SD,
         assumed_host_log_sd=ASSUMED_LOG_SD,
@@ -250,20 +248,9 @@ def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, insta
 Report = Mapping[str, Any]
 
 
-def estimate_card(report: Report, coefficients: Report) -> str:
-    """Latency without a profile; `coefficients` : as `estimate.json` holds them."""
-    return render(
-        "estimate_card.md.j2",
-        report=report,
-        methods=METHODS,
-        instances=coefficients["instances"],
-        work=WORK,
-        selected=coefficients["methods"]["log-linear"]["selected"],
-        intercept=coefficients["methods"]["log-linear"]["intercept"],
-        splits={name: coefficients["methods"][name]["splits"] for name in ("xgboost", "lightgbm")},
-        widths=coefficients["regimes"],
-        framework_log_sd=FRAMEWORK_LOG_SD,
-    )
+def estimate_card(report: Report, model: RateModel) -> str:
+    """Latency without a profile."""
+    return render("estimate_card.md.j2", report=report, model=model)
 
 
 def precision_card(report: Report, model: PrecisionModel) -> str:

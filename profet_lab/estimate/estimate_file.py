@@ -1,109 +1,167 @@
-"""Fit and write `estimate.json` and its trees."""
+"""Fit and write `estimate.json`, and the rates as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from profet_core.ensemble.fitted import TreeStack, written
+from profet_core.catalog import load_gpus, load_shipped
 from profet_core.files import sha256_hex
-from profet_core.from_layers.costs import WORK, GpuCosts
-from profet_core.from_layers.model import (
-    ESTIMATE_NAME,
-    ESTIMATE_VERSION,
-    LIGHTGBM,
-    LOG_LINEAR,
-    XGBOOST,
-    EstimateModel,
-    Regime,
-    features_of,
-    load_estimate,
+from profet_core.from_layers.rates import (
+    ELEMENTS,
+    FLOPS,
+    KINDS,
+    ONCE,
+    RATES_NAME,
+    RATES_VERSION,
+    SMALL_BATCH,
+    Mode,
+    RateModel,
+    load_rates,
+    mode_of,
 )
+from profet_core.precision.names import AMP, FP32, TF32
 from profet_core.whole_files import write_whole
-from profet_lab.estimate.fit import fit_correction, select, training_of
-from profet_lab.estimate.report import Inside, Judge, default_method
-from profet_lab.estimate.rows import EstimateRows, estimate_rows
+from profet_lab.estimate.fit import OFTEN, Fitted, Problem, fit, group_of, predicted_ms, problem
+from profet_lab.estimate.judge import Judge, log_sds_by_case, unknown_gpu_log_sd
+from profet_lab.estimate.known import known_steps
+from profet_lab.estimate.rows import PROFET, SCRIPT, estimate_rows
+from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Progress
 
-TREES_FOLDER = "estimate"
+RATES_TABLE = "rates.csv"
+_DIGITS = 4
+#: Uncertainty of the speed of a GPU that is known at small batches alone, by judgment.
+_SMALL_LOG_SD = 0.15
+#: Compute capability of Ampere.
+_RECENT = 8.0
 
 
-def fit_and_write(measurements: Measurements, out: Path, progress: Progress | None = None) -> EstimateModel:
-    """Choose the method per split, calibrate, fit on all measurements, and write the file.
+def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress: Progress | None = None) -> RateModel:
+    """Fit on all measurements, take the intervals from held-out errors, and write the files.
 
-    out : a models folder.
+    folder : of the data. out : a models folder.
     """
-    rows = estimate_rows(measurements.all_latencies)
-    judge, everything = Judge(rows, progress), np.arange(len(rows))
-    default = default_method({regime: judge.judged(regime) for regime in Regime})
-    inside = {regime: judge.inside(regime, everything) for regime in Regime}
-    read = str(LATENCIES_FILE)
-    return write_estimate(rows, default, inside, {read: measurements.sha256[read]}, out)
-
-
-def write_estimate(
-    rows: EstimateRows, default: str, inside: Mapping[Regime, Inside], sha256: Mapping[str, str], out: Path
-) -> EstimateModel:
-    """Fit every method on all rows, and write what serves.
-
-    default : method. inside : inner-fold results by split.
-    sha256 : file -> hash of the source. out : a models folder.
-    """
-    training = training_of(rows)
-    names = [feature.name for feature in features_of(tuple(training.costs))]
-    selected = select(training)
-    methods: dict[str, dict] = {
-        LOG_LINEAR: {
-            "intercept": selected.intercept,
-            "selected": [
-                {"feature": names[column], "weight": weight, "error_after": error}
-                for column, weight, error in zip(selected.columns, selected.weights, selected.errors[1:], strict=False)
-            ],
-        }
-    }
-    for method in (XGBOOST, LIGHTGBM):
-        correction = fit_correction(training, method)
-        if not isinstance(correction, TreeStack):
-            raise TypeError(method)
-        data, name = written(correction), f"{TREES_FOLDER}/{method}.npz"
-        (out / TREES_FOLDER).mkdir(parents=True, exist_ok=True)
-        write_whole(out / name, data)
-        methods[method] = {"file": name, "sha256": sha256_hex(data), "splits": splits_by_feature(correction, names)}
+    rows = estimate_rows(measurements.all_latencies, folder)
+    asked = problem(rows)
+    fitted = fit(asked)
+    judge = Judge(asked, fitted, progress)
+    files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
     content = {
-        "schema_version": ESTIMATE_VERSION,
-        "instances": {name: _costs_row(one) for name, one in training.costs.items()},
-        "methods": methods,
-        "default": default,
-        "regimes": {str(regime): dict(one.log_half_widths) for regime, one in inside.items()},
+        **coefficients(asked, fitted, judge.point_log_sd),
+        "unknown_gpu_log_sd": _rounded(unknown_gpu_log_sd(judge)),
+        "log_sds": {key: _rounded(value) for key, value in log_sds_by_case(judge).items()},
         "fitted_on": {
-            "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
-            "workloads on instances": str(len(rows)),
-            **sha256,
+            "steps": str(len(rows)),
+            **{str(name): sha256_hex((folder / name).read_bytes()) for name in files},
         },
     }
-    write_coefficients(signed(content), out / ESTIMATE_NAME)
-    return load_estimate(out)
+    write_coefficients(signed(content), out / RATES_NAME)
+    model = load_rates(out)
+    write_whole(out / RATES_TABLE, rates_table(model).encode())
+    return model
 
 
-def splits_by_feature(trees: TreeStack, names: list[str]) -> dict[str, float]:
-    """Feature -> share of the trees' splits that ask for it, the most first."""
-    columns = trees.features[trees.steps > 0].tolist()
-    shares = {name: columns.count(column) / max(len(columns), 1) for column, name in enumerate(names)}
-    return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}
+def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[str, Any]:
+    """The fitted effects as `estimate.json` holds them, but for the intervals.
 
+    point_log_sd : uncertainty of the speed of a GPU that is known by few steps.
+    """
+    values = dict(zip(asked.keys, fitted.values.tolist(), strict=True))
 
-def _costs_row(costs: GpuCosts) -> dict:
+    def of(*key: str) -> float:
+        return values.get(key, 0.0)
+
+    rows, offers = asked.rows, load_shipped()
+
+    def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
+        logs = []
+        for kind in KINDS:
+            part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
+            own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
+            logs.append(_rounded(own - (of("gpu", part, gpu) if part else 0.0)))
+        number = int(np.sum(rows.gpus == gpu))
+        is_small = bool(rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
+        log_sd = _SMALL_LOG_SD if is_small else 0.0 if number >= OFTEN else _rounded(point_log_sd)
+        return {"log_costs": logs, "log_sd": log_sd, "rows": number, "is_small": is_small}
+
+    instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
+    gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
+    source, launch, start = of("source", PROFET), of("launch"), of("start")
+    # One script alone has steps that wait for launches; those on recent GPUs ran with frameworks and hosts of today.
+    recent = [gpu for gpu in np.unique(rows.gpus[rows.sources == SCRIPT]) if _is_recent(str(gpu))]
+    today = of("source", SCRIPT) + of("launch of source", SCRIPT)
+    today += float(np.mean([of("launch on", SCRIPT, str(gpu)) for gpu in recent])) if recent else 0.0
     return {
-        "gpu": costs.gpu,
-        "host": costs.host,
-        "work_ms": dict(zip(WORK, costs.work_ms, strict=True)),
-        "layer_ms": costs.layer_ms,
-        "convolution_ms": costs.convolution_ms,
-        "start_ms": costs.start_ms,
-        "value_ms": costs.value_ms,
-        "log_speed": costs.log_speed,
+        "schema_version": RATES_VERSION,
+        "kinds": list(KINDS),
+        "log_costs": {
+            mode.name: [_rounded(of("kind", kind) + of("mode", kind, mode.name)) for kind in KINDS] for mode in Mode
+        },
+        "powers": {part: _rounded(of("power", part)) for part in ("compute", "bandwidth")},
+        "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(set(rows.gpus.tolist()))},
+        "average": {
+            "log_costs": [0.0] * len(KINDS),
+            "log_launch": _rounded(launch + today),
+            "log_start_ms": _rounded(start),
+        },
+        "measured": {
+            "log_costs": [
+                _rounded(source + of("kind of source", kind, PROFET) + of("group of source", group_of(kind), PROFET))
+                for kind in KINDS
+            ],
+            "log_launch": _rounded(source + launch + of("launch of source", PROFET)),
+            "log_start_ms": _rounded(start + of("start of source", PROFET)),
+        },
+        "instances": {
+            name: {
+                "gpu": gpu_of[name],
+                "log_launch": _rounded(of("launch on", PROFET, name)),
+                **effects(gpu_of[name], "instance", name),
+            }
+            for name in instances
+        },
+        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(asked, fitted))),
     }
+
+
+def _is_recent(gpu: str) -> bool:
+    return (load_gpus()[gpu].compute_capability or 0.0) >= _RECENT
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def rates_table(model: RateModel) -> str:
+    """Rates by GPU and mode, one column a kind, with how sure they are.
+
+    Rates are forward work of a training step per second: TFLOP, billions of values written, billions of parameters,
+    thousands of images' values or of kernels.
+    """
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["gpu", "mode", *_units(), "log_sd", "steps"])
+    for gpu in load_gpus().values():
+        modes = [mode_of(gpu, FP32, "plain"), mode_of(gpu, TF32, "plain")]
+        modes += [mode_of(gpu, AMP, code) for code in ("plain", "channels-last")]
+        for mode in dict.fromkeys(modes):
+            costs = model.costs_ms(gpu, Mode(mode), model.average)
+            known = model.gpus.get(gpu.name)
+            rates = [f"{1 / cost:.3g}" for cost in costs.tolist()]
+            name = mode.name.lower().replace("_", " ")
+            table.writerow([gpu.name, name, *rates, f"{model.gpu_log_sd(gpu.name):.2f}", known.rows if known else 0])
+    return text.getvalue()
+
+
+def _units() -> Sequence[str]:
+    flops = [f"{kind} TFLOP/s" for kind in FLOPS]
+    values = [f"{kind} G/s" for kind in (*ELEMENTS, *ONCE)]
+    return [*flops, *values, "images G/s", "kernels M/s"]

@@ -13,9 +13,8 @@ import pandas as pd
 from profet_core.catalog.gpus import load_gpus
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
-from profet_core.from_layers.costs import class_counts
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, network_name
+from profet_core.layers.networks import counts_of, measured_counts, measured_networks, network_name
 from profet_core.precision.model import estimated_shares
 from profet_core.precision.names import AMP, FP32, TF32, canonical
 from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
@@ -29,8 +28,9 @@ SHARES_OF = "p3.2xlarge"
 _ODD = ("MobileNetV2", "InceptionResNetV2")
 #: Column of a class's share -> how the names of its operations begin.
 _CLASS_COLUMNS = {"product_share": PRODUCT, "normalization_share": "batch norm", "depthwise_share": "depthwise"}
-#: Published under a name that the measurements have for another network.
-_RENAMED = {"AlexNet": "AlexNet (2014)"}
+#: What the measurements call a network that tables have by the same name, but for AlexNet, which is another one.
+_PROFET = "PROFET "
+_OTHER = "AlexNet"
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class ClassShares:
 
     def of(self, network: str, counts: Counts) -> tuple[float, float, float]:
         """Products', normalizations' and depthwise shares of a network, 0 to 1."""
-        if network in self.profiled:
-            return self.profiled[network]
+        if (name := network.removeprefix(_PROFET)) in self.profiled and name != network:
+            return self.profiled[name]
         return estimated_shares(class_counts(counts), self.per_count)
 
 
@@ -64,8 +64,8 @@ class NetworkShares:
 
     def of(self, network: str, counts: Counts) -> float:
         """The share of a network, 0 to 1."""
-        if network in self.profiled:
-            return self.profiled[network]
+        if (name := network.removeprefix(_PROFET)) in self.profiled and name != network:
+            return self.profiled[name]
         ratio = math.exp(self.line[0] + self.line[1] * math.log(_intensity(counts)))
         return ratio / (1 + ratio)
 
@@ -76,14 +76,24 @@ class NetworkShares:
         return dict(zip(_CLASS_COLUMNS, self.classes.of(network, counts), strict=True))
 
 
+def class_counts(counts: Counts) -> tuple[float, float, float]:
+    """What the shares of products, normalizations and depthwise kernels follow from: ratios of a network's counts."""
+    plain = max(counts.layers - counts.convolutions - counts.dense_layers, 1)
+    return (
+        counts.dense_flops / max(counts.convolution_flops, 1.0),
+        counts.normalizations / plain,
+        counts.depthwise_flops / max(counts.other_elements, 1.0),
+    )
+
+
 def known_network(name: str) -> str | None:
-    """The network here that a table's name means; None if there is none."""
-    for spelled in (_RENAMED.get(name, name), name.replace("_", " "), name.replace("_", "-")):
-        try:
-            return network_name(spelled)
-        except InputError:
-            continue
-    return None
+    """The network here that a table's name means, the measured one if there is one; None if there is none."""
+    if name != _OTHER and _PROFET + name in measured_networks():
+        return _PROFET + name
+    try:
+        return network_name(name)
+    except InputError:
+        return None
 
 
 def network_shares(measurements: Measurements) -> NetworkShares:
@@ -91,7 +101,7 @@ def network_shares(measurements: Measurements) -> NetworkShares:
     table = _profiled_shares(measurements)
     line = table[~table["network"].isin(_ODD)]
     intensity = [
-        math.log(_intensity(counts_of(network, pixels)))
+        math.log(_intensity(measured_counts(network, pixels)))
         for network, pixels in zip(line["network"], line["pixels"], strict=True)
     ]
     design = np.column_stack([np.ones(len(line)), intensity])
@@ -105,9 +115,8 @@ def network_shares(measurements: Measurements) -> NetworkShares:
 def _class_shares(table: pd.DataFrame) -> ClassShares:
     """Class shares of profiled networks, and what others' follow from: medians, of depthwise kernels one network's."""
     medians = table.groupby("network")[list(_CLASS_COLUMNS)].median()
-    counted = {
-        str(network): class_counts(counts_of(str(network), int(table["pixels"].max()))) for network in medians.index
-    }
+    largest = int(table["pixels"].max())
+    counted = {str(network): class_counts(measured_counts(str(network), largest)) for network in medians.index}
     plain = [name for name in counted if name not in _ODD]
     product, normalization, depthwise = (medians[name] for name in _CLASS_COLUMNS)
     per_count = (

@@ -11,14 +11,14 @@ from scipy.optimize import minimize, nnls
 
 from profet_core.sizes.growth import (
     GROWTH_VERSION,
-    LEAST_GROWTH,
-    MOST_AREA_POWER,
-    MOST_BATCH_POWER,
+    MAX_AREA_POWER,
+    MAX_BATCH_POWER,
+    MIN_GROWTH,
     SIGNS,
-    CarryError,
     Growth,
     GrowthLaw,
-    carry_distances,
+    ScalingError,
+    scaling_distances,
     step_signs,
 )
 from profet_lab.classes.bank import ClassBank, class_bank
@@ -151,14 +151,14 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
     return _row_by_row(growth, rows), growth.share
 
 
-def fit_error(errors: pd.DataFrame) -> CarryError:
+def fit_error(errors: pd.DataFrame) -> ScalingError:
     """`LEVEL` quantile of held-out |log| errors per axis, architectures weighted equally.
 
     `errors` : columns model, log_batch, log_area, error and share, as `HeldOutGrowth` has them.
     """
     along = (errors["log_batch"] != 0) != (errors["log_area"] != 0)
     batch, area = (_axis_error(errors[along & (errors[name] != 0)], name) for name in ("log_batch", "log_area"))
-    return CarryError((batch[0], batch[1], area[0], area[1]), (batch[2], batch[3], area[2], area[3]))
+    return ScalingError((batch[0], batch[1], area[0], area[1]), (batch[2], batch[3], area[2], area[3]))
 
 
 def _axis_error(errors: pd.DataFrame, axis: str) -> list[float]:
@@ -167,7 +167,11 @@ def _axis_error(errors: pd.DataFrame, axis: str) -> list[float]:
     if errors.empty:
         return least.tolist()
     log_batch, log_area, error, share = errors[["log_batch", "log_area", "error", "share"]].to_numpy(float).T
-    away = carry_distances(log_batch, log_area)[:2] if axis == "log_batch" else carry_distances(log_batch, log_area)[2:]
+    away = (
+        scaling_distances(log_batch, log_area)[:2]
+        if axis == "log_batch"
+        else scaling_distances(log_batch, log_area)[2:]
+    )
     columns = np.vstack([away, away * (1 - share)]).T
     weights = _weights(errors["model"].to_numpy(str))
     root = np.sqrt(weights)
@@ -188,7 +192,7 @@ def _row_by_row(growth: Growth, rows: GrowthRows) -> np.ndarray:
     logit = growth.share_logit
     work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
     joined = np.logaddexp(-np.logaddexp(0, logit), -np.logaddexp(0, -logit) + growth.sharpness * work)
-    return (1 - LEAST_GROWTH) * joined / growth.sharpness + LEAST_GROWTH * work
+    return (1 - MIN_GROWTH) * joined / growth.sharpness + MIN_GROWTH * work
 
 
 def _weights(models: np.ndarray) -> np.ndarray:
@@ -218,23 +222,23 @@ class _Problem:
         """Smoothed absolute error with its gradient."""
         share, batch, area = (self.columns @ part for part in values[:-1].reshape(3, -1))
         growth = Growth(
-            share, MOST_BATCH_POWER * _sigmoid(batch), MOST_AREA_POWER * _sigmoid(area), float(np.exp(values[-1]))
+            share, MAX_BATCH_POWER * _sigmoid(batch), MAX_AREA_POWER * _sigmoid(area), float(np.exp(values[-1]))
         )
         rows, sharpness = self.rows, growth.sharpness
         error = _row_by_row(growth, rows) - rows.log_growth
         smooth = np.sqrt(error**2 + _SMALLEST_ERROR**2)
         work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
         reached = _sigmoid(share + sharpness * work)
-        by_work = (1 - LEAST_GROWTH) * reached + LEAST_GROWTH
+        by_work = (1 - MIN_GROWTH) * reached + MIN_GROWTH
         joined = np.logaddexp(-np.logaddexp(0, share), -np.logaddexp(0, -share) + sharpness * work) / sharpness
         pull = self.weights * error / smooth
         gradient = [
-            (1 - LEAST_GROWTH) * (reached - _sigmoid(share)) / sharpness,
+            (1 - MIN_GROWTH) * (reached - _sigmoid(share)) / sharpness,
             by_work * rows.log_batch * growth.batch_power * (1 - _sigmoid(batch)),
             by_work * rows.log_area * growth.area_power * (1 - _sigmoid(area)),
         ]
         parts = [self.columns.T @ (pull * part) for part in gradient]
-        by_sharpness = float((pull * (1 - LEAST_GROWTH) * (reached * work - joined)).sum())
+        by_sharpness = float((pull * (1 - MIN_GROWTH) * (reached * work - joined)).sum())
         loss = float((self.weights * smooth).sum() + (self.penalty * values**2).sum())
         return loss, np.concatenate([*parts, [by_sharpness]]) + 2 * self.penalty * values
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from profet_core.latency import Estimate
-from profet_core.transfer.carry import KnownSteps, StepsThere, carry
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
+from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from profet_core.transfer.targets import Target
 from profet_lab.transfer.step_law import BENCHMARK, Steps
 
@@ -46,9 +46,9 @@ class Calibrated:
     corrections: Mapping[str, Correction]
     log_sd: float
 
-    def carry(self, known: KnownSteps, reference: str) -> Estimate:
+    def served(self, known: KnownSteps, reference: str) -> Estimate:
         """Latencies on the GPU with their intervals, as serving gives them, (profiles,)."""
-        found = carry(known, reference, [self.target])
+        found = transfer_steps(known, reference, [self.target])
         ms = found.latency_ms[0]
         factors = self.corrections[known.anchor].log_factors(_inputs(known, found))
         return Estimate(latency_ms=ms * np.exp(factors), log_sd=found.log_sd[0])
@@ -66,8 +66,8 @@ def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, ce
     target = _fit_speeds(own, reference, prior, logs)
     corrections, errors = {}, []
     for name, one in own.items():
-        everything = _inputs(known[name], carry(known[name], reference, [prior]))
-        found = carry(one, reference, [target])
+        everything = _inputs(known[name], transfer_steps(known[name], reference, [prior]))
+        found = transfer_steps(one, reference, [target])
         left = logs - np.log(found.latency_ms[0])
         correction, unseen = _fit_correction(_inputs(one, found), left, everything.std(axis=0), cells.networks)
         corrections[name] = correction
@@ -116,7 +116,7 @@ def _fit_speeds(own: Mapping[str, KnownSteps], reference: str, prior: Target, lo
         return replace(prior, log_speed=prior.log_speed + away[0], log_bandwidth=prior.log_bandwidth + away[1])
 
     def missed(target: Target) -> list[np.ndarray]:
-        return [np.log(carry(one, reference, [target]).latency_ms[0]) - logs for one in own.values()]
+        return [np.log(transfer_steps(one, reference, [target]).latency_ms[0]) - logs for one in own.values()]
 
     def residuals(away: np.ndarray) -> np.ndarray:
         each = np.concatenate(missed(at(away))) / (NETWORK_LOG_SD * np.sqrt(len(own)))

@@ -10,19 +10,19 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
-from profet_core.transfer.carry import (
-    WEIGHTS,
-    AnchorSteps,
-    ForeignSteps,
-    KernelWeights,
-    KnownSteps,
-    carry,
-    carry_back,
-    known_steps,
-)
 from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
 from profet_core.transfer.speed import mix_log_sd, tails_of
+from profet_core.transfer.steps import (
+    WEIGHTS,
+    AnchorSteps,
+    KernelWeights,
+    KnownSteps,
+    UnprofiledSteps,
+    known_steps,
+    map_to_profiled,
+    transfer_steps,
+)
 from profet_core.transfer.targets import Host, Target, host_named
 from profet_lab.transfer.step_law import (
     BENCHMARK,
@@ -105,7 +105,7 @@ def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, lat
 
 def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Estimate:
     """Latencies on the held-out GPU with their intervals as they are served, (rows,)."""
-    found = carry(known, reference_of(law), [target], weights)
+    found = transfer_steps(known, reference_of(law), [target], weights)
     return Estimate(latency_ms=found.latency_ms[0], log_sd=found.log_sd[0])
 
 
@@ -135,7 +135,7 @@ def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) ->
     errors = []
     for held_out in instances:
         law, steps = foreign_steps(medians, instances, held_out, rows)
-        back = carry_back(law, reference_of(law), steps)
+        back = map_to_profiled(law, reference_of(law), steps)
         found = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
         errors.append(np.array(found)[:, judged])
     return _spread_of(errors)
@@ -143,11 +143,11 @@ def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) ->
 
 def foreign_steps(
     medians: Steps, instances: Sequence[str], held_out: str, rows: np.ndarray
-) -> tuple[StepLaw, ForeignSteps]:
+) -> tuple[StepLaw, UnprofiledSteps]:
     """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
     law = fit_step_law(medians, [name for name in instances if name != held_out], rows)
     target = target_of(law, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
-    return law, ForeignSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
+    return law, UnprofiledSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
 
 
 def _spread_of(errors: Sequence[np.ndarray]) -> Spread:

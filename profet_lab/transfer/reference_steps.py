@@ -108,7 +108,6 @@ def main() -> None:
     path = Path(str(resources.files("profet_core.transfer"))) / REFERENCE_STEPS_NAME
     write_whole(path, steps_csv(steps).encode())
     transfer = load_models().transfer
-    assert transfer is not None
     noise, network = throughput_log_sds(steps, transfer.step, folder)
     print(f"{len(steps)} steps in {path.name}; THROUGHPUT_LOG_SD {noise:.3f}, OTHER_NETWORK_LOG_SD {network:.3f}")
 

@@ -172,7 +172,7 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
 def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
     """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
-    fixed_ms = law.fixed_ms(parts, instance, law.host(instance))
+    fixed_ms = law.fixed_ms(parts, instance, law.hosts[instance])
     return float(law.work_ms(instance, latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
 
 
@@ -271,7 +271,7 @@ def _instance_step(
         benchmark_kinds_ms=tuple(float(value) for value in parts.kinds_ms[benchmark]),
     )
     alone = replace(law, instances={instance: row})
-    gpu_ms = gpu_time_ms(latency_ms, alone.fixed_ms(parts, instance, alone.host(instance)))
+    gpu_ms = gpu_time_ms(latency_ms, alone.fixed_ms(parts, instance, alone.hosts[instance]))
     bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     row = replace(row, gpu_per_busy=float(np.median((gpu_ms / parts.busy_ms)[bound])))
     judged = rows & np.isfinite(floors_ms)
@@ -311,5 +311,5 @@ def _with_floor(
 
 
 def _own_half_width(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> float:
-    own = law.own_latency_ms(steps.without_latency[instance], instance)
+    own = law.inferred_anchor_ms(steps.without_latency[instance], instance)
     return float(np.quantile(np.abs(np.log(own / steps.latency_ms[instance]))[rows], 0.9))

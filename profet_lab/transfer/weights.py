@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.transfer.carry import WEIGHTS, KernelWeights
 from profet_core.transfer.law import StepLaw
+from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
     known_of,

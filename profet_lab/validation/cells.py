@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.carry import ForeignSteps, KnownSteps, carry_back
 from profet_core.transfer.law import StepLaw
+from profet_core.transfer.steps import KnownSteps, UnprofiledSteps, map_to_profiled
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.networks import STEPS
@@ -64,9 +64,9 @@ class Fold:
         found = calibrate({name: steps_of(one, pool) for name, one in self.known.items()}, reference, self.prior, cells)
         new_ms = medians.latency_ms[self.gpu][own]
         names = {"draw": draw, "cells": count}
-        served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]
-        steps = ForeignSteps(found.target, medians.with_latency[self.gpu].of(own), new_ms)
-        back = carry_back(self.law, reference, steps).by_instance
+        served = [found.served(steps_of(one, own), reference) for one in self.unseen.values()]
+        steps = UnprofiledSteps(found.target, medians.with_latency[self.gpu].of(own), new_ms)
+        back = map_to_profiled(self.law, reference, steps).by_instance
         return pd.concat(
             [
                 *(judged_estimate(one, new_ms, to_new=True, **names) for one in served),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.latency import quantile
 from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import CarryError, GrowthLaw, KnownPoint, SizePoint, Sizes, carry_two
+from profet_core.sizes.growth import GrowthLaw, KnownPoint, ScalingError, SizePoint, Sizes, scale_from_two
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, Measurements
 from profet_lab.scalers.growth import (
@@ -51,7 +51,7 @@ def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
 
 
-def _carried_table(found: HeldOutGrowth, errors: Mapping[str, CarryError]) -> pd.DataFrame:
+def _carried_table(found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> pd.DataFrame:
     parts = [
         _with_errors(part, *found.carried[anchor], errors, np.zeros(len(part.log_growth)))
         for anchor, part in found.rows.items()
@@ -63,7 +63,7 @@ def _chain_table(
     measurements: Measurements,
     bank: ClassBank,
     found: HeldOutGrowth,
-    errors: Mapping[str, CarryError],
+    errors: Mapping[str, ScalingError],
     predictions: pd.DataFrame,
 ) -> pd.DataFrame:
     parts = []
@@ -76,7 +76,7 @@ def _chain_table(
 
 
 def _with_errors(
-    rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, CarryError], halves: np.ndarray
+    rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, ScalingError], halves: np.ndarray
 ) -> pd.DataFrame:
     """The rows with distances in knots, log errors, intervals, and the error of proportional scaling."""
     carrying = np.empty(len(grown))
@@ -139,7 +139,7 @@ def _mean(rows: pd.DataFrame, of: Callable[[pd.DataFrame], pd.Series]) -> float:
     return float(100 * of(rows).astype(float).groupby(rows["model"]).mean().mean())
 
 
-def _between(measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, CarryError]) -> list[dict]:
+def _between(measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> list[dict]:
     """Each axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     rows = []
     for axis in KNOTS:
@@ -152,7 +152,7 @@ def _between(measurements: Measurements, found: HeldOutGrowth, errors: Mapping[s
 
 
 def _between_table(
-    measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, CarryError], anchor: str, axis: str
+    measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, ScalingError], anchor: str, axis: str
 ) -> pd.DataFrame:
     smallest, *inner, largest = KNOTS[axis]
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
@@ -171,7 +171,7 @@ def _between_table(
         law = found.laws[anchor][str(model)]
         first, last = _profiled_end(low[there], axis, smallest, law), _profiled_end(high[there], axis, largest, law)
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
-        carried = carry_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
+        carried = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
         error = np.log(carried.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
         half = carried.log_half_width.ravel()
         parts.append(pd.DataFrame({"model": str(model), "log_error": error.ravel(), "log_half_width": half}))

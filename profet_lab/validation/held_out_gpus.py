@@ -17,10 +17,10 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, quantile
-from profet_core.prediction.foreign import carried_inputs, law_and_models
-from profet_core.transfer.carry import AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
@@ -209,19 +209,19 @@ class FoldModels:
         found = [
             models.predict(
                 number,
-                carried_inputs(self.bank.classes, inputs, there, models.unseen[number]),
+                mapped_inputs(self.bank.classes, inputs, there, models.unseen[number]),
                 self.bank.device_classes,
             )
             for models in self.members.values()
         ]
         return ensemble_ms(np.column_stack(found), _WEIGHTS)
 
-    def served(self, back: CarriedBack, held_out: str, known: bool, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def served(self, back: MappedSteps, held_out: str, known: bool, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Instance -> latencies of one architecture's rows: analytical and trained models weighted equally."""
         inputs = self.bank.inputs[held_out, known].of_rows(rows, None)
         architecture = str(self.bank.architectures[rows][0])
         return {
-            name: law_and_models(
+            name: combined_ms(
                 there.latency_ms,
                 np.array(
                     [
@@ -271,8 +271,8 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, held_out: str)
         width = quantile() * anchor_spread(medians, others, seen).log_sd()
         for known, case in CASES.items():
             latency_ms = steps.latency_ms[held_out][own] if known else None
-            recorded = ForeignSteps(published.target, steps.parts(held_out, known).of(own), latency_ms)
-            back = carry_back(law, reference_of(law), recorded)
+            recorded = UnprofiledSteps(published.target, steps.parts(held_out, known).of(own), latency_ms)
+            back = map_to_profiled(law, reference_of(law), recorded)
             half[case][own] = combined_sd(width, quantile() * back.doubt_log_sd)
             if not known:
                 # The latency there is inferred from the profile.

@@ -136,7 +136,7 @@ class Places:
 
     def reaches(self, place: str) -> bool:
         """True if the models can predict what `stands_for` gave."""
-        return place in self.models.instances or (place in self._gpus and self.models.transfer is not None)
+        return place in self.models.instances or place in self._gpus
 
     def gpu_of(self, instance: str) -> str:
         """Short name of an instance's GPU."""

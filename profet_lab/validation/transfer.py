@@ -12,10 +12,10 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.latency import Estimate
-from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import DerivedLaw, TransferModel, derive, transfer_model
+from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.networks import STEPS

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from profet_core.artifacts.models import SCHEMA_VERSION
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import manifest_checksum, sha256_hex, shipped_folder
+from profet_core.transfer.model import TRANSFER_NAME
 from tests.made.members import tiny_member
 
 #: Latency = factor x anchor latency (line), a constant (forest), microseconds of all features / 1000 (dense).
@@ -71,6 +73,7 @@ def tiny_folder(tmp_path: Path) -> Path:
         row = {"anchor": "g4dn.xlarge", "member": member, "input": source, "file": name, "targets": [*TINY_TARGETS]}
         manifest["members"].append(row)
     write_manifest(tmp_path, manifest)
+    shutil.copy(shipped_folder("models") / TRANSFER_NAME, tmp_path)
     return tmp_path
 
 

@@ -10,7 +10,16 @@ import re
 import numpy as np
 import pytest
 
-from profet_core.latency import Basis, BasisWord, Estimate, Reach, Relative, StepTime, join, log_sd_of, sd_of_ratio
+from profet_core.latency import (
+    Basis,
+    BasisWord,
+    Estimate,
+    LatencyParts,
+    Relative,
+    StepTime,
+    log_sd_of,
+    sd_of_ratio,
+)
 from profet_core.messages import SENTENCES, Code, Note
 
 
@@ -53,19 +62,13 @@ def test_what_was_given_and_what_nothing_is_known_of_have_no_interval():
 
 
 def test_scaling_keeps_the_width_and_widening_the_middle():
-    reach = Reach({"b": 1.0}, 80.0, 90.0)
-    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), reach=reach, least_ms=95.0).estimate
+    parts = LatencyParts(80.0, 90.0)
+    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), parts=parts, least_ms=95.0).estimate
     scaled, wider = made.scaled(3.0), made.widened(0.4)
     assert (scaled.latency_ms, scaled.log_sd, scaled.interval_at().low_ms) == (300.0, 0.3, 285.0)
-    assert (scaled.reach.free_ms, scaled.reach.launch_ms) == pytest.approx((240.0, 270.0))
+    assert (scaled.parts.free_ms, scaled.parts.launch_ms) == pytest.approx((240.0, 270.0))
     assert (wider.latency_ms, wider.log_sd, wider.relative.log_sd) == pytest.approx((100.0, 0.5, math.hypot(0.4, 0.6)))
     assert made.widened(0.0) == made and step(Basis.MEASURED).estimate.widened(0.2).log_sd == 0.2
-
-
-def test_joined_latencies_are_a_weighted_geometric_mean_whose_errors_add_up():
-    one, other = Estimate(latency_ms=100.0, log_sd=0.1), Estimate(latency_ms=400.0, log_sd=0.3)
-    mean = join([one, other], [0.5, 0.5])
-    assert (mean.latency_ms, mean.log_sd) == pytest.approx((200.0, 0.2))
 
 
 def test_common_errors_cancel_in_a_ratio():
@@ -78,11 +81,11 @@ def test_many_latencies_are_each_as_alone():
         latency_ms=np.array([10.0, 20.0]),
         log_sd=np.array([0.1, 0.2]),
         relative=Relative("b", np.array([0.3, 0.4])),
-        reach=Reach({"b": np.ones(2)}, np.array([9.0, 1.0]), np.array([1.0, 19.0])),
+        parts=LatencyParts(np.array([9.0, 1.0]), np.array([1.0, 19.0])),
     )
     second = made.widened(0.1).at(1)
     assert (second.latency_ms, second.log_sd) == pytest.approx((20.0, math.hypot(0.2, 0.1)))
-    assert (second.relative.log_sd, second.reach.weights) == (pytest.approx(math.hypot(0.4, 0.1)), {"b": 1.0})
+    assert second.relative.log_sd == pytest.approx(math.hypot(0.4, 0.1))
     assert second.limited_by_host and not made.at(0).limited_by_host
     row = StepTime("a", second.noted(Note(Code.GENERATION)))
     assert row.note == f"{Note(Code.HOST_BOUND)}; {Note(Code.GENERATION)}"

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-COPIED = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http", "ui", "pages", "tests")
+COPIED = (
+    *("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http", "profet_collect"),
+    *("ui", "pages", "tests"),
+)
 LINKED = (
     "models",
     "sample_traces",
     "benchmarks",
-    "profet_collect",
     "pyproject.toml",
     "streamlit_app.py",
     "docs",

@@ -80,7 +80,7 @@ def test_the_residual_is_learned_near_the_cells(steps, law):
     unseen = np.flatnonzero(steps.architectures == "C")
     found, known, _ = fit(steps, law, rows)
     for one in known.values():
-        served = found.carry(steps_of(one, unseen), reference_of(law))
+        served = found.served(steps_of(one, unseen), reference_of(law))
         assert np.abs(np.log(served.latency_ms / steps.latency_ms[NEW][unseen])).max() < 0.12
         assert (served.log_sd >= found.log_sd).all()
 

@@ -16,7 +16,7 @@ import pytest
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
-from profet_core.from_layers.model import METHODS, Regime, load_estimate
+from profet_core.from_layers.rates import load_rates
 from profet_core.latency import quantile
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
@@ -336,13 +336,18 @@ def test_the_figures_on_memory():
 
 
 def test_the_figures_without_a_profile():
-    found, model = shipped("estimate_validation.json"), load_estimate(SHIPPED)
+    found, model = shipped("estimate_validation.json"), load_rates(SHIPPED)
     assert found["estimate_checksum"] == model.checksum
-    assert (found["rows"], found["networks"], found["default"]) == (1_304, 15, model.default)
-    aims = {"INTERPOLATION": 8, "LARGER_BATCH": 11, "DEEPER": 15, "UNSEEN_GPU": 25, "UNSEEN_NETWORK": 25}
-    for regime in Regime:
-        row = found["regimes"][regime]
-        assert 85 <= row["coverage_90"][model.default] <= 95, regime
-        assert set(row["mape"]) == set(METHODS)
-        if regime.name in aims:
-            assert max(row["mape"][model.default], row["chosen_mape"]) <= aims[regime.name], regime
+    assert str(found["steps"]) == model.fitted_on["steps"]
+    rows = {row["held_out"]: row for row in found["judged"]}
+    most = {
+        "families, RTX 3090 AMP, NCHW": 18,
+        "families, RTX 3090 AMP, NCHW: depthwise": 20,
+        "families, RTX 3090 AMP, channels-last": 25,
+        "PROFET's cells: workloads": 7,
+        "PROFET's cells: networks": 16,
+        "PROFET's cells: GPUs": 16,
+    }
+    assert {name: rows[name]["mape"] <= limit for name, limit in most.items()} == dict.fromkeys(most, True)
+    for case in ("ordinary", "depthwise"):
+        assert 85 <= found["inside"][case]["coverage_90"] <= 95

@@ -45,7 +45,8 @@ def test_tf32_and_fp32_of_one_chip(pairs):
 
 
 @pytest.mark.parametrize(
-    ("named", "known"), [("vgg16_bn", "VGG16-BN"), ("AlexNet", "AlexNet (2014)"), ("UNet Medical", None)]
+    ("named", "known"),
+    [("vgg16_bn", "vgg16_bn"), ("AlexNet", "alexnet"), ("VGG16", "PROFET VGG16"), ("UNet Medical", None)],
 )
 def test_names_of_tables(named, known):
     assert known_network(named) == known

@@ -12,7 +12,7 @@ import pytest
 from profet_core import ArtifactError
 from profet_core.latency import quantile
 from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import SIGNS, carry_distances, growth_model
+from profet_core.sizes.growth import SIGNS, growth_model, scaling_distances
 from profet_core.sizes.scaler import law_ms, learned_scaler
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
@@ -105,7 +105,7 @@ def test_of_an_architecture_held_out_no_row_counts():
 
 def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     rows = made_rows(4_000)
-    away = carry_distances(rows.log_batch, rows.log_area)
+    away = scaling_distances(rows.log_batch, rows.log_area)
     errors = np.abs(np.random.default_rng(2).normal(size=4_000))
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.carry import WEIGHTS, KernelWeights
 from profet_core.transfer.law import StepLaw, StepParts
 from profet_core.transfer.own_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
+from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_core.transfer.targets import host_named
 from profet_lab.measurements.published import POINTS_TABLE
 from profet_lab.measurements.tables import DataError, data_folder, load_architectures

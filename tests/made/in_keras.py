@@ -15,9 +15,8 @@ import torch
 from profet_collect import in_keras, in_pytorch
 from profet_collect.cell import Task, measure_here
 from profet_collect.graph import Graph, Node, network_graph
-from profet_collect.grid import NEWER
+from profet_collect.networks import MEASURED, NEWER
 from profet_core.collected.record import Cell
-from profet_core.layers.networks import measured_networks
 
 #: Odd sizes, so that what is padded before and after differs.
 SAME_SIZES = (("ResNetSmall", 33), ("ResNet18", 45), ("SqueezeNet 1.0", 64))
@@ -25,9 +24,9 @@ SAME_SIZES = (("ResNetSmall", 33), ("ResNet18", 45), ("SqueezeNet 1.0", 64))
 
 def parameter_sizes() -> list[tuple[str, int]]:
     """Networks and pixels, without the deepest: it takes as long as all others and has no layer that they lack."""
-    names = [name for name in [*measured_networks(), *NEWER] if name != "InceptionResNetV2"]
+    names = [name for name in [*MEASURED, *NEWER] if name != "InceptionResNetV2"]
     sizes = [(name, 128 if name.startswith("Inception") else 64) for name in names]
-    return [*sizes, ("LeNet5", 256), ("AlexNet", 256), ("VGG11", 224), ("ShuffleNetV2-x1.0", 64)]
+    return [*sizes, ("LeNet5", 256), ("AlexNet", 256), ("VGG11", 224), ("RegNetY-800MF", 64)]
 
 
 def parameters(name: str, pixels: int) -> list[int]:

@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.instance import FILE_COLUMNS
 from profet_core.catalog.own_gpus import GPU_COLUMNS
 from profet_core.files import manifest_checksum, shipped_folder
@@ -41,27 +40,6 @@ def make_own_home(folder: Path) -> Path:
     return folder
 
 
-def make_home_of_own_machines(folder: Path) -> Path:
-    """Write a folder whose models know machines of your own alone: the shipped members, their instances renamed."""
-    shutil.copytree(shipped_folder("models"), folder, dirs_exist_ok=True)
-    path = folder / MANIFEST_NAME
-    content = json.loads(path.read_text())
-    for name in content["coefficients"]:
-        (folder / name).unlink()
-    renamed = json.dumps({**content, "coefficients": []})
-    for name in content["instances"]:
-        renamed = renamed.replace(f'"{name}', f'"lab.{name}')
-        (folder / name).rename(folder / f"lab.{name}")
-    content = json.loads(renamed)
-    path.write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
-    rows = [
-        {"instance": name, "gpu": f"GPU of {name}", "gpu_memory_gib": "16", "source": "mine", **_OFFER}
-        for name in content["instances"]
-    ]
-    _write_rows(folder / "instances.csv", FILE_COLUMNS, rows)
-    return folder
-
-
 def write_calibrated(folder: Path, gpus: list[CalibratedGpu]) -> None:
     """Put what was measured of GPUs beside the folder's analytical model."""
     content = {
@@ -74,9 +52,5 @@ def write_calibrated(folder: Path, gpus: list[CalibratedGpu]) -> None:
 
 
 def _write_row(path: Path, columns: tuple[str, ...], row: dict[str, str]) -> None:
-    _write_rows(path, columns, [row])
-
-
-def _write_rows(path: Path, columns: tuple[str, ...], rows: list[dict[str, str]]) -> None:
-    lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
+    lines = columns, [row.get(column, "") for column in columns]
     path.write_text("".join(f"{','.join(line)}\n" for line in lines))

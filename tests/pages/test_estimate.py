@@ -24,24 +24,31 @@ def steps(app) -> dict[str, str]:
 
 def test_the_page_shows_what_the_core_estimates(open_app, models, catalog):
     app = everything(
-        open_app("estimate", net="VGG16", net_pixels="128", net_batch="64", preset="all", retired="True"), "estimate"
+        open_app("estimate", net="PROFET VGG16", net_pixels="128", net_batch="64", preset="all", retired="True"),
+        "estimate",
     )
     assert not app.exception and not app.error, lines(app.error)
-    stated = expected(models, catalog, counts_of("VGG16", 128), 64, name="VGG16")
+    stated = expected(models, catalog, counts_of("PROFET VGG16", 128), 64, name="PROFET VGG16")
     shown = steps(app)
     assert len(shown) > 40 and all(stated[name] == text for name, text in shown.items())
-    assert set(result_rows(app)[0]) >= {"Range", "Memory", "Epoch cost", "Roofline model", "Log-linear"}
+    assert set(result_rows(app)[0]) >= {"Range", "Memory", "Epoch cost"}
     assert column(app, "Case")["p3.2xlarge"] == "interpolation"
 
 
 def test_a_link_restores_the_settings(open_app, models, catalog):
-    app = open_app("estimate", net="ResNet18", preset="original")
+    app = open_app("estimate", net="resnet18", preset="original")
     app = type_in(app, "net_batch", 48)
     app = type_in(app, "net_pixels", 160)
-    app.session_state["net_method"] = "law"
+    app.session_state["net_code"] = "channels-last"
     app.session_state["net_optimizer"] = "adam"
     app.run()
-    wanted = {"net": "ResNet18", "net_batch": "48", "net_pixels": "160", "net_method": "law", "net_optimizer": "adam"}
+    wanted = {
+        "net": "resnet18",
+        "net_batch": "48",
+        "net_pixels": "160",
+        "net_code": "channels-last",
+        "net_optimizer": "adam",
+    }
     said = {key: value[0] if isinstance(value, list) else value for key, value in link(app).items()}
     assert {key: said[key] for key in wanted} == wanted
     again = open_app("estimate", preset="original", **said)
@@ -49,7 +56,7 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
     assert steps(go(go(again, "about"), "estimate")) == steps(app)
     assert (
         steps(again)["p3.2xlarge"]
-        == expected(models, catalog, counts_of("ResNet18", 160), 48, method="law")["p3.2xlarge"]
+        == expected(models, catalog, counts_of("resnet18", 160), 48, name="resnet18")["p3.2xlarge"]
     )
 
 
@@ -86,13 +93,13 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
 
 def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, models, catalog):
     sample = samples[FIRST]
-    sizes = {"net": sample.model, "net_pixels": str(sample.pixels), "net_batch": str(sample.batch_size)}
+    sizes = {"net": f"PROFET {sample.model}", "net_pixels": str(sample.pixels), "net_batch": str(sample.batch_size)}
     app = open_app("estimate", sample=FIRST, preset="all", retired="True", **sizes)
     prediction = core.predict(sample)
     by_profile = {row.instance: row.latency_ms for row in prediction.predictions if row.latency_ms is not None}
     shown = column(app, "From profile")
     assert shown["p3.2xlarge"] == format_ms(by_profile["p3.2xlarge"])
-    found = estimate(models, catalog, counts_of(sample.model, sample.pixels), batch_size=sample.batch_size)
+    found = estimate(models, catalog, counts_of(f"PROFET {sample.model}", sample.pixels), batch_size=sample.batch_size)
     words = disagreement_words(disagreements(found.rows, prediction))
     assert any(words in block for block in lines(app.markdown))
     # Of another step nothing is compared.

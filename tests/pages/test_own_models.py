@@ -12,8 +12,8 @@ import streamlit as st
 from profet_core import predict
 from profet_core.answers.questions import load_served
 from profet_core.catalog.own_gpus import own_gpu_of
-from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_home_of_own_machines, make_own_home
-from tests.pages.conftest import column, go, lines, result_rows, upload
+from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_own_home
+from tests.pages.conftest import column, go, lines, result_rows
 from ui.state.resources import load_resources
 
 NEWER = "This server has newer models or lists than it shows: start it again."
@@ -27,16 +27,6 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("PROFET_HOME", str(make_own_home(tmp_path / "home")))
     st.cache_resource.clear()
     yield tmp_path / "home"
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def own_machines(tmp_path, monkeypatch) -> None:
-    for name in ELSEWHERE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PROFET_HOME", str(make_home_of_own_machines(tmp_path / "home")))
-    st.cache_resource.clear()
-    yield
     st.cache_resource.clear()
 
 
@@ -71,14 +61,6 @@ def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
     assert INSTANCE in column(go(app, "predict", preset="all", gpu=GPU), "Instance")
     (home / name).unlink()
     assert lines(app.run().warning)[0] == NEWER and not app.error
-
-
-def test_models_of_own_machines_alone_predict_a_profile_recorded_there(open_app, own_machines, samples):
-    sample = next(iter(samples.values()))
-    anchor = f"lab.{sample.anchor}"
-    app = upload(open_app(anchor=anchor, preset="all"), ("mine.json", sample.data), recorded_on=anchor)
-    assert lines(app.error) == [] and not app.exception
-    assert {row["Code"] for row in result_rows(app)} == {f"lab.{name}" for name in sample.measured_ms} | {anchor}
 
 
 def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):

@@ -26,7 +26,7 @@ from profet_core.catalog.own_gpus import (
     own_gpu_of,
 )
 from profet_core.precision.names import FP32
-from profet_core.prediction.own_gpu_step import speed_of_step
+from profet_core.prediction.custom_gpu_step import speed_of_step
 from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, check_own_gpu, load_reference_steps
 from profet_core.typed_numbers import as_typed, typed_positive
 from profet_core.units import format_ms, format_usd
@@ -244,8 +244,7 @@ def _made_gpu(cells: dict[str, str]) -> OwnGpu:
     resources = without_own_gpus()
     if own.instance in resources.catalog:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
-    if resources.models.transfer is not None:
-        check_own_gpu(resources.models.transfer, own)
+    check_own_gpu(resources.models.transfer, own)
     if not step_ms:
         return own
     # With the speed that a measured step of the shown profile implies.

@@ -17,8 +17,8 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
-from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
+from profet_core.from_layers.rates import CODES
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
 from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
 from profet_core.manycore.published import FEWEST_FLOPS, MOST_FLOPS, PUBLISHED
 from profet_core.multi_gpu.law import Strategy
@@ -107,6 +107,11 @@ def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = Non
     """One of a few, the first until another is chosen; `options` may map each to how it reads."""
     labels = dict(options) if isinstance(options, Mapping) else {str(one): str(one) for one in options}
     return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
+
+
+def _named() -> Field[str]:
+    """A network's name; read when a link has one, as the table of names is loaded then."""
+    return Field("resnet50", lambda text, _: network_name(text))
 
 
 def _one_known(options: Options) -> Field[str | None]:
@@ -352,19 +357,12 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = one_of(named_networks(), "ResNet50")
+    net = _named()
     net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
     net_batch = _whole(32, 1, MOST_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_method = one_of(
-        {
-            DEFAULT_METHOD: "Default",
-            LAW: "Roofline model",
-            LOG_LINEAR: "Log-linear",
-            XGBOOST: "XGBoost",
-            LIGHTGBM: "LightGBM",
-        }
-    )
+    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
+    net_frozen = _flag()
 
 
 class ScaleOut(Part):
@@ -429,7 +427,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = one_of(named_networks(), "ResNet50")
+    manycore_name = _named()
     manycore_pixels = _whole(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops: Field[float] = Field(1e9, lambda text, _: _between(float(text), FEWEST_FLOPS, MOST_FLOPS))
     manycore_file_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)

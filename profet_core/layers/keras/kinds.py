@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -72,7 +72,10 @@ Rule = Callable[[Settings, Shape], Layer | list[Layer]]
 def counted(rule: Rule, settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     """The layers that a layer of one input is."""
     made = rule(settings, rules.only(shapes))
-    return made if isinstance(made, list) else [made]
+    layers = made if isinstance(made, list) else [made]
+    if settings.values.get("activation") not in (None, "linear") and layers[-1].flops:
+        layers[-1] = replace(layers[-1], is_activated=True)
+    return layers
 
 
 def _window(settings: Settings) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.builder import Builder
 from profet_core.layers.keras.kinds import (
     AUGMENTATION,
     FUNCTIONS,
@@ -29,10 +28,13 @@ from profet_core.layers.keras.nodes import (
     model_record,
     recorded_shape,
 )
-from profet_core.layers.network import Caveats, Network, count, packing_problem, shown, whole
+from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
 from profet_core.layers.rules import Kind, Layer, Shape, elementwise, resized, shape_text
+from profet_core.messages import not_a_cnn
 from profet_core.profiles.unpacking import Content, files_in_archive
 
+#: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
+_RECURRENT = ("LSTM", "GRU", "RNN")
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
 #: Shapes before and after a layer, with the batch, where the file has them.
@@ -46,7 +48,7 @@ class KerasModel:
         self.caveats = Caveats()
         self.image: Shape = ()
         self._pixels = pixels
-        self._built = Builder()
+        self._built = LayerList()
         self._counted: set[tuple[str, ...]] = set()
         self.outputs = self._model(document, None, ())
         if not self.image:
@@ -55,7 +57,7 @@ class KerasModel:
     @property
     def layers(self) -> tuple[Layer, ...]:
         """What was counted, in order."""
-        return tuple(self._built.layers)
+        return tuple(self._built)
 
     # --- models -------------------------------------------------------------------------------------------------------
 
@@ -187,6 +189,8 @@ class KerasModel:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
             settings = Settings(layer.config)
             return counted(RULES[name], settings, shapes) if name in RULES else JOINING[name](settings, shapes)
+        if any(word in name for word in _RECURRENT):
+            raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
@@ -287,6 +291,8 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
     try:
         files = files_in_archive(content)
         descriptions = [file for file in files if file.name == CONFIG]
+        if not descriptions and any(file.name.endswith("data.pkl") for file in files):
+            raise InputError("this is a PyTorch checkpoint, without layers: export the model with torch.onnx.export.")
         if len(descriptions) != 1:
             has = "two descriptions" if descriptions else "no config.json, so it is not a .keras file"
             raise InputError(f"the archive has {has}: save the model with model.save('model.keras').")

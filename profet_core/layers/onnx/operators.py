@@ -24,6 +24,7 @@ from profet_core.layers.rules import (
     shape_text,
     window_output,
 )
+from profet_core.messages import not_a_cnn
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
@@ -72,6 +73,8 @@ Rule = Callable[[Node, Inputs], Result]
 
 def applied(node: Node, inputs: Inputs) -> Result:
     """The result of an operator."""
+    if node.operator in ("LSTM", "GRU", "RNN"):
+        raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
     if node.operator not in RULES:
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
     try:
@@ -455,6 +458,7 @@ def _filled(node: Node, inputs: Inputs) -> Result:
 _ACTIVATIONS = """
 Relu LeakyRelu PRelu Elu Selu Celu ThresholdedRelu Sigmoid HardSigmoid Tanh Softmax LogSoftmax Hardmax Softplus Softsign
 HardSwish Swish Mish Gelu Erf Exp Log Reciprocal Round Sign Sin Cos Clip Dropout LRN Pow IsNaN
+Bernoulli RandomUniformLike RandomNormalLike
 """
 _NORMALIZATIONS = """
 BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization LpNormalization

@@ -9,8 +9,7 @@ from typing import BinaryIO
 import numpy as np
 
 from profet_core.errors import InputError
-from profet_core.layers.builder import Builder
-from profet_core.layers.network import Caveats, Network, count, shown, whole
+from profet_core.layers.network import Caveats, LayerList, Network, count, shown, whole
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
 from profet_core.layers.rules import Kind, Layer, Shape, check_shape
@@ -25,9 +24,9 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     graph = read_graph(stream)
     followed = _Followed(graph, pixels)
     size = followed.caveats.square(*followed.image)
-    layers = tuple(followed.built.layers)
+    layers = tuple(followed.built)
     kinds = {layer.kind for layer in layers}
-    if Kind.NORMALIZATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
+    if Kind.NORMALIZATION not in kinds and any("convolution" in kind for kind in kinds):
         followed.caveats.add(
             "It has no normalization: if the exporter folded it into convolutions, a training takes longer"
         )
@@ -40,7 +39,7 @@ class _Followed:
 
     def __init__(self, graph: Graph, pixels: int | None) -> None:
         self.caveats = Caveats()
-        self.built = Builder()
+        self.built = LayerList()
         self.image: tuple[int, int] = (0, 0)
         self._graph = graph
         self._batch = 1
@@ -125,7 +124,7 @@ class _Followed:
         for shape in result.shapes:
             check_shape(shape)
         if not is_static and (result.kind is not None or self._unseen(weights)):
-            self._layer(node, result.kind or Kind.ELEMENTWISE, result.shapes[0], result.flops, inputs, weights)
+            self._layer(node, _kind(result.kind, inputs), result.shapes[0], result.flops, inputs, weights)
         for name, shape in zip(node.outputs, result.shapes, strict=False):
             if name:
                 self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
@@ -181,3 +180,12 @@ def _is_filled(node: Node) -> bool:
     """Whether a node makes a tensor of one real number, 0 where it says none."""
     tensor = node.tensor("value")
     return node.operator == "ConstantOfShape" and (tensor is None or tensor.is_float)
+
+
+def _kind(kind: Kind | None, inputs: Sequence[Value | None]) -> Kind:
+    """An elementwise operator of one computed input is an activation, whatever constants it takes."""
+    if kind not in (None, Kind.ELEMENTWISE):
+        return kind
+    return (
+        Kind.ELEMENTWISE if sum(value is not None and not value.is_static for value in inputs) > 1 else Kind.ACTIVATION
+    )

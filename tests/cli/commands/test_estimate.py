@@ -9,8 +9,6 @@ import zipfile
 
 import pytest
 
-from profet_core.from_layers.model import METHODS
-
 TARGETS = ("--targets", "g4dn.xlarge,p3.2xlarge")
 
 
@@ -46,19 +44,30 @@ def test_the_document_is_as_documented(document, run):
     found = document(*asked)
     assert [row["instance"] for row in found["estimates"]] == ["g4dn.xlarge", "p3.2xlarge"]
     row = found["estimates"][0]
-    assert row["low_ms"] < row["latency_ms"] < row["high_ms"] and list(row["by_method"]) == list(METHODS)
+    assert row["low_ms"] < row["latency_ms"] < row["high_ms"] and row["by_method"] == {"rates": row["latency_ms"]}
     # 50,000 images are 1,563 steps of 32.
     assert row["epoch_s"] == pytest.approx(1_563 * row["latency_ms"] / 1_000)
     assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3_600 * row["usd_per_hour"])
-    assert found["counts"]["parameters"] == 25_621_352
+    assert found["counts"]["parameters"] == 25_557_032
     status, out, err = run(*asked)
-    assert (status, err) == (0, "")
-    assert "ResNet50, 224 pixels, batch 32, no profile" in out and "$/epoch" in out
+    assert status == 0 and "keras/ResNet50" in err
+    assert "resnet50, 224 pixels, batch 32, no profile" in out and "$/epoch" in out
+
+
+def test_epochs_print_totals_and_a_gpu_without_an_offer_is_answered(document, run):
+    asked = ("estimate", "resnet50", "--batch", 32, "--images", 50_000, "--epochs", 90)
+    _, out, _ = run(*asked, *TARGETS)
+    assert "time/90 epochs" in out and "$/90 epochs" in out
+    found = document("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
+    assert found["estimates"] == [] and [row["gpu"] for row in found["gpus"]] == ["TITAN Xp"]
+    assert found["gpus"][0]["low_ms"] < found["gpus"][0]["latency_ms"] < found["gpus"][0]["high_ms"]
+    _, out, _ = run("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
+    assert "TITAN Xp: " in out and " per step (" in out
 
 
 def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
     trace = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
-    asked = ("estimate", "VGG16", "--batch", 16, *TARGETS, "--profile", trace, "--anchor", "g3s.xlarge")
+    asked = ("estimate", "PROFET VGG16", "--batch", 16, *TARGETS, "--profile", trace, "--anchor", "g3s.xlarge")
     found = document(*asked)
     stated = {row["instance"]: row for row in found["profile"]["disagreements"]}
     row = stated["p3.2xlarge"]
@@ -94,7 +103,8 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
         (("NoNet", "--batch", 8), "unknown network"),
         (("missing.keras", "--batch", 8), "not found"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
-        (("ResNet50", "--batch", 8, "--method", "magic"), "magic"),
+        (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
+        (("vit_base_patch16_224", "--batch", 8), "the models know only CNNs"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "--profile"),
         (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from profet_core.catalog.interconnects import Link
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, shipped_folder
-from profet_core.from_layers.model import load_estimate
+from profet_core.from_layers.rates import load_rates
 from profet_core.memory.model import load_memory
 from profet_core.multi_gpu.law import load_scaleout
 from profet_core.sizes.growth import SIGNS, load_growth
@@ -22,7 +21,7 @@ from profet_core.transfer.model import load_transfer
 SHIPPED = shipped_folder("models")
 INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
 LOADERS: dict[str, Callable[[Any], Any]] = {
-    "estimate.json": load_estimate,
+    "estimate.json": load_rates,
     "growth.json": load_growth,
     "memory.json": load_memory,
     "scaleout.json": load_scaleout,
@@ -42,7 +41,6 @@ def read(folder, name: str, content: dict, *, sign: bool = True):
 
 @pytest.fixture
 def folder(tmp_path):
-    shutil.copytree(SHIPPED / "estimate", tmp_path / "estimate")
     return tmp_path
 
 
@@ -66,7 +64,7 @@ def test_a_missing_torn_changed_or_newer_one_is_one_line(folder, name):
 
 #: File -> where what is put instead of a coefficient; None takes a part away.
 DAMAGE = {
-    "estimate.json": [("default", "magic"), ("regimes/deeper network/law", 0), ("instances/p2.xlarge/start_ms", -1.0)],
+    "estimate.json": [("kinds", []), ("powers/compute", "high"), ("instances/p2.xlarge/log_costs", [0.0])],
     "growth.json": [
         ("laws/g4dn.xlarge/share", [1.0]),
         ("laws/g4dn.xlarge/spread/0", 0.0),
@@ -110,16 +108,6 @@ def test_one_with_something_else_for_a_coefficient_is_damaged_though_signed(fold
             read(folder, name, content)
 
 
-def test_changed_trees_of_estimates_are_refused(folder):
-    trees = folder / "estimate" / "xgboost.npz"
-    trees.write_bytes(trees.read_bytes()[:-1])
-    with pytest.raises(ArtifactError, match=r"xgboost\.npz is damaged"):
-        read(folder, "estimate.json", shipped("estimate.json"))
-    trees.unlink()
-    with pytest.raises(ArtifactError, match=r"xgboost\.npz is missing"):
-        load_estimate(folder)
-
-
 def test_the_shipped_laws_know_every_profiled_instance(models):
     growth, content = models.growth, shipped("growth.json")
     assert set(growth.laws) == set(models.instances) == INSTANCES
@@ -134,7 +122,7 @@ def test_the_shipped_laws_know_every_profiled_instance(models):
     }
     for name, row in transfer.step.instances.items():
         assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
-        assert transfer.step.host(name).log_sd == 0.13
+        assert transfer.step.hosts[name].log_sd == 0.13
 
 
 def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):

@@ -1,8 +1,7 @@
-"""What is answered without a profile: every offer, by its split, and never the wrong way round."""
+"""What is answered without a profile: every offer, near what was measured, and never the wrong way round."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,27 +11,31 @@ import pytest
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
-from profet_core.from_layers.costs import WORK, GpuCosts, KnownSteps, reached_ms, step_amounts
-from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD, counted_fit, counted_need, estimate
-from profet_core.from_layers.model import (
-    BY_LAW,
-    DEFAULT,
-    METHODS,
-    LogLinear,
+from profet_core.from_layers.estimate import (
     Regime,
-    feature_matrix,
-    features_of,
-    load_estimate,
+    counted_fit,
+    counted_need,
+    estimate,
     measured_network,
-    regime_of,
 )
-from profet_core.latency import Basis, quantile
-from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of
+from profet_core.from_layers.rates import (
+    FLOPS,
+    KINDS,
+    Case,
+    KnownSteps,
+    Mode,
+    Parts,
+    case_key,
+    case_of,
+    load_rates,
+    mode_of,
+    work_of,
+)
+from profet_core.latency import Basis
+from profet_core.layers.networks import counts_of, named_networks
 from profet_core.memory.fit import Verdict
 from profet_core.messages import Code
 from profet_core.transfer.own_gpu import with_own_gpus
-from profet_core.transfer.targets import Host, host_named
 from tests.codes import codes
 
 MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
@@ -53,48 +56,68 @@ def ask(models, catalog):
 
 
 def test_every_offer_whose_gpu_has_a_data_sheet_is_answered(models, catalog, ask):
-    found = ask(counts_of("ResNet50", 224), targets=None)
+    found = ask(counts_of("resnet50"), targets=None)
     assert {row.instance for row in found.rows} >= set(MEASURED)
     assert {catalog[row.instance].gpu for row in found.rows} == {offer.gpu for offer in catalog.values()}
     assert all(row.interval.low_ms < row.latency_ms < row.interval.high_ms for row in found.rows)
-    assert all(set(row.members) == set(METHODS) for row in found.rows)
     assert set(found.fits) == {row.instance for row in found.rows} == set(found.regimes)
 
 
 def test_a_measured_step_is_found_again(ask):
     # Medians of the measurements (PROFET): ResNet50, 224 pixels, batch 32.
     measured = {"g3s.xlarge": 482.7, "g4dn.xlarge": 287.8, "p2.xlarge": 844.4, "p3.2xlarge": 104.2}
-    found = ask(counts_of("ResNet50", 224), targets=MEASURED)
+    found = ask(counts_of("PROFET ResNet50"), targets=MEASURED)
     for row in found.rows:
         assert row.latency_ms == pytest.approx(measured[row.instance], rel=0.08)
         assert row.interval.low_ms < measured[row.instance] < row.interval.high_ms
         assert (row.basis, found.regimes[row.instance]) == (Basis.MEASURED, Regime.INTERPOLATION)
 
 
-@pytest.mark.parametrize("method", [DEFAULT, *METHODS])
-@pytest.mark.parametrize("name", ["LeNet5", "MobileNetV2", "ConvNeXt-Tiny"])
-def test_asking_for_more_is_never_faster(ask, name, method):
-    network = counts_of(name, 128)
-    steps = [latencies(ask(network, batch, method=method)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
+#: Published steps of networks that people train: GPU, precision, training code, batch -> milliseconds.
+PUBLISHED = [
+    ("timm/convnext_tiny", 224, "GeForce RTX 3090", "amp", "plain", 256, 315),
+    ("mobilenetv2_100", 224, "GeForce RTX 3090", "amp", "plain", 512, 279),
+    ("efficientnet_b0", 224, "Tesla V100-SXM2-16GB", "fp32", "plain", 128, 195),
+    ("efficientnet_b4", 380, "Tesla V100-SXM2-16GB", "fp32", "plain", 64, 771),
+]
+
+
+@pytest.mark.parametrize(("name", "pixels", "gpu", "precision", "code", "batch", "measured_ms"), PUBLISHED)
+def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, precision, code, batch, measured_ms):
+    network = counts_of(name, pixels)
+    found = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
+    step, interval = found.gpus[gpu], found.gpus[gpu].interval_at()
+    assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.3)
+    assert interval.low_ms < measured_ms < interval.high_ms
+
+
+def test_efficientnet_is_faster_than_resnet_on_a_v100(ask):
+    both = [ask(counts_of(name), 128, targets=["p3.2xlarge"]) for name in ("efficientnet_b0", "resnet50")]
+    assert latencies(both[0])["p3.2xlarge"] < latencies(both[1])["p3.2xlarge"]
+
+
+@pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2", "convnext_tiny"])
+def test_asking_for_more_is_never_faster(ask, name):
+    network = replace(counts_of(name, 128), layers=1)
+    steps = [latencies(ask(network, batch)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
-    base = latencies(ask(network, method=method))
-    for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements"):
+    base = latencies(ask(network))
+    for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements", "parameters"):
         for factor in (1.01, 2, 10):
-            grown = replace(network, **{field: getattr(network, field) * factor})
-            asked = latencies(ask(grown, method=method))
+            grown = replace(network, **{field: round(getattr(network, field) * factor)})
+            asked = latencies(ask(grown))
             assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
 
 
-@pytest.mark.parametrize("name", ["ResNet18", "ConvNeXt-Tiny"])
+@pytest.mark.parametrize("name", ["resnet18", "convnext_tiny"])
 def test_larger_images_are_never_faster(ask, name):
-    # As many classes at every size: a smaller last layer would be another network.
-    steps = [latencies(ask(counts_of(name, pixels, 100))) for pixels in (96, 128, 224, 384)]
+    steps = [latencies(ask(counts_of(name, pixels))) for pixels in (96, 128, 224, 384)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
 
 
-@pytest.mark.parametrize("name", ["LeNet5", "MobileNetV2"])
+@pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2"])
 def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
     transfer, base = models.transfer, load_gpus()["B200"]
     own = [
@@ -121,41 +144,43 @@ def _on(models, catalog, own, name):
     return found.rows[0].latency_ms
 
 
-def test_regimes_say_what_was_not_measured():
-    known, other = counts_of("VGG16", 224), counts_of("VGG16", 224, 17)
-    assert measured_network(known) == measured_network(other) == "VGG16"
-    assert measured_network(replace(known, layers=23)) is None
-    asked = {
-        Regime.INTERPOLATION: (known, "", 256, True),
-        Regime.LARGER_BATCH: (known, "", 257, True),
-        Regime.UNSEEN_GPU: (known, "", 32, False),
-        Regime.DEEPER: (counts_of("ResNet-152 v1.5", 224), "ResNet-152 v1.5", 32, True),
-        Regime.UNSEEN_NETWORK: (counts_of("DenseNet-121", 224), "DenseNet-121", 32, True),
-        Regime.UNSEEN_BOTH: (counts_of("DenseNet-121", 224), "DenseNet-121", 32, False),
-    }
-    for regime, (network, name, batch_size, measured) in asked.items():
-        assert regime_of(network, name, batch_size, gpu_measured=measured) is regime
-    # A size beyond what was measured is no interpolation.
-    large = counts_of("VGG16", 512)
-    assert regime_of(large, "VGG16", 32, gpu_measured=True) is Regime.UNSEEN_NETWORK
+def test_regimes_say_what_was_not_measured(ask):
+    known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
+    assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
+    assert measured_network(replace(known, layers=23)) is measured_network(other) is None
+    asked = [(known, 256), (known, 257), (replace(other, layers=1), 32)]
+    found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
+    assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
+    assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
 
 
-def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models, ask):
-    model = load_estimate(models.folder)
-    framework = quantile() * FRAMEWORK_LOG_SD
-    rules = {regime: math.hypot(widths[model.default], framework) for regime, widths in model.log_half_widths.items()}
-    found = ask(counts_of("DenseNet-121", 224), targets=None)
+def test_intervals_are_as_wide_as_the_case_and_the_doubt_about_the_gpu(ask):
+    found = ask(counts_of("densenet121"), targets=["p3.2xlarge", "verda/1B200.30V", "A2"])
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
-    assert widths["p3.2xlarge"] == pytest.approx(rules[Regime.UNSEEN_NETWORK])
-    # A published speed is doubted less than specs.
-    assert rules[Regime.UNSEEN_BOTH] < widths["lambda/gpu_1x_a100"] < widths["verda/1B200.30V"]
-    # Beyond the largest measured batch everything is less sure.
-    larger = ask(counts_of("DenseNet-121", 224), 512, targets=["p3.2xlarge"]).rows[0]
-    assert larger.interval.log_half_width > widths["p3.2xlarge"]
-    # Sizes beyond the measurements are said: the batch's and the image's.
-    sizes = ((128, 64), (512, 64), (512, 8))
-    found = [codes(ask(counts_of("ResNet18", pixels), batch_size)) for pixels, batch_size in sizes]
-    assert found == [[], [Code.UNMEASURED_PIXELS], [Code.UNMEASURED_BATCH, Code.UNMEASURED_PIXELS]]
+    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < found.gpus["A2"].interval_at().log_half_width
+    # What was measured is surer than what was not.
+    known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
+    assert known.interval.log_half_width < widths["p3.2xlarge"]
+
+
+def test_a_frozen_backbone_takes_less_and_channels_last_is_an_answer_of_its_own(ask):
+    network = counts_of("resnet50")
+    whole, frozen = (ask(network, 128, frozen_backbone=frozen) for frozen in (False, True))
+    assert all(0.3 < frozen.rows[i].latency_ms / whole.rows[i].latency_ms < 0.6 for i in range(len(VARIED)))
+    plain, last = (
+        latencies(ask(network, 128, precision="amp", training_code=code))["lambda/gpu_1x_a100"]
+        for code in ("plain", "channels-last")
+    )
+    assert last < plain < latencies(whole)["lambda/gpu_1x_a100"]
+
+
+def test_networks_that_are_not_convolutional_are_refused_and_hybrids_get_a_warning(ask):
+    for name in ("vit_base_patch16_224", "mixer_b16_224"):
+        with pytest.raises(InputError, match="the models know only CNNs"):
+            ask(counts_of(name))
+    assert codes(ask(counts_of("mobilevit_s"))) == [Code.HYBRID_NETWORK]
+    assert codes(ask(counts_of("resnet50"), name="resnet50")) == [Code.OTHER_DEFINITIONS]
+    assert codes(ask(counts_of("PROFET LeNet5"), name="PROFET LeNet5")) == []
 
 
 @pytest.mark.parametrize(
@@ -164,18 +189,18 @@ def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models,
         ({"batch_size": 0}, "batch size"),
         ({"batch_size": 65_537}, "65,536"),
         ({"targets": ["nowhere"]}, "Unknown instance"),
-        ({"method": "magic"}, "law, log-linear, xgboost, lightgbm"),
+        ({"training_code": "magic"}, "plain, channels-last"),
         ({"optimizer": "lion"}, "sgd, momentum, adam"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(ask, asked, said):
     with pytest.raises(InputError, match=said) as error:
-        ask(counts_of("LeNet5", 32), **asked)
+        ask(counts_of("PROFET LeNet5", 32), **asked)
     assert "\n" not in str(error.value)
 
 
 def test_memory_by_hand(models):
-    law, network = models.memory.law, counts_of("VGG16", 224)
+    law, network = models.memory.law, counts_of("PROFET VGG16", 224)
     need = counted_need(models.memory, network, 16, state_copies=2)
     gib = 4 / 2**30
     held = law.fixed_gib + law.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
@@ -186,98 +211,68 @@ def test_memory_by_hand(models):
 
 def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     # PROFET's g3s.xlarge: VGG16 at 256 pixels ran at batch 64 and not at 128; ResNet50 at 128 pixels ran at 256.
-    assert counted_fit(models.memory, counts_of("ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
-    assert counted_fit(models.memory, counts_of("VGG16", 256), 16, 8.0).verdict is Verdict.FITS
-    assert counted_fit(models.memory, counts_of("VGG16", 256), 256, 8.0).verdict is Verdict.DOES_NOT_FIT
-    fit = counted_fit(models.memory, counts_of("ResNet18", 224), 32, 8.0)
-    at_most = counted_fit(models.memory, counts_of("ResNet18", 224), fit.largest_batch, 8.0)
-    beyond = counted_fit(models.memory, counts_of("ResNet18", 224), fit.largest_batch + 1, 8.0)
+    assert counted_fit(models.memory, counts_of("PROFET ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
+    assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 16, 8.0).verdict is Verdict.FITS
+    assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 256, 8.0).verdict is Verdict.DOES_NOT_FIT
+    fit = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), 32, 8.0)
+    at_most = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), fit.largest_batch, 8.0)
+    beyond = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), fit.largest_batch + 1, 8.0)
     assert (at_most.verdict, beyond.verdict) == (Verdict.FITS, Verdict.CANT_TELL)
 
 
-NETWORK = Counts(
-    pixels=10,
-    classes=4,
-    parameters=150,
-    trainable_parameters=150,
-    convolution_flops=1_000,
-    depthwise_flops=200,
-    dense_flops=100,
-    activation_elements=70,
-    other_elements=20,
-    convolutions=3,
-    dense_layers=1,
-    normalizations=2,
-    pools=1,
-    layers=8,
-    dense_parameters=52,
-)
-COSTS = GpuCosts(
-    gpu="G",
-    host="broadwell",
-    work_ms=(0.01, 0.05, 0.02, 0.1, 0.2, 0.3, 2.0),
-    layer_ms=1.0,
-    convolution_ms=0.5,
-    start_ms=4.0,
-    value_ms=0.001,
-)
-HALF = Host("half", launch=0.5, copy=0.25, log_sd=0.1)
+def test_work_by_hand():
+    # torchvision's AlexNet: one image of 224 pixels, two of them in a batch.
+    network = counts_of("alexnet")
+    work = dict(zip(KINDS, work_of(network, 2), strict=True))
+    assert work["matrix product"] == pytest.approx(2 * 2 * (9_216 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000) / 1e9)
+    assert work["1 x 1 convolution"] == work["depthwise convolution"] == work["normalization"] == 0
+    assert work["dense parameters"] + work["parameters"] == pytest.approx(61.100840)
+    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.operations)
 
 
-def test_amounts_are_those_of_the_batch_and_parameters_count_once():
-    amounts = step_amounts([NETWORK], [2])
-    # A dense layer's weights are half of its FLOPs, two more are biases; the others are 150 - 52.
-    assert amounts.work.tolist() == [[2_000, 400, 200, 140, 50, 98, 3]]
-    assert amounts.image_values.tolist() == [3 * 2 * 10 * 10]
-    assert len(amounts) == 1 and len(WORK) == amounts.work.shape[1]
-    # Dense layers that run at every place have their parameters once.
-    assert step_amounts([replace(NETWORK, dense_flops=100_000)], [2]).work[0, 4:6].tolist() == [52, 98]
+def test_modes_are_the_precision_that_a_gpu_has():
+    gpus = load_gpus()
+    asked = [("Tesla K80", "amp"), ("Tesla V100-SXM2-16GB", "tf32"), ("A10G", "tf32"), ("A10G", "bf16")]
+    found = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
+    assert found == [Mode.HALF_PLAIN_CORES, Mode.FP32, Mode.TF32, Mode.HALF_CHANNELS_LAST]
+    assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
+    cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s")}
+    assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
 
 
-def test_a_step_is_work_joined_with_launches_and_what_nothing_hides():
-    amounts = step_amounts([NETWORK], [2])
-    # 20 + 20 + 4 + 14 + 10 + 29.4 + 6 ms of work; 8 layers and 3 convolutions to launch; 600 values to copy.
-    work_ms, launch_ms, fixed_ms = 103.4, 9.5, 0.6 + 4.0
-    assert COSTS.parts_ms(amounts)[0].tolist() == pytest.approx([20, 20, 4, 14, 10, 29.4, 6])
-    assert COSTS.latency_ms(amounts) == pytest.approx([(work_ms**4 + launch_ms**4) ** 0.25 + fixed_ms])
-    # Another speed shrinks the work and another host the rest; work hidden behind launches costs hardly anything.
-    expected = (51.7**4 + 4.75**4) ** 0.25 + 0.6 * 0.25 + 4.0 * 0.5
-    assert COSTS.latency_ms(amounts, np.log(2), HALF) == pytest.approx([expected])
-    assert COSTS.latency_ms(amounts, np.log(1e6)) == pytest.approx([9.5 + fixed_ms])
+def test_a_step_is_work_joined_with_launches_and_a_start():
+    work_ms = np.zeros(len(KINDS))
+    work_ms[:2] = 30, 50
+    assert Parts(work_ms, 80.0, 2.0).latency_ms == pytest.approx(80 * 2**0.25 + 2)
+    assert Parts(work_ms, 0.0, 2.0).latency_ms == pytest.approx(82)
 
 
-def test_the_regression_is_a_weighted_sum_of_logarithms():
-    names = [feature.name for feature in features_of(["i"])]
-    amounts = step_amounts([NETWORK], [2])
-    law_ms = COSTS.latency_ms(amounts)
-    features = feature_matrix(amounts, "i", COSTS, law_ms, ["i"])
-    line = LogLinear((names.index("batch"), names.index("layers")), (0.5, 2.0), 1.0, names.index(BY_LAW))
-    latency_ms = law_ms * np.exp(line.log_ratio(features))
-    # e x sqrt(2) x (8 + 1)^2: the analytical model itself has no part in it. Features are of single precision.
-    assert latency_ms == pytest.approx([np.e * np.sqrt(2) * 81], rel=1e-5)
-    marked = feature_matrix(amounts, "b", COSTS, law_ms, ["a", "b"])
-    assert marked[0, -2:].tolist() == [0, 1] and marked.shape == (1, len(features_of(["a", "b"])))
-    assert np.array_equal(marked, marked.astype(np.float32).astype(float))
+def test_rates_follow_the_peaks(models):
+    model, gpu = load_rates(models.folder), replace(load_gpus()["A2"], name="mine")
+    twice = replace(gpu, fp32_tflops=2 * gpu.fp32_tflops)
+    costs = [model.costs_ms(one, Mode.FP32, model.average) for one in (gpu, twice)]
+    ratio = costs[0] / costs[1]
+    assert ratio[: len(FLOPS)] == pytest.approx([2 ** model.powers[0]] * len(FLOPS))
+    assert ratio[len(FLOPS) :] == pytest.approx(1)
+    assert 0.5 < model.powers[0] <= 1.1 and 0.5 < model.powers[1] <= 1.1
 
 
-def test_measured_gpus_count_by_their_nearness_in_speed():
-    amounts = step_amounts([NETWORK], [2])
-    slower = tuple(cost * np.exp(2) for cost in COSTS.work_ms)
-    slow, fast = replace(COSTS, work_ms=slower, log_speed=-1.0), replace(COSTS, log_speed=1.0)
-    known = {"slow": KnownSteps(slow, np.array([0.0])), "fast": KnownSteps(fast, np.array([0.3]))}
-    # As a GPU at 0.5: gains of 1.5 and -0.5, weights e^-4.5 and e^-1.5, of which e^-3 / (1 + e^-3) is the first's.
-    host = host_named("broadwell")
-    share = np.exp(-3) / (1 + np.exp(-3))
-    logs = np.log(slow.latency_ms(amounts, 1.5, host)), np.log(fast.latency_ms(amounts, -0.5, host)) + 0.3
-    assert reached_ms(known, amounts, 0.5, host) == pytest.approx(np.exp(share * logs[0] + (1 - share) * logs[1]))
-    # One as fast as a measured one takes as long.
-    alone = {"i": KnownSteps(COSTS, np.array([0.1]))}
-    assert reached_ms(alone, amounts, 0.0, host) == pytest.approx(COSTS.latency_ms(amounts) * np.exp(0.1))
+def test_measured_steps_correct_the_same_network():
+    known = KnownSteps(
+        names={"a": (0, 1)},
+        places=np.array(["p3.2xlarge"]),
+        log_sizes=np.log([[64.0, 224.0]]) / np.log([4.0, 2.0]),
+        log_ratios=np.array([0.2]),
+        variances=(0.01, 0.02, 0.03, 0.04),
+    )
+    # What is alike over that and the row's own part: 6 / 10 of 0.2; 1 - 6 / 10 of the variance is left.
+    assert known.correction("a", "p3.2xlarge", 64, 224) == (pytest.approx(0.12), pytest.approx(0.4))
+    # On another GPU 3 / 10, at sizes far away 1 / 10.
+    assert known.correction("a", "elsewhere", 64, 224)[0] == pytest.approx(0.06)
+    assert known.correction("a", "p3.2xlarge", 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
+    assert known.correction("b", "p3.2xlarge", 64, 224) == (0.0, 1.0)
 
 
-def test_parameters_of_dense_layers_are_counted_apart():
-    vgg, weights = counts_of("VGG16", 224), 25_088 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000
-    assert (vgg.dense_flops, vgg.dense_parameters) == (2 * weights, weights + 4_096 + 4_096 + 1_000)
-    # ConvNeXt's dense layers run at every place of the image.
-    next_ = counts_of("ConvNeXt-Tiny", 224)
-    assert next_.dense_parameters < next_.parameters < next_.dense_flops / 2
+def test_every_named_network_is_answered(ask):
+    for name in named_networks()[::50]:
+        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0

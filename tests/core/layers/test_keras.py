@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -80,8 +81,10 @@ def test_a_sequence_of_keras_2():
         {"class_name": "Flatten", "config": {}},
         *({"class_name": "Dense", "config": {"units": units}} for units in (120, 84, 10)),
     )
-    assert read(document).counts == counts_of("LeNet5", 32)
-    assert read(document, 28).counts.parameters == counts_of("LeNet5", 28).parameters
+    # The measurements' layers have activations in them.
+    plain = replace(counts_of("PROFET LeNet5", 32), function_elements=0, operations=8)
+    assert read(document).counts == plain
+    assert read(document, 28).counts.parameters == 44_726
 
 
 def test_a_layer_that_is_called_again_has_its_parameters_once():
@@ -194,6 +197,7 @@ def test_what_cannot_be_counted_is_one_line(document, line):
         (b"\x89HDF\r\n\x1a\n" + b"x" * 99, "old HDF5 format"),
         (b"\x80\x02}q\x00.", "a pickle of PyTorch"),
         ("kind,channels\nflatten,\ndense,10".encode("utf-16"), r"it is UTF-16 text: save it in UTF-8, a layer table"),
+        (b"[net]\nbatch=64\n[convolutional]\n", "convert the model to ONNX"),
         (b"hello, world", "this is plain text, not a network that can be read: give a .keras file"),
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or not ONNX"),
         (b"\x08\x08", "no graph of operators"),
@@ -209,6 +213,20 @@ def test_what_is_no_network_is_one_line(data, line):
 
 
 # --- .keras: a zip archive --------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_of_pytorch_is_told_to_export(tmp_path):
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
+        archive.writestr("model/data.pkl", b"x")
+        archive.writestr("model/data/0", b"x")
+    with pytest.raises(InputError, match=r"PyTorch checkpoint.*torch\.onnx\.export"):
+        read_network(tmp_path / "model.pt", "model.pt")
+
+
+def test_recurrent_layers_are_refused_as_their_profiles_are():
+    with pytest.raises(InputError, match="recurrent layers, and the models know only CNNs"):
+        read(sequential(IMAGE, layer("Reshape", "rows", target_shape=[8, -1]), layer("LSTM", "mine", units=4)))
+
 
 MODEL = json.dumps(sequential(IMAGE, layer("Conv2D", "conv", filters=4, kernel_size=3))).encode()
 
@@ -229,7 +247,7 @@ def test_an_archive_is_read_by_its_description_alone():
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (archive(("data.pkl", b"x"), ("version", b"3")), "no config.json, so it is not a .keras file"),
+        (archive(("data.json", b"x"), ("version", b"3")), "no config.json, so it is not a .keras file"),
         (archive(("../../config.json", MODEL)), "no config.json"),
         (archive(("config.json", b"{}" + b" " * 40 * 2**20)), "more than 100 times its size|more than 16 MB"),
         (archive(("config.json", b" " * 10 * 2**20)), r"^net\.keras: its config\.json is blank: save"),

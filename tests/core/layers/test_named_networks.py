@@ -1,114 +1,115 @@
-"""Networks by name: what is published of them, and what any image size does."""
+"""Networks by name: what their libraries say of them, how people type them, and what any image size does."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of, layers_of, measured_networks, named_networks, network_name
+from profet_core.layers import counts_of, measured_networks, named_networks, network_name
+from profet_core.layers.networks import LIBRARIES, named_network, other_definitions
 
-#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them; the last
-#: three as imgclsmob's tables of models have them.
-PUBLISHED = {
-    "ConvNeXt-Tiny": 28_589_128,
-    "ConvNeXt-Small": 50_223_688,
-    "ConvNeXt-Base": 88_591_464,
-    "ConvNeXt-Large": 197_767_336,
-    "EfficientNet-B0": 5_288_548,
-    "EfficientNet-B1": 7_794_184,
-    "EfficientNet-B2": 9_109_994,
-    "EfficientNet-B3": 12_233_232,
-    "EfficientNet-B4": 19_341_616,
-    "EfficientNet-B5": 30_389_784,
-    "EfficientNet-B6": 43_040_704,
-    "EfficientNet-B7": 66_347_960,
-    "RegNetX-400MF": 5_495_976,
-    "RegNetX-800MF": 7_259_656,
-    "RegNetX-1.6GF": 9_190_136,
-    "RegNetX-3.2GF": 15_296_552,
-    "RegNetY-400MF": 4_344_144,
-    "RegNetY-800MF": 6_432_512,
-    "RegNetY-1.6GF": 11_202_430,
-    "RegNetY-3.2GF": 19_436_338,
-    "DenseNet-121": 7_978_856,
-    "DenseNet-161": 28_681_000,
-    "DenseNet-169": 14_149_480,
-    "DenseNet-201": 20_013_928,
-    "MobileNetV3-Large": 5_483_032,
-    "MobileNetV3-Small": 2_542_856,
-    "MNASNet-0.5": 2_218_512,
-    "MNASNet-0.75": 3_170_208,
-    "MNASNet-1.0": 4_383_312,
-    "MNASNet-1.3": 6_282_256,
-    "ShuffleNetV2-x0.5": 1_366_792,
-    "ShuffleNetV2-x1.0": 2_278_604,
-    "ShuffleNetV2-x1.5": 3_503_624,
-    "ShuffleNetV2-x2.0": 7_393_996,
-    "ResNeXt-50 32x4d": 25_028_904,
-    "ResNeXt-101 32x8d": 88_791_336,
-    "ResNeXt-101 64x4d": 83_455_272,
-    "Wide ResNet-50-2": 68_883_240,
-    "Wide ResNet-101-2": 126_886_696,
-    "ResNet-18 v1.5": 11_689_512,
-    "ResNet-34 v1.5": 21_797_672,
-    "ResNet-50 v1.5": 25_557_032,
-    "ResNet-101 v1.5": 44_549_160,
-    "ResNet-152 v1.5": 60_192_808,
-    "VGG11-BN": 132_868_840,
-    "VGG13-BN": 133_053_736,
-    "VGG16-BN": 138_365_992,
-    "VGG19-BN": 143_678_248,
-    "AlexNet (2014)": 61_100_840,
-    "SqueezeNet 1.0": 1_248_424,
-    "SqueezeNet 1.1": 1_235_496,
-    "MobileNetV2": 3_504_872,
-    "VGG16": 138_357_544,
-    "ResNeXt-101 32x4d": 44_177_704,
-    "InceptionV4": 42_679_816,
-    "SE-ResNeXt-101 32x4d": 48_955_416,
-}
-#: With what has no gradient, as Keras' `count_params` has them.
-KERAS = {
-    "EfficientNet-B0": 5_330_571,
-    "EfficientNet-B7": 66_658_687,
-    "DenseNet-121": 8_062_504,
-    "DenseNet-201": 20_242_984,
-    "MobileNet": 4_253_864,
-    "MobileNetV2": 3_538_984,
-    "MobileNetV3-Large": 5_507_432,
-    "Xception": 22_910_480,
-    "InceptionV3": 23_851_784,
-    "InceptionResNetV2": 55_873_736,
-}
-#: GFLOPs of one image of 224 pixels, a multiply-add as two; torchvision's documentation has half of them.
-GFLOPS = {
-    "ResNet-50 v1.5": 8.18,
-    "ResNeXt-50 32x4d": 8.46,
-    "DenseNet-121": 5.67,
-    "RegNetY-400MF": 0.80,
-    "VGG16-BN": 30.94,
+#: What people type -> the unique name here, and parameters as the library's documentation has them.
+TYPED = {
+    # torchvision
+    "resnet50": ("resnet50", 25_557_032),
+    "ResNet-50": ("resnet50", 25_557_032),
+    "torchvision.models.resnet50": ("resnet50", 25_557_032),
+    "ResNet-50 v1.5": ("resnet50", 25_557_032),
+    "AlexNet": ("alexnet", 61_100_840),
+    "VGG16-BN": ("vgg16_bn", 138_365_992),
+    "regnet_y_16gf": ("regnet_y_16gf", 83_590_140),
+    "RegNetY-1.6GF": ("regnet_y_1_6gf", 11_202_430),
+    "regnet_y_1_6gf": ("regnet_y_1_6gf", 11_202_430),
+    "resnext50_32x4d": ("resnext50_32x4d", 25_028_904),
+    "ResNeXt-101 64x4d": ("resnext101_64x4d", 83_455_272),
+    "Wide ResNet-50-2": ("wide_resnet50_2", 68_883_240),
+    "DenseNet-161": ("densenet161", 28_681_000),
+    "EfficientNet-B4": ("efficientnet_b4", 19_341_616),
+    "EfficientNetV2-S": ("efficientnet_v2_s", 21_458_488),
+    "ConvNeXt-T": ("convnext_tiny", 28_589_128),
+    "MNASNet-1.0": ("mnasnet1_0", 4_383_312),
+    "ShuffleNetV2-x1.0": ("shufflenet_v2_x1_0", 2_278_604),
+    "SqueezeNet 1.1": ("squeezenet1_1", 1_235_496),
+    "MobileNetV3-Large": ("mobilenet_v3_large", 5_483_032),
+    "SSD300": ("ssd300_vgg16", 35_641_826),
+    "RetinaNet": ("retinanet_resnet50_fpn", 34_068_119),
+    "Faster R-CNN": ("fasterrcnn_resnet50_fpn", 41_808_406),
+    "DeepLabV3": ("deeplabv3_resnet50", 39_638_869),
+    "U-Net": ("unet", 31_031_810),
+    # timm
+    "timm/convnext_tiny.fb_in1k": ("timm/convnext_tiny", 28_589_128),
+    "timm.convnext_tiny": ("timm/convnext_tiny", 28_589_128),
+    "tf_efficientnet_b0": ("tf_efficientnet_b0", 5_288_548),
+    "tf_efficientnet_b0.ns_jft_in1k": ("tf_efficientnet_b0", 5_288_548),
+    "seresnet50": ("seresnet50", 28_088_024),
+    "SE-ResNet-50": ("seresnet50", 28_088_024),
+    "mobilenetv2_100": ("mobilenetv2_100", 3_504_872),
+    "regnety_016": ("regnety_016", 11_202_430),
+    "regnety_160": ("regnety_160", 83_590_140),
+    "inception_v4": ("inception_v4", 42_679_816),
+    "xception41": ("xception41", 26_969_560),
+    "nfnet_f0": ("nfnet_f0", 71_489_272),
+    # Keras, with what has no gradient
+    "keras.applications.ResNet50": ("keras/ResNet50", 25_636_712),
+    "tf.keras.applications.resnet50.ResNet50": ("keras/ResNet50", 25_636_712),
+    "ResNet50V2": ("ResNet50V2", 25_613_800),
+    "keras/EfficientNetB0": ("keras/EfficientNetB0", 5_330_571),
+    "Xception": ("Xception", 22_910_480),
+    "NASNetMobile": ("NASNetMobile", 5_326_716),
+    # PROFET
+    "PROFET AlexNet": ("PROFET AlexNet", 838_025_352),
+    "PROFET ResNet50": ("PROFET ResNet50", 25_621_352),
 }
 #: Some rows of the measurements' table; the lab's tests have all of them.
 MEASURED = {
-    ("LeNet5", 32): (10, 62_006, 1_185_600, 0, 117_840, 8_494, 2, 0, 2, 8),
-    ("AlexNet", 224): (1000, 838_025_352, 56_471_126_016, 0, 1_643_970_560, 41_011_128, 5, 8, 4, 34),
-    ("ResNet50", 256): (1000, 25_621_352, 10_072_621_056, 0, 4_096_000, 45_224_936, 53, 49, 2, 172),
-    ("MobileNetV2", 64): (100, 2_386_084, 45_514_752, 3_382_272, 256_000, 1_796_180, 52, 52, 1, 156),
-    ("InceptionResNetV2", 128): (100, 54_490_436, 3_247_021_760, 0, 307_200, 10_662_068, 244, 204, 6, 782),
+    ("PROFET LeNet5", 32): (10, 62_006, 1_185_600, 0, 117_840, 8_494, 2, 0, 2, 8),
+    ("PROFET AlexNet", 224): (1000, 838_025_352, 56_471_126_016, 0, 1_643_970_560, 41_011_128, 5, 8, 4, 34),
+    ("PROFET ResNet50", 256): (1000, 25_621_352, 10_072_621_056, 0, 4_096_000, 45_224_936, 53, 49, 2, 172),
+    ("PROFET MobileNetV2", 64): (100, 2_386_084, 45_514_752, 3_382_272, 256_000, 1_796_180, 52, 52, 1, 156),
+    ("PROFET InceptionResNetV2", 128): (100, 54_490_436, 3_247_021_760, 0, 307_200, 10_662_068, 244, 204, 6, 782),
 }
 
 
-def test_parameters_and_operations_are_those_that_are_published():
-    assert {name: counts_of(name, 224, 1000).trainable_parameters for name in PUBLISHED} == PUBLISHED
-    assert {name: counts_of(name, 224, 1000).parameters for name in KERAS} == KERAS
-    assert set(named_networks()[15:]) <= PUBLISHED.keys() | KERAS.keys()
-    assert {name: counts_of(name, 224).flops / 1e9 for name in GFLOPS} == pytest.approx(GFLOPS, abs=0.006)
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_name_is_the_network_that_people_mean(typed):
+    name, parameters = TYPED[typed]
+    assert (network_name(typed), counts_of(typed).parameters) == (name, parameters)
+
+
+def test_there_are_about_a_thousand_networks_of_four_libraries():
+    names = named_networks()
+    assert len(names) == len(set(names)) > 900
+    assert {named_network(name).library for name in names} == set(LIBRARIES)
+    assert all(network_name(name) == name for name in names)
+
+
+def test_a_name_that_libraries_define_differently_says_which():
+    assert other_definitions("resnet50") == ["keras/ResNet50", "PROFET ResNet50"]
+    assert other_definitions("PROFET LeNet5") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"), [("regnet_y_17gf", "regnet_y_16gf"), ("resnet55", "resnet50"), ("yolov8", ""), ("x" * 9_999, "")]
+)
+def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
+    with pytest.raises(InputError, match=r"give an ONNX or \.keras file") as error:
+        network_name(typed)
+    assert near in str(error.value) and ("did you mean" in str(error.value)) == bool(near)
+
+
+@pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])
+def test_transformers_and_mixers_are_known_and_not_convolutional(name):
+    assert not counts_of(name).is_convolutional and network_name(name) not in named_networks()
+
+
+@pytest.mark.parametrize("name", ["coatnet_0_rw_224", "mobilevit_s"])
+def test_hybrids_have_attention(name):
+    assert counts_of(name).is_convolutional and counts_of(name).has_attention
+    assert not counts_of("convnext_tiny").has_attention
 
 
 @pytest.mark.parametrize(("name", "pixels"), MEASURED)
-def test_rows_of_the_measurements_are_reproduced(name, pixels):
+def test_the_measured_networks_are_counted_as_the_measurements_count_them(name, pixels):
     counts = counts_of(name, pixels)
     assert MEASURED[name, pixels] == (
         counts.classes,
@@ -122,61 +123,39 @@ def test_rows_of_the_measurements_are_reproduced(name, pixels):
         counts.pools,
         counts.layers,
     )
-
-
-def test_the_measured_ones_come_first_and_every_one_can_be_built():
     assert len(measured_networks()) == 15
-    assert named_networks()[:15] == measured_networks()
-    for name in named_networks():
-        counts = counts_of(name, 256)
-        assert counts.classes == 1000 and counts.parameters > 0 and counts.activation_elements > counts.other_elements
 
 
-def test_more_pixels_are_more_work_at_any_size():
-    for name in named_networks():
-        one, other = (counts_of(name, pixels, 10) for pixels in (75, 127))
-        assert other.flops > one.flops and other.activation_elements > one.activation_elements
-        assert other.parameters >= one.parameters and other.layers == one.layers
+def test_other_sizes_grow_as_the_counts_do():
+    half, own, double = (counts_of("resnet50", pixels) for pixels in (112, 224, 448))
+    assert half.parameters == own.parameters == double.parameters
+    # 112, 224 and 448 pixels are divided by 32 without rest, so that convolutions grow with the number of pixels.
+    assert half.convolution_flops == pytest.approx(own.convolution_flops / 4, rel=0.01)
+    assert double.convolution_flops == pytest.approx(own.convolution_flops * 4, rel=0.01)
+    assert own.dense_flops == double.dense_flops == 2 * 2_048 * 1_000
+    # VGG's dense layers grow with the image in the measurements.
+    vgg = [counts_of("PROFET VGG16", pixels, 10).dense_parameters for pixels in (128, 160, 224)]
+    assert vgg == sorted(vgg) and len(set(vgg)) == 3
 
 
-def test_classes_go_with_pixels_as_in_the_measurements_or_are_given():
-    assert [counts_of("VGG11", pixels).classes for pixels in (32, 63, 64, 223, 224)] == [10, 10, 100, 100, 1000]
-    assert counts_of("MobileNetV2", 32, 7).dense_flops == 2 * 1280 * 7
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("resnext50_32x4d", "ResNeXt-50 32x4d"),
-        ("shufflenet_v2_x0_5", "ShuffleNetV2-x0.5"),
-        ("regnet_y_1_6gf", "RegNetY-1.6GF"),
-        ("SE-ResNeXt101-32x4d", "SE-ResNeXt-101 32x4d"),
-        ("mnist cnn", "MNIST_CNN"),
-        ("ResNet101", "ResNet-101 v1.5"),
-    ],
-)
-def test_names_are_found_however_they_are_written(typed, name):
-    assert network_name(typed) == name
+def test_classes_change_the_last_layer_alone():
+    own, other = counts_of("resnet50"), counts_of("resnet50", classes=10)
+    assert own.parameters - other.parameters == 990 * 2_049
+    assert other.dense_flops == 2 * 2_048 * 10 and other.convolution_flops == own.convolution_flops
+    assert [counts_of("PROFET VGG11", pixels).classes for pixels in (32, 64, 223, 224)] == [10, 100, 100, 1000]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("arguments", "said"),
     [
-        (("ResNet51", 224), r"'ResNet51': did you mean ResNet50, ResNet18, ResNet-50 v1\.5\?"),
-        (("ViT", 224), r"^unknown network 'ViT': see docs/NETWORKS\.md\.$"),
-        (("x\n" * 999, 224), r"'x\\nx\\n"),
-        (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),
-        (("VGG16", 0), "Images of 0 pixels"),
-        (("VGG16", 224, 10**9), "1,000,000,000 classes"),
+        (("resnet50", 0), "0 pixels"),
+        (("resnet50", 4_097), "4,097"),
+        (("resnet50", 224, 0), "0 classes"),
+        (("unet", 572, 3), "classes can't be changed"),
+        (("PROFET InceptionV3", 64), "too small"),
     ],
 )
-def test_what_cannot_be_built_is_one_line(arguments, line):
-    with pytest.raises(InputError, match=line) as error:
-        layers_of(*arguments)
+def test_what_cannot_be_counted_is_one_line(arguments, said):
+    with pytest.raises(InputError, match=said) as error:
+        counts_of(*arguments)
     assert "\n" not in str(error.value)
-
-
-def test_the_document_has_all_names(repository):
-    text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
-    paragraph = next(each for each in text.split("\n\n") if each.startswith("All names;"))
-    assert re.findall(r"`([^`]+)`", paragraph.replace("\n", " ")) == named_networks()

@@ -7,8 +7,8 @@ import pytest
 from profet_core.catalog.gpus import load_gpus
 from profet_core.precision.model import has_tensor_cores, load_precision, supported_precisions
 from profet_core.prediction.anchors import find_anchor
-from profet_core.prediction.in_precision import gpu_of, predict, work_of
-from profet_core.prediction.predict import predict_many
+from profet_core.prediction.mixed_precision import work_of
+from profet_core.prediction.predict import predict
 
 MOST_SLOWER = 1.1
 SHARES = (0.69, 0.01, 0.1, 0.0, 0.2)
@@ -26,7 +26,7 @@ def test_amp_is_between_its_tensor_core_bound_and_a_little_slower_than_fp32(mode
         where = find_anchor(models, catalog, sample.anchor)
         share = sum(work_of(models, where, sample.profile, sample.latency_ms).shares[:2])
         for name, row in amp.items():
-            gpu = gpu_of(models, row)
+            gpu = models.transfer.gpus.find(row.offer.gpu, row.offer.gpu_memory_gib)
             speedup = tf32[name].latency_ms / row.latency_ms
             if not has_tensor_cores(gpu):
                 assert row.latency_ms == pytest.approx(tf32[name].latency_ms)
@@ -52,32 +52,13 @@ def test_a_machine_without_a_known_host_launches_as_its_gpu_s_typical_one(models
     assert gains[False] == pytest.approx(gains[True], rel=0.1) and gains[False] > 1.25
 
 
-def test_fp32_of_measured_gpus_is_what_it_was_to_the_last_digit(models, catalog, samples):
+def test_fp32_of_measured_gpus_is_the_prediction_to_the_last_digit(models, catalog, samples):
+    """They have no TF32."""
     for sample in samples.values():
-        targets = sorted(models.instances)
-        plain, default = (
-            predict_many(
-                models,
-                catalog,
-                [sample.profile],
-                sample.anchor,
-                latencies_ms=[sample.latency_ms],
-                targets=targets,
-                tf32=tf32,
-            )[0]
-            for tf32 in (False, True)
-        )
-        for precision, expected in (("fp32", plain), ("as profiled", default)):
-            found = predict(
-                models,
-                catalog,
-                sample.profile,
-                sample.anchor,
-                latency_ms=sample.latency_ms,
-                targets=targets,
-                precision=precision,
-            )
-            assert found.predictions == expected.predictions
+        fp32, default = (answers(models, catalog, sample, precision) for precision in ("fp32", "as profiled"))
+        for name in {*models.instances} - {sample.anchor}:
+            if sample.profile.meta.precision != "amp":
+                assert fp32[name] == default[name]
 
 
 def test_a_profile_in_amp_answers_every_precision_on_every_gpu(models, catalog, amp_sample):
@@ -90,7 +71,7 @@ def test_a_profile_in_amp_answers_every_precision_on_every_gpu(models, catalog, 
         if name == amp_sample.anchor:
             assert (row.basis, row.latency_ms) == ("given", amp_sample.latency_ms)
             continue
-        gpu = gpu_of(models, row)
+        gpu = models.transfer.gpus.find(row.offer.gpu, row.offer.gpu_memory_gib)
         assert row.interval.log_half_width >= (0 if gpu.name == "Tesla V100-SXM2-16GB" else 0.99 * width)
         if has_tensor_cores(gpu) and gpu.tf32_tensor_dense_tflops is None:
             assert row.interval.log_half_width < fp32[name].interval.log_half_width

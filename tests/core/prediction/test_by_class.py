@@ -11,8 +11,8 @@ import pytest
 from profet_core import InputError, Profile, ProfileMeta, predict_many
 from profet_core.ensemble.intervals import BAND_WORDS
 from profet_core.messages import Code
-from profet_core.prediction.in_precision import predict
 from profet_core.prediction.members import Similarity
+from profet_core.prediction.predict import predict
 from tests.codes import codes
 
 METHOD = "classes"

@@ -1,4 +1,4 @@
-"""Golden predictions: a retrained model can't change answers unnoticed.
+"""Golden predictions: neither a retrained model nor another stage of a prediction can change answers unnoticed.
 
 After a deliberate retrain: `python -m pytest tests/core/prediction/test_golden.py --update-golden`, and look at the
 difference.
@@ -7,10 +7,18 @@ difference.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 import pytest
 
 from profet_core import predict
+from profet_core.answers.library import PYTHON
+from profet_core.answers.questions import Context
+from profet_core.answers.training import predicted_training
+from profet_core.fields.questions import AdviseQuestion
+from profet_core.precision.names import PRECISIONS
 
 # float32 members on another CPU differ by some units in the seventh digit.
 TOLERANCE = 1e-4
@@ -69,3 +77,66 @@ def test_predictions_of_the_samples_are_the_golden_ones(golden, models, catalog,
         for method, latencies_ms in answers.items():
             expected = golden["predictions"][name][method]
             assert latencies_ms == pytest.approx(expected, rel=TOLERANCE), (name, method, HOW)
+
+
+# --- every stage: precision, size, second profile, measured latency, anchors without profiles -------------------------
+
+#: Anchors without models, with and without TF32, which some are derived from and others transferred to.
+ANCHORS = ("A10G", "GeForce RTX 2080 Ti", "A100-SXM4-80GB", "gcp/n1-standard-4+1xV100")
+RESNET, AMP, SMALL = "resnet50-224px-b64-g4dn", "resnet50-224px-b64-p3-amp", "resnet50-128px-b16-g4dn"
+
+
+def questions(samples) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name of a question, and its fields."""
+    for name, precision, sizes in product((RESNET, AMP, "lenet5-32px-b16-g3s"), PRECISIONS, ({}, {"at_batch": 100})):
+        sample = samples[name]
+        asked = {"profile": sample.profile, "anchor": sample.anchor, "precision": precision, **sizes}
+        yield f"{name} {precision} {sizes}", asked
+    for anchor, precision, latency_ms in product(ANCHORS, ("as profiled", "fp32", "amp"), (80.0, None)):
+        asked = {"profile": samples[SMALL].profile, "anchor": anchor, "precision": precision, "trust_latency": True}
+        asked |= {"latency_ms": latency_ms, "without_latency": latency_ms is None, "at_batch": 100, "at_pixels": 160}
+        yield f"{anchor} {precision} {latency_ms}", asked
+    for method, more in product(("default", "profet"), ({}, {"at_batch": 64}, {"at_batch": 256, "at_pixels": 192})):
+        asked = {"profile": samples[SMALL].profile, "anchor": "g4dn.xlarge", "method": method, **more}
+        yield f"two {method} {more}", {**asked, "second": samples["resnet50-128px-b256-g4dn"].profile}
+        yield f"measured {method} {more}", {**asked, "measured": {"p3.2xlarge": 40.0}}
+
+
+def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
+    """Question -> one instance of each basis and GPU -> milliseconds, both ends of the interval, and basis."""
+    context, found = Context(models, catalog, models.transfer.gpus), {}
+    for name, asked in questions(samples):
+        steps = predicted_training(context, AdviseQuestion(images=None, **asked), PYTHON).steps.step_times
+        known = [row for row in steps if row.latency_ms is not None]
+        rows = {(row.basis, row.offer.gpu, row.offer.host): row for row in reversed(known)}
+        found[name] = {
+            row.instance: [
+                row.latency_ms,
+                *((row.interval.low_ms, row.interval.high_ms) if row.interval else ()),
+                row.basis,
+            ]
+            for row in rows.values()
+        }
+    return found
+
+
+def test_steps_of_every_stage_are_the_golden_ones(request, repository, models, catalog, samples, amp_sample):
+    path = repository / "tests" / "core" / "prediction" / "golden" / "steps.json"
+    now = steps_now(models, catalog, {**samples, AMP: amp_sample})
+    if request.config.getoption("--update-golden"):
+        rounded = {
+            name: {
+                instance: [f"{one:.9g}" if isinstance(one, float) else one for one in row]
+                for instance, row in rows.items()
+            }
+            for name, rows in now.items()
+        }
+        path.write_text(json.dumps(rounded, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+    expected = json.loads(path.read_text())
+    assert list(now) == list(expected), HOW
+    for name, rows in now.items():
+        assert list(rows) == list(expected[name]), (name, HOW)
+        for instance, (*numbers, basis) in rows.items():
+            *golden, golden_basis = expected[name][instance]
+            assert basis == golden_basis, (name, instance, HOW)
+            assert numbers == pytest.approx([float(one) for one in golden], rel=TOLERANCE), (name, instance, HOW)

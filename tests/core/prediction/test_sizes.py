@@ -17,13 +17,13 @@ from profet_core.catalog import load_shipped
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal_by
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.predict import predict
+from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
     curves_at,
     joint_predictions,
     other_networks,
-    steps_as_profiled,
     steps_at,
 )
 from profet_core.profiles.record import Profile
@@ -52,6 +52,10 @@ def resnet(batch_size: int) -> KnownStep:
     return known(f"resnet50-128px-b{batch_size}-g4dn", "g4dn.xlarge")
 
 
+def times(prediction: Prediction, factor: float) -> Prediction:
+    return replace(prediction, table=replace(prediction.table, latency_ms=prediction.table.latency_ms * factor))
+
+
 def latencies(steps) -> dict[str, float]:
     return {row.instance: row.latency_ms for row in steps.step_times if row.latency_ms is not None}
 
@@ -61,18 +65,13 @@ def test_at_its_own_size_a_step_is_its_prediction(models):
     for pixels in (128, None):
         steps = steps_at(models, [step], batch_size=64, pixels=pixels)
         assert steps.step_times is step.prediction.predictions
-        assert not steps.carried
+        assert not steps.scaled
     curves = curves_at(models, [step], "batch", [32, 64])
     assert {name: rows[1] for name, rows in curves.items()} == {
         row.instance: row for row in step.prediction.predictions
     }
     both = steps_at(models, [resnet(16), step], batch_size=64).step_times
     assert both == joint_predictions([resnet(16), step])[1].prediction.predictions
-    profiled = steps_as_profiled(step.prediction, 64)
-    assert (profiled.batch_size, profiled.carried, profiled.problems) == (64, False, {})
-    assert profiled.step_times == step.prediction.predictions
-    assert profiled.latencies_ms == step.prediction.latencies_ms
-    assert set(profiled.intervals) == set(step.prediction.latencies_ms) - {"g4dn.xlarge"}, "a given latency is exact"
     # A curve is its points.
     curves = curves_at(models, [resnet(16), step], "pixels", [64, 224], 64)
     for place, pixels in enumerate((64, 224)):
@@ -163,7 +162,7 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     assert joint_predictions(joined) == joined
-    first, second = ({row.instance: row.reach for row in step.prediction.predictions} for step in joined)
+    first, second = ({row.instance: row.parts for row in step.prediction.predictions} for step in joined)
     for name in first.keys() & second.keys():
         # Launches belong to the network, not to one of its profiles.
         assert (first[name] and first[name].launch_ms) == (second[name] and second[name].launch_ms)
@@ -175,8 +174,7 @@ def test_joined_steps_agree_and_stay_as_they_are(models, steps):
 def test_a_contradiction_is_pooled_with_a_note():
     """The same profile said to be of two batch sizes, the second of them faster."""
     step = resnet(64)
-    rows = [row.changed(latency_ms=row.latency_ms / 2) for row in step.prediction.predictions]
-    faster = replace(step, batch_size=128, prediction=replace(step.prediction, predictions=tuple(rows)))
+    faster = replace(step, batch_size=128, prediction=times(step.prediction, 1 / 2))
     for order in ((step, faster), (faster, step)):
         joined = {one.batch_size: one for one in joint_predictions(order)}
         small, large = ({row.instance: row for row in joined[size].prediction.predictions} for size in (64, 128))
@@ -193,13 +191,9 @@ def test_a_contradiction_is_pooled_with_a_note():
 
 def test_what_was_measured_counts_more_than_what_was_predicted():
     slow = known("resnet50-128px-b64-g4dn", "g4dn.xlarge", latency=False, batch_size=128)
-    rows = [row.changed(latency_ms=row.latency_ms and row.latency_ms / 9) for row in slow.prediction.predictions]
     # On g4dn there is a prediction only if the profile was recorded elsewhere.
-    anchor = next(row for row in rows if row.instance == "g4dn.xlarge")
-    rows = [row for row in rows if row is not anchor] + [
-        replace(rows[1], instance="g4dn.xlarge").changed(basis=Basis.MEASURED, latency_ms=10.0)
-    ]
-    faster = replace(slow, prediction=replace(slow.prediction, anchor="p2.xlarge", predictions=tuple(rows)))
+    table = times(slow.prediction, 1 / 9).table.with_rows([0], latency_ms=10.0, log_sd=0.1, basis=[Basis.MEASURED])
+    faster = replace(slow, prediction=replace(slow.prediction, anchor="p2.xlarge", table=table))
     small, large = joint_predictions((resnet(64), faster))
     given_ms = resnet(64).prediction.latencies_ms["g4dn.xlarge"]
     assert small.prediction.latencies_ms["g4dn.xlarge"] == given_ms

@@ -16,11 +16,11 @@ from profet_core.cost import cost_usd
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.prediction.in_precision import predict
-from profet_core.transfer.carry import AnchorSteps
+from profet_core.prediction.predict import predict
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import host_named
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -129,7 +129,7 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert row.interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    own_ms = models.transfer.step.own_latency_ms(parts_of(sample, None), sample.anchor)[0]
+    own_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
     assert unknown.latency_ms == pytest.approx(own_ms)
     assert unknown.interval.log_half_width > row.interval.log_half_width
     assert unknown.note == f"{row.note}; estimated from the profile, as none was given"
@@ -184,7 +184,7 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 
-def test_a_missing_transfer_file_is_an_error_unless_the_manifest_lists_none(models, tmp_path, seal, catalog, samples):
+def test_models_without_a_transfer_file_are_refused(models, tmp_path, seal, catalog, samples):
     sample = samples[SAMPLE]
     folder = Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
     with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
@@ -192,8 +192,8 @@ def test_a_missing_transfer_file_is_an_error_unless_the_manifest_lists_none(mode
     with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
         predict(load_models(folder), catalog, sample.profile, sample.anchor)
     seal(folder, {**models.manifest, "coefficients": ["memory.json"]})
-    prediction = predict(load_models(folder), catalog, sample.profile, sample.anchor)
-    assert set(rows_of(prediction)) == set(models.instances)
+    with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
+        predict(load_models(folder), catalog, sample.profile, sample.anchor)
 
 
 @pytest.mark.parametrize("latency_known", [True, False])

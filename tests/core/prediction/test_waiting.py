@@ -9,9 +9,10 @@ import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
 from profet_core.ensemble.members import ProfileBatch
+from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import host_times_ms, input_wait_ms, input_wait_note, without_input_wait
 from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.unprofiled import recorded_steps
+from profet_core.prediction.unprofiled_anchor import profiled_steps
 
 
 def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:
@@ -187,12 +188,14 @@ def test_pytorchs_host_times_add_up_without_waits():
         assert host_times_ms([given])[0] == np.inf
 
 
-def test_the_host_bounds_the_floor(models):
+def test_the_host_bounds_the_floor(models, catalog):
     """A PyTorch step whose gaps say many launches, and whose host says few."""
     law = models.transfer.step
     floors = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
-        steps = recorded_steps(ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0])))
+        batch = ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
+        anchor = find_anchor(models, catalog, "p3.2xlarge")
+        steps = profiled_steps(models, models.method("default"), batch, anchor, tf32=False)[1].steps
         floors.append(law.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
     # 6 ms while profiled; bounds join below the least.
     slowdown = law.instances["p3.2xlarge"].profiling_slowdown

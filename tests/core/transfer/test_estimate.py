@@ -17,7 +17,6 @@ from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
 from profet_core.messages import Code, Note
 from profet_core.profiles import Profile
-from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import step_parts
 from profet_core.transfer.model import (
@@ -34,6 +33,7 @@ from profet_core.transfer.model import (
     load_transfer,
 )
 from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import Host, host_named
 from tests.made.step_law import LAW, made_parts
 
@@ -126,7 +126,7 @@ def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sur
     assert by_name(estimates(shipped, known=few))["A10G"].basis is Basis.TRANSFERRED
     # The launch floor is the same on every GPU in one host.
     everywhere = estimates(shipped, [name for name in shipped.gpus if name not in shipped.derived])
-    assert len({round(row.reach.launch_ms[0], 9) for row in everywhere.values()}) == 1
+    assert len({round(row.parts.launch_ms[0], 9) for row in everywhere.values()}) == 1
 
 
 def test_fp32_is_slower_and_no_surer(shipped):
@@ -146,7 +146,7 @@ def test_a_host_counts_in_launches_copies_and_width(shipped):
     latencies_ms = [latency(row) for row in found.values()]
     assert latencies_ms == sorted(latencies_ms, reverse=True) and len(set(latencies_ms)) == 3
     haswell, cascade, _ = found.values()
-    assert haswell.reach.launch_ms[0] / cascade.reach.launch_ms[0] == pytest.approx(3.1 * 1.1 / (2.6 * 0.95))
+    assert haswell.parts.launch_ms[0] / cascade.parts.launch_ms[0] == pytest.approx(3.1 * 1.1 / (2.6 * 0.95))
     assert width(cascade) < width(haswell), "it was measured"
 
 
@@ -262,7 +262,7 @@ def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
     other = estimate(load_transfer(folder(calibrated("p2.xlarge", log_speed=as_before.log_speed))))
     # The same speeds, but no correction from this anchor.
     assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
-    assert found.reach.free_ms[0] == pytest.approx(1.5 * other.reach.free_ms[0], rel=1e-6)
+    assert found.parts.free_ms[0] == pytest.approx(1.5 * other.parts.free_ms[0], rel=1e-6)
     assert found.basis is Basis.CALIBRATED
     assert found.notes[0] == Note(Code.MEASURED_STEPS, said="20 measured steps of my-h100", networks=7)
     assert found.log_half_width[0] >= quantile() * 0.1

@@ -12,7 +12,6 @@ from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
 from profet_core.profiles import Profile
-from profet_core.transfer.carry import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.law import (
     BANDWIDTH,
     KINDS,
@@ -25,6 +24,7 @@ from profet_core.transfer.law import (
     step_parts,
 )
 from profet_core.transfer.model import DerivedLaw, Spread, derive
+from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
 from tests.made.step_law import FAST, LAW, SLOW, made_parts
 
@@ -32,7 +32,7 @@ QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)
 
 
 def test_copy_and_start_scale_with_the_host_alone():
-    assert LAW.fixed_ms(made_parts(), "fast", LAW.host("fast"))[0] == 1.5 * 4 + 2
+    assert LAW.fixed_ms(made_parts(), "fast", LAW.hosts["fast"])[0] == 1.5 * 4 + 2
     assert LAW.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
     assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
 
@@ -78,7 +78,7 @@ def test_bounds_of_the_floor():
         assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
     # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
     elsewhere = replace(LAW, instances={**LAW.instances, "fast": replace(FAST, host="cascade-lake")})
-    launch = elsewhere.host("fast").launch
+    launch = elsewhere.hosts["fast"].launch
     floor_ms = elsewhere.floor_ms(made_parts(idle=3.0), "fast", None)[0]
     assert floor_ms == pytest.approx(1 / (1 / (2 * launch + 5) + 1 / 51.5) / launch)
     # Gaps in which the batch is copied are no launches.
@@ -88,10 +88,10 @@ def test_bounds_of_the_floor():
 
 
 def test_the_anchors_latency_by_its_own_profile():
-    assert LAW.own_latency_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
+    assert LAW.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
     # A step whose launches take longer than its 5 ms of work: (5 + 25) / 2 beside 117.
     bound = made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0)
-    assert LAW.own_latency_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
+    assert LAW.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
 
 
 # --- what is known --------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from dataclasses import replace
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, with_offers_of
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.prediction.predict import predict_many
+from profet_core.precision.names import FP32, TF32
+from profet_core.prediction.predict import predict
 from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
 from profet_core.units import format_ms, format_significant, positive_number
@@ -36,29 +37,33 @@ def speed_of_step(
 
     Parameters
     ----------
-    profile, anchor, tf32 : as `predict_many` takes them.
+    profile, anchor, tf32 : as `predict` takes them.
     latency_ms, measured_ms : milliseconds per step on the anchor, None if unknown, and on `own`.
 
     Raises
     ------
     InputError : no speed within its specs gives such a step.
-    the same as `predict_many`.
+    the same as `predict`.
     """
     positive_number("A step's latency", measured_ms)
     transfer = models.transfer
-    if transfer is None:
-        raise ArtifactError("These models support profiled GPUs only.")
     priced = with_offers_of(catalog, [own])
 
     # Without TF32 cores the precision is FP32 in any case.
-    precision = "tf32" if tf32 and own.gpu.tf32_tensor_dense_tflops is not None else "fp32"
+    precision = TF32 if tf32 and own.gpu.tf32_tensor_dense_tflops is not None else FP32
 
     def step(log_speed: float) -> StepTime:
         at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
         there = models.with_transfer(with_own_gpus(transfer, [at]))
-        targets, known_ms = [own.instance], None if latency_ms is None else [latency_ms]
-        (found,) = predict_many(
-            there, priced, [profile], anchor, latencies_ms=known_ms, targets=targets, trust_latency=True, tf32=tf32
+        found = predict(
+            there,
+            priced,
+            profile,
+            anchor,
+            latency_ms=latency_ms,
+            targets=[own.instance],
+            trust_latency=True,
+            precision=TF32 if tf32 else FP32,
         )
         return found.predictions[-1]
 

@@ -10,7 +10,7 @@ from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of
 from profet_core.errors import InputError
-from profet_core.prediction.own_gpu_step import speed_of_step
+from profet_core.prediction.custom_gpu_step import speed_of_step
 from tests.core.transfer.test_own_gpu import RTX_4080, rows_of
 
 RTX = own_gpu_of(RTX_4080, load_gpus())

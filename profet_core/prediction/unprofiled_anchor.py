@@ -1,8 +1,8 @@
-"""Predictions from an unprofiled GPU."""
+"""The stage for profiled GPUs: estimates from the anchor's profiles, or from an unprofiled GPU's, mapped to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,37 +14,39 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
 from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Estimate, combined_sd, log_sd_of
+from profet_core.latency import combined_sd, log_sd_of
+from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
-from profet_core.transfer.carry import AnchorSteps, AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
 from profet_core.transfer.law import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.speed import target_of
-from profet_core.transfer.targets import Host
+from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 
 # With each of the four instances held out as anchor, the analytical model and the learned models err on different
 # steps. Their geometric mean with equal weights errs less than either (`profet validate --transfer`).
 
 #: Weight of the analytical model in the geometric mean with the learned models.
-LAW_SHARE = 0.5
+ANALYTIC_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class CarriedBatch(ProfileBatch):
+class MappedBatch(ProfileBatch):
     """Profiles mapped to another instance, which is the batch's anchor.
 
     Attributes
     ----------
-    carried : their class times there. operations : those without a class.
+    mapped : their class times there.
+    operations : those without a class.
     """
 
-    carried: StepInputs
+    mapped: StepInputs
     operations: Sequence[UnknownOperations]
 
     @cached_property
     def inputs(self) -> StepInputs:
         """Class times on that instance."""
-        return self.carried
+        return self.mapped
 
     @property
     def unknown(self) -> Sequence[UnknownOperations]:
@@ -52,65 +54,52 @@ class CarriedBatch(ProfileBatch):
         return self.operations
 
 
-@dataclass(frozen=True)
-class ForeignEstimates:
-    """Estimates on every profiled instance from profiles of an unprofiled GPU.
-
-    Attributes
-    ----------
-    estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or inferred from the
-        profile.
-    recorded : the steps mapped to the reference instance, from which other GPUs are transferred.
-    known : profiled instance -> latencies that other GPUs are transferred from, exact: they share one uncertainty.
-    log_sd : log standard deviation of everything inferred from these profiles, (profiles,).
-    """
-
-    estimates: Estimates
-    own_ms: FloatArray
-    recorded: AnchorSteps
-    known: Mapping[str, Estimate]
-    log_sd: FloatArray
-
-
-def foreign_estimates(
-    models: Models, method: Method, batch: ProfileBatch, gpu: Gpu, host: Host, *, tf32: bool
-) -> ForeignEstimates:
-    """Estimates from profiles recorded on `gpu` in `host`.
+def profiled_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, *, tf32: bool
+) -> tuple[Estimates, RecordedSteps]:
+    """Estimates of the default method on profiled instances, and the steps as other GPUs follow from them.
 
     Parameters
     ----------
-    batch : the profiles; its anchor is the reference instance. tf32 : the profiled steps ran in TF32.
+    batch : the profiles; its anchor is the profiled instance whose models read them.
+    tf32 : the profiled steps of an unprofiled GPU ran in TF32.
     """
-    transfer = models.transfer
-    assert transfer is not None
+    if anchor.gpu is not None:
+        return _mapped_steps(models, method, batch, anchor, anchor.gpu, tf32)
+    others = [name for name in models.instances if name != anchor.instance]
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    target, speed = target_of(transfer, gpu, host, tf32)
-    back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
+    steps = AnchorSteps(anchor.instance, parts, batch.latency_ms)
+    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
+
+
+def _mapped_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
+) -> tuple[Estimates, RecordedSteps]:
+    """Estimates on every profiled instance from steps of an unprofiled GPU."""
+    transfer = models.transfer
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    target, speed = target_of(transfer, gpu, anchor.host, tf32)
+    back = map_to_profiled(transfer.step, transfer.reference, UnprofiledSteps(target, parts, batch.latency_ms))
     log_sd = combined_sd(transfer.anchor_spread.log_sd(speed.log_sd), back.doubt_log_sd)
     if batch.latency_ms is None:
-        own_half = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
-        log_sd = combined_sd(log_sd, log_sd_of(own_half))
-    log_sd = log_sd + unattributed_log_sd(batch.profiles)
+        inferred = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
+        log_sd = combined_sd(log_sd, log_sd_of(inferred))
+    unattributed = unattributed_log_sd(batch.profiles)
+    log_sd = log_sd + unattributed
     estimates = _joined(models, method, batch, back, log_sd)
     reference = transfer.reference
-    return ForeignEstimates(
-        estimates=estimates,
-        own_ms=back.own_ms,
-        recorded=AnchorSteps(
-            anchor=reference,
-            parts=back.by_instance[reference].parts,
-            latency_ms=estimates.latency_ms[list(estimates.targets).index(reference)],
-            floor_ms=back.floor_ms,
-        ),
-        known={name: Estimate.exact(row) for name, row in zip(estimates.targets, estimates.latency_ms, strict=True)},
-        log_sd=log_sd,
+    latency_ms = estimates.latency_ms[list(estimates.targets).index(reference)]
+    return estimates, RecordedSteps(
+        steps=AnchorSteps(reference, back.by_instance[reference].parts, latency_ms, back.floor_ms),
+        unattributed_log_sd=unattributed,
+        mapped=MappedAnchor(anchor.name, gpu.name, back.own_ms, batch.latency_known, log_sd),
     )
 
 
-def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, log_sd: FloatArray) -> Estimates:
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: MappedSteps, log_sd: FloatArray) -> Estimates:
     """Combine analytical model and learned models into one estimate per profiled instance."""
     names = list(back.by_instance)
-    batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
+    batches = {name: _mapped_batch(batch, name, there) for name, there in back.by_instance.items()}
     others = {name: [other for other in names if other != name] for name in names}
     nearest = class_estimates(models, method, batches[batch.anchor], others[batch.anchor])
     each = {
@@ -122,7 +111,7 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
     rows = []
     for name, there in back.by_instance.items():
         member_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
-        rows.append(law_and_models(there.latency_ms, np.maximum(member_ms, lowest_ms[name])))
+        rows.append(combined_ms(there.latency_ms, np.maximum(member_ms, lowest_ms[name])))
     joined_ms = np.array(rows)
     return replace(
         nearest,
@@ -134,19 +123,19 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
     )
 
 
-def _carried_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> CarriedBatch:
-    carried = carried_inputs(load_operation_classes(), batch.inputs, there)
-    return CarriedBatch(batch.profiles, name, there.latency_ms, carried, batch.unknown)
+def _mapped_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> MappedBatch:
+    mapped = mapped_inputs(load_operation_classes(), batch.inputs, there)
+    return MappedBatch(batch.profiles, name, there.latency_ms, mapped, batch.unknown)
 
 
-def carried_inputs(
+def mapped_inputs(
     classes: OperationClasses, inputs: StepInputs, there: AsRecorded, unseen: np.ndarray | None = None
 ) -> StepInputs:
     """Network inputs of profiles mapped to another instance.
 
     Parameters
     ----------
-    unseen : as `members.step_inputs` takes it.
+    unseen : as `ensemble.members.step_inputs` takes it.
     """
     device = tuple(classes.device)
     classes_ms = inputs.classes_ms.copy()
@@ -160,7 +149,7 @@ def carried_inputs(
     )
 
 
-def law_and_models(law_ms: FloatArray, models_ms: FloatArray) -> FloatArray:
+def combined_ms(analytic_ms: FloatArray, models_ms: FloatArray) -> FloatArray:
     """Combine both latencies, (profiles,); `models_ms`: by the instance of the mapping, (instances, profiles)."""
     mean_log: FloatArray = np.log(models_ms).mean(axis=0)
-    return np.exp(LAW_SHARE * np.log(law_ms) + (1 - LAW_SHARE) * mean_log)
+    return np.exp(ANALYTIC_SHARE * np.log(analytic_ms) + (1 - ANALYTIC_SHARE) * mean_log)

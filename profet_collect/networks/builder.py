@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from profet_core.errors import InputError
 from profet_core.layers import rules
+from profet_core.layers.network import LayerList
 from profet_core.layers.rules import Kind, Layer, Padding, Shape
-
-#: Of a network; the deepest that is published has some thousands.
-MAX_LAYERS = 20_000
 
 
 class Builder:
@@ -26,7 +23,7 @@ class Builder:
     """
 
     def __init__(self) -> None:
-        self.layers: list[Layer] = []
+        self.layers = LayerList()
         self.activation = "relu"
         self.norm_scales = True
 
@@ -34,10 +31,7 @@ class Builder:
         self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
     ) -> Shape:
         """Add a layer as `rules` has it; `kind`, `inputs` and `settings` say what it computes."""
-        if len(self.layers) >= MAX_LAYERS:
-            raise InputError(f"more than {MAX_LAYERS:,} layers.")
-        self.layers.append(replace(layer, name=name) if name else layer)
-        return layer.output
+        return self.layers.put(replace(layer, is_activated=bool(settings.get("activation"))), name)
 
     def image(self, pixels: int, channels: int = 3) -> Shape:
         """The input, where it is a layer of its own: a graph has such, a plain sequence has not."""

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.latency import Estimate, smooth_max
-from profet_core.transfer.carry import (
-    AnchorSteps,
-    CarriedBack,
-    ForeignSteps,
-    KernelWeights,
-    StepsThere,
-    carry,
-    carry_back,
-    kind_log_speeds,
-    known_steps,
-)
 from profet_core.transfer.law import StepParts
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import (
+    AnchorSteps,
+    KernelWeights,
+    MappedSteps,
+    StepsThere,
+    UnprofiledSteps,
+    kind_log_speeds,
+    known_steps,
+    map_to_profiled,
+    transfer_steps,
+)
 from profet_core.transfer.targets import Host, host_named
 from tests.made.step_law import FAST, LAW, SLOW, made_parts, made_target
 
@@ -44,7 +44,7 @@ def carried(*targets, latency_ms=108.0, others=None, law=LAW, weights=None, **pa
     pairs = (others or {}).items()
     rows = {name: Estimate(latency_ms=np.array([value]), log_sd=np.array([log_sd])) for name, (value, log_sd) in pairs}
     known = known_steps(law, AnchorSteps("fast", made_parts(**parts), np.array([latency_ms])), rows)
-    return carry(known, "fast", targets, **({} if weights is None else {"weights": weights}))
+    return transfer_steps(known, "fast", targets, **({} if weights is None else {"weights": weights}))
 
 
 def latency_ms(*args, **given) -> float:
@@ -188,9 +188,9 @@ def shipped(repository) -> TransferModel:
     return load_transfer(repository / "models")
 
 
-def back(target, latency_ms: float | None = 58.0, law=LAW, **parts) -> CarriedBack:
+def back(target, latency_ms: float | None = 58.0, law=LAW, **parts) -> MappedSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
-    return carry_back(law, "fast", ForeignSteps(target, made_parts(**parts), measured))
+    return map_to_profiled(law, "fast", UnprofiledSteps(target, made_parts(**parts), measured))
 
 
 def test_a_gpu_twice_as_fast_by_hand():
@@ -232,7 +232,7 @@ def test_a_step_bound_by_launches_takes_as_long_on_every_instance_of_one_host():
         assert 0 < back(made_target(), latency_ms=12.0, convolution=5.0, bandwidth=0.0, idle=idle).floor_ms[0] <= 12.0
 
 
-def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
+def recorded_there(law, target, known, carried_ms: float) -> UnprofiledSteps:
     """A step of the benchmark's mix as a profile on the target would show it, gaps as its launches leave them."""
     rows = list(law.instances.values())
     typical = {
@@ -241,7 +241,7 @@ def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
     }
     host, floor_ms = target.host, float(known.floor_ms[0])
     fixed_ms = law.fixed_ms(known.parts, known.anchor, host)[0]
-    copy_ms = known.parts.copy_ms[0] * host.copy / law.host(known.anchor).copy
+    copy_ms = known.parts.copy_ms[0] * host.copy / law.hosts[known.anchor].copy
     launches_ms = (floor_ms - law.start_ms) * host.launch
     kinds_ms = known.parts.kinds_ms * np.exp(-kind_log_speeds(law, [known.anchor], known.anchor, [target])[0, 0])
     parts = StepParts(
@@ -252,7 +252,7 @@ def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
         ),
         host_ms=np.array([np.inf]),
     )
-    return ForeignSteps(target, parts, np.array([carried_ms]))
+    return UnprofiledSteps(target, parts, np.array([carried_ms]))
 
 
 @pytest.mark.parametrize("name", ["A10G", "H100-SXM5-80GB", "Tesla P100-PCIE-16GB"])
@@ -265,8 +265,8 @@ def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name
     parts = StepParts(kinds, np.array([6.0]), np.array([5.0]), np.array([np.inf]))
     here_ms = np.array([2 * row.benchmark_work_ms + 7.0])
     known = known_steps(law, AnchorSteps(anchor, parts, here_ms), {})
-    there = carry(known, anchor, [target])
-    found = carry_back(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
+    there = transfer_steps(known, anchor, [target])
+    found = map_to_profiled(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
     assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
     # The profiled step itself is another bound, and differs there.
     assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.1)
@@ -277,8 +277,8 @@ def test_many_steps_at_once_are_each_as_alone():
     one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
     names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
     both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
-    together = carry_back(LAW, "fast", ForeignSteps(target, both, np.array([108.0, 20.0])))
+    together = map_to_profiled(LAW, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
     for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
-        alone = carry_back(LAW, "fast", ForeignSteps(target, parts, np.array([latency_ms])))
+        alone = map_to_profiled(LAW, "fast", UnprofiledSteps(target, parts, np.array([latency_ms])))
         for name in LAW.instances:
             assert together.by_instance[name].latency_ms[place] == pytest.approx(alone.by_instance[name].latency_ms[0])

@@ -1,11 +1,10 @@
-"""Carries steps between GPUs, kind of work by kind of work, and adds what their hosts take."""
+"""Transfers steps between GPUs, kind of work by kind of work, and adds what their hosts take."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -71,11 +70,11 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     anchor, parts = recorded.anchor, recorded.parts
     latencies = {**others, anchor: anchor_estimate(law, recorded)}
     # Launches belong to the network: its step takes at least this long on any host.
-    least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
+    least_ms = np.minimum.reduce([row.latency_ms / law.hosts[name].launch for name, row in latencies.items()])
     inferred_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(inferred_ms, least_ms)
     work_ms = {
-        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
+        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.hosts[name]), floor_ms)
         for name, row in latencies.items()
     }
     # A launch-bound latency on the anchor gives no information on the work, but the profile does.
@@ -88,12 +87,12 @@ def anchor_estimate(law: StepLaw, recorded: AnchorSteps) -> Estimate:
     """Latencies on the anchor: measured, or inferred from the profiles."""
     if recorded.latency_ms is not None:
         return Estimate.exact(recorded.latency_ms)
-    own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)
+    own_ms = law.inferred_anchor_ms(recorded.parts, recorded.anchor)
     own_log_sd = log_sd_of(law.instances[recorded.anchor].own_log_half_width)
     return Estimate(latency_ms=own_ms, log_sd=np.full(own_ms.shape, own_log_sd))
 
 
-LEAST_FREE_SHARE = 0.02
+MIN_FREE_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,84 +136,91 @@ class StepsThere:
 
 @dataclass(frozen=True)
 class TargetSpeeds:
-    """Speeds of targets over profiled instances, the same for every step of one anchor.
+    """Targets over profiled instances, the same for every step of one anchor.
 
     Attributes
     ----------
+    names : profiled instances. hosts : of the targets.
+    tails, mix_log_sd, log_sd : as in `Target`, (targets, 1).
     log_speeds : on the benchmark's work, (targets, instances). times : time ratios by kind of work, (targets,
-        instances, kinds, 1). own_times : of the benchmark, (targets, instances, 1).
+        instances, kinds, 1). benchmark_times : of the benchmark, (targets, instances, 1).
     kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
     """
 
-    law: StepLaw
+    names: tuple[str, ...]
+    hosts: HostColumns
+    tails: FloatArray
+    mix_log_sd: FloatArray
+    log_sd: FloatArray
     log_speeds: FloatArray
     times: FloatArray
-    own_times: FloatArray
+    benchmark_times: FloatArray
     kinds_there: FloatArray
 
 
-class Targets(tuple[Target, ...]):
-    """Targets of many steps; values that `carry` needs are shared by all steps and cached."""
-
-    @cached_property
-    def hosts(self) -> HostColumns:
-        """Their hosts."""
-        return HostColumns.of(one.host for one in self)
-
-    @cached_property
-    def columns(self) -> FloatArray:
-        """Columns of GPU and speed, (columns, targets, 1), to broadcast over profiles."""
-        rows = [(one.tails, one.mix_log_sd, one.log_sd) for one in self]
-        return np.array(rows, float).reshape(-1, 3).T[..., None]
-
-    def speeds(self, law: StepLaw, anchor: str, names: tuple[str, ...], reference: str) -> TargetSpeeds:
-        """Speeds over `names` for steps recorded on `anchor`; both relative to the reference."""
-        key = id(law), anchor, names, reference
-        if key not in self._speeds:
-            here = law.instances[anchor]
-            times = np.exp(-kind_log_speeds(law, names, reference, self))[..., None]
-            there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
-            own_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
-            # The model is stored with the result, so that no other object reuses its id.
-            log_speeds = instance_log_speeds(law, names, reference, self)
-            self._speeds[key] = TargetSpeeds(law, log_speeds, times, own_times[..., 0], there)
-        return self._speeds[key]
-
-    @cached_property
-    def _speeds(self) -> dict[tuple[int, str, tuple[str, ...], str], TargetSpeeds]:
-        return {}
+def target_speeds(
+    law: StepLaw, anchor: str, names: tuple[str, ...], reference: str, targets: Sequence[Target]
+) -> TargetSpeeds:
+    """Speeds over `names` for steps recorded on `anchor`; `reference` is the instance that they are relative to."""
+    here = law.instances[anchor]
+    times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
+    there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
+    benchmark_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
+    return TargetSpeeds(
+        names=names,
+        hosts=HostColumns.of(one.host for one in targets),
+        tails=_column(one.tails for one in targets),
+        mix_log_sd=_column(one.mix_log_sd for one in targets),
+        log_sd=_column(one.log_sd for one in targets),
+        log_speeds=instance_log_speeds(law, names, reference, targets),
+        times=times,
+        benchmark_times=benchmark_times[..., 0],
+        kinds_there=there,
+    )
 
 
-def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
-    """Transfer steps to each target.
+def transfer_steps(
+    known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
+) -> StepsThere:
+    """Transfer steps to each target, whose speed is relative to the profiled instance `reference`."""
+    speeds = target_speeds(known.law, known.anchor, tuple(known.latencies), reference, targets)
+    return transfer_at(known, speeds, weights)
+
+
+def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = WEIGHTS) -> StepsThere:
+    """Transfer steps to targets.
 
     Work is the weighted geometric mean of transferred work; tails, copy, start and launches are added.
 
     Parameters
     ----------
-    reference : the profiled instance that speeds are relative to; all but `known`'s anchor may lack a latency.
+    speeds : of the targets over `known.latencies`.
     """
-    law, names = known.law, tuple(known.latencies)
-    targets = targets if isinstance(targets, Targets) else Targets(targets)
-    speeds = targets.speeds(law, known.anchor, names, reference)
+    law, names, hosts = known.law, speeds.names, speeds.hosts
+    latency_ms = np.array([known.latencies[name].latency_ms for name in names])
+    launches_ms = np.array([known.floor_ms * law.hosts[name].launch for name in names])
+    # The share of a step that launches don't hide.
+    free = np.clip(1 - launches_ms / latency_ms, MIN_FREE_SHARE, 1)
+    weight = free**weights.free_share_power * np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
+    weight /= weight.sum(axis=1, keepdims=True)
+    # The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
+    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
+    log_times = np.log(steps[..., 0] / speeds.benchmark_times) - speeds.log_speeds[..., None]
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    log_carried = log_work + _log_times(known, speeds)
-    weight = _normalized_weights(known, speeds.log_speeds, weights)
-    work_ms = np.exp((weight * log_carried).sum(axis=1))
+    work_ms = np.exp((weight * (log_work + log_times)).sum(axis=1))
 
-    hosts, (tails, mix_sd, own) = targets.hosts, targets.columns
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * tails
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * speeds.tails
     fixed_ms = law.fixed_ms(known.parts, known.anchor, hosts)
     launch_ms = known.floor_ms * hosts.launch
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    assumed = np.hypot(hosts.log_sd * host, mix_sd * away * (1 - host))
+    assumed = np.hypot(hosts.log_sd * host, speeds.mix_log_sd * away * (1 - host))
     return StepsThere(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
-        log_sd=combined_sd(own, known_sd, assumed),
+        log_sd=combined_sd(speeds.log_sd, known_sd, assumed),
         weights=weight,
     )
 
@@ -251,34 +257,10 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
     return found
 
 
-def _log_times(known: KnownSteps, speeds: TargetSpeeds) -> FloatArray:
-    """Log ratio of work on targets to work on instances, (targets, instances, profiles).
-
-    The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
-    """
-    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
-    return np.log(steps[..., 0] / speeds.own_times) - speeds.log_speeds[..., None]
-
-
 def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
     """Time by kind of work on another profiled instance over that on the anchor, up to a factor, (kinds,)."""
     times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
     return times
-
-
-def _normalized_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
-    """Normalized weights, (targets, instances, profiles); `log_speeds`: (targets, instances)."""
-    free = np.array([_free_share(known, name) for name in known.latencies])
-    found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]
-    total: FloatArray = found.sum(axis=1, keepdims=True)
-    return found / total
-
-
-def _free_share(known: KnownSteps, name: str) -> FloatArray:
-    """Share of a step that launches don't hide, (profiles,)."""
-    launch_ms = known.floor_ms * known.law.host(name).launch
-    free: FloatArray = np.clip(1 - launch_ms / known.latencies[name].latency_ms, LEAST_FREE_SHARE, 1)
-    return free
 
 
 # Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
@@ -286,21 +268,21 @@ def _free_share(known: KnownSteps, name: str) -> FloatArray:
 
 #: Gaps of an unprofiled GPU indicate little about its host: if the step is GPU-bound, launches take at most this many
 #: times the reference GPU's work. Chosen with one of the four instances held out as anchor.
-MOST_LAUNCHES = 0.7
+MAX_LAUNCHES = 0.7
 #: A step's work is at most this many times the work in its profile; the rest of a latency is not the GPU's. Chosen the
 #: same way (1 to 1.1 do about as well).
-MOST_WORK = 1.05
+MAX_WORK = 1.05
 #: If launches bound none of the steps that an instance's model was fitted on, its gaps indicate nothing.
-LEAST_FLOOR_PER_IDLE = 0.1
+MIN_FLOOR_PER_IDLE = 0.1
 
 
 @dataclass(frozen=True)
-class ForeignSteps:
+class UnprofiledSteps:
     """Steps recorded on an unprofiled GPU.
 
     Attributes
     ----------
-    target : the GPU and its host, as `carry` takes them.
+    target : the GPU and its host, as `transfer_steps` takes them.
     latency_ms : measured there, milliseconds, (profiles,); None: unknown.
     """
 
@@ -325,7 +307,7 @@ class AsRecorded:
 
 
 @dataclass(frozen=True)
-class CarriedBack:
+class MappedSteps:
     """Steps of another GPU, mapped to every profiled instance.
 
     Attributes
@@ -342,7 +324,7 @@ class CarriedBack:
     by_instance: Mapping[str, AsRecorded]
 
 
-def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack:
+def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> MappedSteps:
     """Map the steps to each instance of the analytical model.
 
     Parameters
@@ -357,8 +339,8 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     launch_ms = np.minimum(launch_ms, own_ms)
     # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
-    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
-    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
+    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MAX_WORK * gpu_ms)
+    most_ms = MAX_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
     work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.tails))
@@ -368,10 +350,10 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
     assumed = np.hypot(target.host.log_sd * host, target.mix_log_sd * away * (1 - host))
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
-    return CarriedBack(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
+    return MappedSteps(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
 
-def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
+def _launches_ms(law: StepLaw, steps: UnprofiledSteps) -> FloatArray:
     """Launch time on the steps' own host, (profiles,), with typical values of the profiled instances."""
     parts = steps.parts
     gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
@@ -392,9 +374,9 @@ def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
 
 
 def _as_recorded(
-    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
+    law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
 ) -> AsRecorded:
-    row, host, parts = law.instances[name], law.host(name), steps.parts
+    row, host, parts = law.instances[name], law.hosts[name], steps.parts
     factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
     tails_ms = law.tails_ms(floor_ms, row.tails)
@@ -403,7 +385,7 @@ def _as_recorded(
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
     launch_ms = floor_ms * host.launch
-    gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
+    gaps_ms = launch_ms / max(row.floor_per_idle, MIN_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
         latency_ms=smooth_max(free_ms, launch_ms),
@@ -412,7 +394,7 @@ def _as_recorded(
     )
 
 
-def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray) -> FloatArray:
+def _work_there_ms(law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray) -> FloatArray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others by their mix of kinds."""
     factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)

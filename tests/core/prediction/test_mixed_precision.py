@@ -7,8 +7,8 @@ import pytest
 
 from profet_core.errors import NoPredictionError
 from profet_core.messages import Code
-from profet_core.prediction.in_precision import OTHER_KERNELS_LOG_SD, predict
-from profet_core.prediction.predict import predict_many
+from profet_core.prediction.mixed_precision import OTHER_KERNELS_LOG_SD
+from profet_core.prediction.predict import predict
 from tests.codes import codes
 
 TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
@@ -27,17 +27,6 @@ def asked(models, catalog, sample, precision, said=None, **more):
     profile = replace(sample.profile, meta=replace(sample.profile.meta, precision=said))
     known = {"latency_ms": sample.latency_ms, **more}
     return predict(models, catalog, profile, sample.anchor, precision=precision, **known)
-
-
-def test_fp32_of_measured_gpus_stays_to_the_last_digit(models, catalog, sample):
-    known = [sample.profile], sample.anchor
-    (before,) = predict_many(models, catalog, *known, latencies_ms=[sample.latency_ms], tf32=False)
-    before = rows_of(before)
-    after = rows_of(asked(models, catalog, sample, "fp32"))
-    for name in (*PLAIN, "g4dn.xlarge", "p3.2xlarge"):
-        assert after[name] == before[name]
-    (default,) = predict_many(models, catalog, *known, latencies_ms=[sample.latency_ms])
-    assert rows_of(asked(models, catalog, sample, "as profiled")) == rows_of(default)
 
 
 def test_fp32_is_without_tf32_on_every_gpu_that_gains_by_it(models, catalog, sample):

@@ -1,8 +1,8 @@
-"""Inception V3 and V4, Inception-ResNet V2 and Xception, as Keras builds them (V4: as timm does)."""
+"""Inception V3 and Inception-ResNet V2, as Keras builds them."""
 
 from __future__ import annotations
 
-from profet_core.layers.builder import Builder
+from profet_collect.networks.builder import Builder
 from profet_core.layers.rules import Padding, Shape
 
 
@@ -93,64 +93,3 @@ def _residual(net: Builder, x: Shape, *branches: Shape, is_activated: bool = Tru
     y = net.convolution(net.concatenate(*branches), x[-1], 1)
     x = net.elementwise(x, y)
     return net.elementwise(x) if is_activated else x
-
-
-def inception_v4(net: Builder, pixels: int, classes: int) -> None:
-    """Inception V4 of its paper, with batch normalization that scales, as timm has it."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
-    x = _unit(net, _unit(net, x, 32, 3, 1, "valid"), 64, 3)
-    x = net.concatenate(net.pool(x, 3, 2), _unit(net, x, 96, 3, 2, "valid"))
-    y3 = _unit(net, _unit(net, x, 64, 1), 96, 3, 1, "valid")
-    y7 = _line(net, x, (64, 1), (64, (1, 7)), (64, (7, 1)))
-    x = net.concatenate(y3, _unit(net, y7, 96, 3, 1, "valid"))
-    x = net.concatenate(_unit(net, x, 192, 3, 2, "valid"), net.pool(x, 3, 2))
-    for _ in range(4):
-        y3, y33 = _line(net, x, (64, 1), (96, 3)), _line(net, x, (64, 1), (96, 3), (96, 3))
-        x = _with_pool(net, x, 96, 96, y3, y33)
-    y33 = _unit(net, _line(net, x, (192, 1), (224, 3)), 256, 3, 2, "valid")
-    x = net.concatenate(_unit(net, x, 384, 3, 2, "valid"), y33, net.pool(x, 3, 2))
-    for _ in range(7):
-        y7 = _line(net, x, (192, 1), (224, (1, 7)), (256, (7, 1)))
-        sevens = ((192, (7, 1)), (224, (1, 7)), (224, (7, 1)), (256, (1, 7)))
-        x = _with_pool(net, x, 384, 128, y7, _line(net, x, (192, 1), *sevens))
-    y3 = _unit(net, _unit(net, x, 192, 1), 192, 3, 2, "valid")
-    y7 = _line(net, x, (256, 1), (256, (1, 7)), (320, (7, 1)))
-    x = net.concatenate(y3, _unit(net, y7, 320, 3, 2, "valid"), net.pool(x, 3, 2))
-    for _ in range(3):
-        y3 = _fork(net, _unit(net, x, 384, 1), 256)
-        y33 = _fork(net, _line(net, x, (384, 1), (448, (3, 1)), (512, (1, 3))), 256)
-        x = _with_pool(net, x, 256, 256, y3, y33)
-    net.dense(net.global_pool(x), classes)
-
-
-def _with_pool(net: Builder, x: Shape, direct: int, pooled: int, *branches: Shape) -> Shape:
-    """Branches beside a 1 x 1 convolution of the input, and one of the pooled input."""
-    first = _unit(net, x, direct, 1)
-    return net.concatenate(first, *branches, _mean_unit(net, x, pooled))
-
-
-def xception(net: Builder, pixels: int, classes: int) -> None:
-    """Keras' Xception; a separable convolution is two layers, a depthwise one and one of 1 x 1."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
-    x = _unit(net, x, 64, 3, 1, "valid")
-    for index, filters in enumerate((128, 256, 728)):
-        shortcut = net.batch_norm(net.convolution(x, filters, 1, 2, bias=False))
-        y = net.batch_norm(_separable(net, net.elementwise(x) if index else x, filters))
-        y = net.batch_norm(_separable(net, net.elementwise(y), filters))
-        x = net.elementwise(net.pool(y, 3, 2, "same"), shortcut)
-    for _ in range(8):
-        y = x
-        for _ in range(3):
-            y = net.batch_norm(_separable(net, net.elementwise(y), 728))
-        x = net.elementwise(y, x)
-    shortcut = net.batch_norm(net.convolution(x, 1024, 1, 2, bias=False))
-    y = net.batch_norm(_separable(net, net.elementwise(x), 728))
-    y = net.batch_norm(_separable(net, net.elementwise(y), 1024))
-    x = net.elementwise(net.pool(y, 3, 2, "same"), shortcut)
-    for filters in (1536, 2048):
-        x = net.batch_norm_relu(_separable(net, x, filters))
-    net.dense(net.global_pool(x), classes)
-
-
-def _separable(net: Builder, x: Shape, filters: int) -> Shape:
-    return net.convolution(net.depthwise(x, 3), filters, 1, bias=False)

@@ -1,1 +1,0 @@
-"""Networks by name: as they were measured, else as Keras or torchvision builds them."""

@@ -1,0 +1,385 @@
+"""The stage for precision: from steps in FP32 or TF32 to AMP, BF16 or FP32.
+
+The models were trained on FP32 steps. A profile in AMP is first converted to FP32, class by class. A prediction in AMP
+is the FP32 or TF32 prediction divided by the speedup of each GPU. The uncertainties of both conversions add in
+quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.errors import NoPredictionError
+from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of
+from profet_core.messages import Code, Note
+from profet_core.precision.model import (
+    CLASSES,
+    ON_TENSOR_CORES,
+    SAME_SPEED,
+    Factors,
+    PrecisionModel,
+    Shares,
+    class_place,
+    has_tensor_cores,
+    shares_within,
+    supported_precisions,
+)
+from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, canonical, is_half
+from profet_core.prediction.anchors import Anchor
+from profet_core.prediction.checks import counted, host_times_ms
+from profet_core.prediction.table import StepTable
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
+from profet_core.transfer.targets import Source
+from profet_core.units import US_PER_MS
+
+#: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
+#: of 1.25 up or down. Their speed elsewhere is not measured.
+OTHER_KERNELS_LOG_SD = log_sd_of(math.log(1.25))
+#: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
+_FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
+_CAST = DEVICE_PREFIX + "Cast"
+_NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
+FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """A profiled step, and the same step in FP32, or in TF32 if its GPU has it.
+
+    Attributes
+    ----------
+    profile, latency_ms : as recorded; the latency is None if unknown.
+    base, base_ms : in FP32 or TF32, with the number of steps used.
+    log_slower : log ratio of the base's latency to the recorded one. log_sd : its standard deviation.
+    """
+
+    profile: Profile
+    latency_ms: float | None
+    base: Profile
+    base_ms: float | None
+    log_slower: float = 0.0
+    log_sd: float = 0.0
+
+    @property
+    def precision(self) -> str | None:
+        """Recorded precision; None if unknown."""
+        return canonical(self.profile.meta.precision)
+
+    @property
+    def base_precision(self) -> str | None:
+        """Precision of `base`; None if unknown."""
+        return canonical(self.base.meta.precision)
+
+    def answer_precision(self, asked: str) -> str:
+        """Precision of the answer: half if the profile's is and no other is requested."""
+        recorded = self.precision
+        return recorded if asked == AS_PROFILED and recorded is not None and is_half(recorded) else asked
+
+
+def precision_of(models: Models) -> PrecisionModel:
+    """The precision model.
+
+    Raises
+    ------
+    NoPredictionError : these models have none.
+    """
+    if models.precision is None:
+        raise NoPredictionError("These models support FP32 and TF32 only: they have no precision.json.")
+    return models.precision
+
+
+def _anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
+    return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
+
+
+def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: float | None) -> RecordedStep:
+    """Convert a profile to FP32, or to TF32 if the GPU has it, and infer its number of steps."""
+    known = counted(profile, latency_ms)
+    if not is_half(profile.meta.precision):
+        return RecordedStep(profile, latency_ms, known, latency_ms)
+    base, log_slower, log_sd = _in_default_precision(models, anchor, known)
+    base_ms = None if latency_ms is None else latency_ms * math.exp(log_slower)
+    return RecordedStep(profile, latency_ms, counted(base, base_ms), base_ms, log_slower, log_sd)
+
+
+def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float]:
+    """A half-precision profile in FP32 or TF32, and the log ratio of its step's latency with its uncertainty."""
+    gpu = _anchor_gpu(models, anchor)
+    factors = precision_of(models).amp(gpu, canonical(profile.meta.precision) or "")
+    faster = factors.by_class
+    placed = load_operation_classes().place(list(profile.operations))
+    names = load_operation_classes().names
+    by_class_us, converted = [0.0] * len(CLASSES), {}
+    for name, us in profile.operations.items():
+        column = placed[name]
+        group = names[column] if column is not None else ""
+        moves = not name.startswith(DEVICE_PREFIX) or name in IDLE_OPERATIONS or group == COPY_CLASS
+        if moves:
+            converted[name] = us
+        elif name != _CAST:
+            place = class_place(group)
+            converted[name] = us * math.exp(faster[place])
+            by_class_us[place] += converted[name]
+    work_us = sum(by_class_us)
+    shares = [us / work_us if work_us > 0 else 1 / len(CLASSES) for us in by_class_us]
+    # The classes give the operation mix; its speedup gives the duration of the whole step.
+    busy_us = profile.device_busy_us
+    wanted_us = busy_us * math.exp(factors.log_speedup(shares))
+    scale = wanted_us / work_us if work_us > 0 else 1.0
+    operations = {
+        name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
+    }
+    slower = (profile.device_total_us - busy_us + wanted_us) / profile.device_total_us
+    meta = replace(
+        profile.meta,
+        precision=FP32 if gpu.tf32_tensor_dense_tflops is None else TF32,
+        step_latency_ms=None,
+        peak_memory_mib=None,
+    )
+    return replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Properties of a step that determine its speedup.
+
+    Attributes
+    ----------
+    shares : of `precision.model.CLASSES` in the FP32 GPU work on the reference GPU.
+    launch_ms : launch time on the reference host.
+    """
+
+    shares: Shares
+    launch_ms: float
+
+
+def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
+    """Compute share and launch time of an FP32 or TF32 step on the reference GPU and host."""
+    transfer = models.transfer
+    law = transfer.step
+    known_ms = None if latency_ms is None else np.array([latency_ms])
+    batch = ProfileBatch([base], anchor.instance, known_ms)
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
+    if anchor.gpu is None:
+        floor_ms = float(law.floor_ms(parts, anchor.instance, known_ms)[0])
+        log_speeds = np.subtract(
+            law.instances[anchor.instance].kind_log_speeds, law.instances[transfer.reference].kind_log_speeds
+        )
+        return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
+    target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
+    back = map_to_profiled(law, transfer.reference, UnprofiledSteps(target, parts, known_ms))
+    return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
+
+
+def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return parts.copy_ms, parts.idle_ms, parts.host_ms
+
+
+def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
+    """Shares of classes: compute and products as on the reference GPU, others within the rest as recorded."""
+    kinds_ms, recorded_ms = parts.kinds_ms[0], np.zeros(len(CLASSES))
+    for name, ms in zip(load_operation_classes().device, batch.inputs.classes_ms[0], strict=False):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            recorded_ms[class_place(name)] += ms
+    recorded_ms[-1] += batch.inputs.unknown_ms[0, 0]
+    compute_ms, rest_ms = kinds_ms[:ON_TENSOR_CORES].sum(), recorded_ms[ON_TENSOR_CORES:].sum()
+    product = kinds_ms[KINDS.index(PRODUCT)] / max(compute_ms, 1e-9)
+    normalization, depthwise = recorded_ms[ON_TENSOR_CORES:-1] / max(rest_ms, 1e-9)
+    return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
+
+
+def faster_step(step: Estimate, log_speedup: float, log_sd: float, *notes: Note) -> Estimate:
+    """Speed up a step by exp(log_speedup), with uncertainty; launch time stays."""
+    if step.latency_ms is None:
+        return step
+    factor = math.exp(-log_speedup)
+    parts = step.parts
+    return replace(
+        step.widened(log_sd).noted(*notes),
+        latency_ms=step.latency_ms * factor,
+        parts=parts and LatencyParts(parts.free_ms * factor, parts.launch_ms),
+    )
+
+
+def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
+    """Note on a row's precision."""
+    name = _NAMES[precision]
+    if not has_tensor_cores(gpu):
+        return Note(Code.NO_TENSOR_CORES, precision=name)
+    if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
+        return Note(Code.NO_BF16)
+    over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
+    return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
+
+
+def in_precision(models: Models, table: StepTable, anchor: Anchor, step: RecordedStep, asked: str) -> StepTable:
+    """The table of one profile in the requested precision."""
+    precision = step.answer_precision(asked)
+    half = is_half(precision)
+    if not half and step.log_slower == 0 and asked != FP32:
+        return table
+    if half or step.log_slower != 0:
+        precision_of(models)
+    if models.precision is None or not table.known.any():
+        return table
+    change = _Change(models.precision, models, anchor, step, asked, precision)
+    work = work_of(models, anchor, step.base, step.base_ms)
+    log_gain = change.log_gain(work)
+    rows: list[int] = []
+    log_speedups, log_sds, notes, basis = [], [], [], []
+    latencies_ms = table.latency_ms.copy()
+    for row, (gpu, host, _) in enumerate(table.targets):
+        if not table.known[row]:
+            continue
+        given = table.basis[row] is Basis.GIVEN
+        if given and change.same_precision and change.is_given_as_recorded(gpu):
+            latencies_ms[row] = step.latency_ms
+            continue
+        factors, sign, log_sd, gain = change.factors(gpu, given, log_gain)
+        if log_sd == 0 and gain == 0 and not any(map(any, factors.curves)):
+            continue
+        launch_share = work.launch_ms * host.launch / table.latency_ms[row]
+        log_speedup = sign * factors.log_speedup(work.shares, launch_share) + gain
+        rows.append(row)
+        log_speedups.append(log_speedup)
+        log_sds.append(log_sd)
+        more = (speedup_note(gpu, precision, log_speedup),) if half else ()
+        notes.append((*((FP32_FROM_TF32,) if sign < 0 else more), *table.notes[row]))
+        was = table.basis[row]
+        basis.append((Basis.MEASURED if anchor.gpu is None else Basis.CARRIED_BACK) if given else was)
+    table = replace(table, latency_ms=latencies_ms)
+    factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
+    factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
+    return _faster(table, factor, log_sd_added).with_rows(rows, notes=notes, basis=basis)
+
+
+def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTable:
+    """Multiply latencies but for launches, with uncertainty, both (targets,)."""
+    changed = replace(
+        table,
+        latency_ms=table.latency_ms * factor,
+        free_ms=table.free_ms * factor,
+        members={name: values * factor for name, values in table.members.items()},
+    )
+    # A method without intervals has one of the conversion.
+    wider = log_sd > 0
+    return changed.merged(changed.widened(log_sd), wider)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """From one profile's steps in FP32 or TF32 to the precision of the answer."""
+
+    model: PrecisionModel
+    models: Models
+    anchor: Anchor
+    step: RecordedStep
+    asked: str
+    precision: str
+
+    @property
+    def same_precision(self) -> bool:
+        """Whether both the profile and the answer are in half precision, or neither."""
+        return is_half(self.precision) == is_half(self.step.precision)
+
+    def log_gain(self, work: _Work) -> float:
+        """What the recorded step gained by AMP beyond its model, so that there and back is the same step."""
+        if not is_half(self.precision) or not self.same_precision:
+            return 0.0
+        base_ms = self.step.base_ms or self.step.base.device_total_us / US_PER_MS
+        factors = self.model.amp(_anchor_gpu(self.models, self.anchor), self.step.precision or "")
+        launch_share = work.launch_ms * self.anchor.host.launch / base_ms
+        return self.step.log_slower - factors.log_speedup(work.shares, launch_share)
+
+    def factors(self, gpu: Gpu, given: bool, log_gain: float) -> tuple[Factors, float, float, float]:
+        """Speedups on a GPU, their sign, the uncertainty, and the part of `log_gain` that counts there.
+
+        Parameters
+        ----------
+        given : the latency is the anchor's own.
+        """
+        own, half = _anchor_gpu(self.models, self.anchor), is_half(self.precision)
+        if half:
+            factors, sign = self.model.amp(gpu, self.precision), 1.0
+        elif self.asked == FP32 and self._is_from_tf32(gpu, given):
+            factors, sign = self.model.tf32(gpu), -1.0
+        else:
+            factors, sign = Factors(SAME_SPEED, 0.0, 0.0), 1.0
+        log_sd = combined_sd(factors.log_sd, self.step.log_sd)
+        if half and self.same_precision:
+            cancels = self._cancels(gpu, own)
+            if cancels and gpu.name == own.name:
+                log_sd = 0.0
+            elif cancels:
+                log_sd = float(log_sd_of(self.model.converted_log_half_width))
+            log_gain *= cancels
+        return factors, sign, log_sd, log_gain
+
+    def is_given_as_recorded(self, gpu: Gpu) -> bool:
+        """Whether the anchor's latency is in the requested precision."""
+        if is_half(self.precision):
+            return self._cancels(gpu, gpu)
+        ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
+        return self.asked != FP32 or not ran_in_tf32
+
+    def _is_from_tf32(self, gpu: Gpu, given: bool) -> bool:
+        """Whether FP32 on the GPU is inferred from TF32; the anchor's own latency may be in TF32."""
+        if given and gpu.tf32_tensor_dense_tflops is not None:
+            return not self.is_given_as_recorded(gpu)
+        return fp32_unknown(self.models.transfer, gpu)
+
+    def _cancels(self, gpu: Gpu, own: Gpu) -> bool:
+        """Whether the errors of two divided speedups cancel: both on tensor cores, or on one GPU in one precision."""
+        recorded = self.step.precision
+        both = recorded in supported_precisions(own) and self.precision in supported_precisions(gpu)
+        return both or (gpu.name == own.name and recorded == self.precision)
+
+
+def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
+    """Whether the speed of a GPU with TF32 is known in TF32 only."""
+    return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
+
+
+def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
+    """Caveats of an answer in a precision, from a profile recorded in another or the same one."""
+    found = []
+    if is_half(precision):
+        found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
+    if BF16 in (precision, recorded):
+        found.append(Note(Code.BF16_AS_FP16))
+    if recorded is not None and is_half(recorded):
+        found.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
+    return found
+
+
+def activation_growth(models: Models, profile: Profile, precision: str) -> float:
+    """Ratio of activations in a precision to those of the profiled step."""
+    asked, recorded = is_half(precision), is_half(profile.meta.precision)
+    if asked == recorded or models.precision is None:
+        return 1.0
+    share = models.precision.activation_share
+    return share if asked else 1 / share
+
+
+def with_other_kernels(table: StepTable, profile: Profile) -> StepTable:
+    """Widen intervals for a compiler's kernels, and for those for channels-last tensors.
+
+    The ratio to another instance's latency stays because both are of the same step.
+    """
+    kinds = bool(profile.meta.compiled), bool(profile.meta.channels_last)
+    if not any(kinds):
+        return table
+    given = np.array([basis is Basis.GIVEN for basis in table.basis])
+    wider = combined_sd(table.log_sd, float(OTHER_KERNELS_LOG_SD) * math.hypot(*kinds))
+    return replace(table, log_sd=np.where(given, table.log_sd, wider))

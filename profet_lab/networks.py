@@ -1,0 +1,360 @@
+"""Count the networks of torchvision, timm, keras.applications and PROFET into `data/networks.csv`.
+
+    python -m profet_lab.networks torchvision timm keras profet
+
+A library's rows are counted from its own definitions, without weights: PyTorch's on the meta device, Keras' from the
+model's JSON. Rows of libraries that aren't named are kept, so that each can be counted where it is installed.
+`profet_core/layers/networks.csv.gz` is the same table, compressed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from profet_core.errors import InputError
+from profet_core.layers.network import Counts, count
+from profet_core.layers.networks import COLUMNS, LIBRARIES, PACKED
+from profet_core.layers.rules import Kind, Layer, convolution_kind
+
+TABLE = Path("data") / "networks.csv"
+#: Another size that is counted, relative to the network's own: counts are linear in the number of pixels.
+_OTHER_SIZE = 1.5
+#: Sizes are multiples of this.
+_STEP = 32
+#: A batch of one image has no variance to normalize by.
+_BATCH = 2
+#: Numbers from here on are written with six digits, but parameters.
+_EXACT = 10**6
+Row = dict[str, Any]
+
+
+def main(libraries: Sequence[str]) -> int:
+    """Count some libraries and write the tables."""
+    if not libraries or not set(libraries) <= set(LIBRARIES):
+        print(f"Name libraries: {', '.join(LIBRARIES)}.", file=sys.stderr)
+        return 2
+    rows = [row for library in libraries for row in _COUNTED[library]()]
+    if TABLE.exists():
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
+    rows.sort(key=lambda row: (LIBRARIES.index(row["library"]), row["network"].lower(), int(row["pixels"])))
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    data = text.getvalue().encode()
+    TABLE.write_bytes(data)
+    # No time and no file name: the same table gives the same bytes.
+    PACKED.write_bytes(gzip.compress(data, mtime=0))
+    print(f"{len({(row['library'], row['network']) for row in rows}):,} networks, {len(rows):,} rows.")
+    return 0
+
+
+def _row(library: str, name: str, counts: Counts, *, is_own: bool) -> Row:
+    numbers = {key: _shown(value, key, exact=library == "profet") for key, value in asdict(counts).items()}
+    return {"library": library, "network": name, "own_size": int(is_own), **numbers}
+
+
+def _shown(value: float, key: str, *, exact: bool) -> str:
+    value = round(value)
+    if exact or "parameters" in key or value < _EXACT:
+        return str(value)
+    digits = len(str(value)) - 6
+    return f"{round(value, -digits) // 10**digits}e{digits}"
+
+
+def _sizes(own: int) -> list[int]:
+    return [own, round(own * _OTHER_SIZE / _STEP) * _STEP]
+
+
+# --- PyTorch ----------------------------------------------------------------------------------------------------------
+
+
+def _of_torch(
+    library: str, name: str, build: Callable[[], Any], own: int, run: Callable[[Any, Any], Any] | None = None
+) -> Iterator[Row]:
+    """Rows of a network at its own and other sizes; those that don't run are skipped, with the reason."""
+    import torch
+
+    try:
+        try:
+            with torch.device("meta"):
+                model = build().train()
+        except NotImplementedError:
+            # It computes its widths with tensors, as RegNet does.
+            model = build().to("meta").train()
+    except Exception as error:
+        _skip(library, name, own, error)
+        return
+    for pixels in _sizes(own):
+        try:
+            counts = _counted(model, pixels, run)
+            yield _row(library, name, counts, is_own=pixels == own)
+            if not counts.is_convolutional:
+                # Known by name, to be refused.
+                return
+        except Exception as error:
+            _skip(library, name, pixels, error)
+            if pixels == own:
+                return
+
+
+def _skip(library: str, name: str, pixels: int, error: Exception) -> None:
+    print(f"{library} {name} at {pixels} skipped: {str(error).splitlines()[0][:120] if str(error) else error!r}")
+
+
+def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> Counts:
+    import torch
+
+    layers: list[Layer] = []
+    with torch.no_grad(), _recorder(layers), torch.device("meta"):
+        image = torch.zeros(_BATCH, 3, pixels, pixels)
+        output = (run or (lambda model, image: model(image)))(model, image)
+    output = output[0] if isinstance(output, tuple) else output
+    layers = [replace(layer, flops=layer.flops // _BATCH) for layer in layers]
+    found = count([Layer(Kind.INPUT, (pixels, pixels, 3)), *layers], pixels)
+    dense = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
+    # Of images, the channels are the classes.
+    classes = output.shape[1] if isinstance(output, torch.Tensor) else _DETECTED_CLASSES
+    is_dense = dense and dense[-1].out_features == classes and isinstance(output, torch.Tensor) and output.dim() == 2
+    is_recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
+    return replace(
+        found,
+        # What mixes pixels by recurrence is no CNN.
+        spatial_convolutions=0 if is_recurrent else found.spatial_convolutions,
+        classes=classes,
+        features=found.features if is_dense else 0,
+        parameters=sum(each.numel() for each in model.parameters()),
+        trainable_parameters=sum(each.numel() for each in model.parameters() if each.requires_grad),
+        dense_parameters=sum(each.numel() for module in dense for each in module.parameters()),
+    )
+
+
+_NORMALIZATIONS = ("native_batch_norm", "_native_batch_norm", "native_layer_norm", "native_group_norm", "_batch_norm")
+_POOLS = ("max_pool", "avg_pool", "_adaptive_avg_pool", "adaptive_", "mean", "amax")
+_COPIES = ("cat", "stack", "clone", "_to_copy", "copy", "upsample", "constant_pad", "reflection_pad", "index", "roll")
+_FUNCTIONS = re.compile(
+    "relu|silu|gelu|hardswish|hardsigmoid|sigmoid|tanh|leaky_relu|elu|selu|celu|mish|hardtanh|softplus|prelu|softmax|"
+    "_prelu_kernel|_softmax|clamp|clamp_min|native_dropout|exp|sqrt|rsqrt|pow|abs|neg|log|bernoulli|reciprocal|erf"
+)
+_SUMS = ("add", "mul", "sub", "div", "rsub", "maximum", "minimum", "addcmul", "where", "lerp", "sum", "var", "norm")
+
+
+def _recorder(layers: list[Layer]) -> Any:
+    """A mode in which each operator of PyTorch adds a layer."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            operator = function.__name__.partition(".")[0]
+            output = _quickly(operator, args)
+            if output is None:
+                output = function(*args, **(kwargs or {}))
+            layer = _layer(operator.rstrip("_"), args, output)
+            if layer is not None:
+                layers.append(layer)
+            return output
+
+    return Recorder()
+
+
+def _quickly(operator: str, args: Sequence[Any]) -> Any:
+    """Outputs of the most frequent operators, which PyTorch takes long to make on the meta device; None for others."""
+    import torch
+
+    name = operator.rstrip("_")
+    if name == "native_batch_norm":
+        features = args[0].new_empty(args[0].shape[1])
+        return torch.empty_like(args[0]), features, features
+    if name == "native_layer_norm":
+        sides = args[0].dim() - len(args[1])
+        mean = args[0].new_empty((*args[0].shape[:sides], *[1] * len(args[1])))
+        return args[0].new_empty(args[0].shape), mean, mean
+    is_unary = _FUNCTIONS.fullmatch(name) and name not in ("native_dropout", "pow", "_softmax", "bernoulli")
+    others = [each for each in args[1:] if isinstance(each, torch.Tensor)]
+    if is_unary or (name in ("add", "mul") and all(each.shape == args[0].shape for each in others)):
+        return args[0] if operator.endswith("_") else torch.empty_like(args[0])
+    return None
+
+
+def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
+    """The layer that an operator is; None for views and what moves no values of the batch. FLOPs are the batch's."""
+    first = output[0] if isinstance(output, tuple | list) else output
+    shape = tuple(getattr(first, "shape", ()))
+    inputs = [each for each in args if hasattr(each, "shape")]
+    flops, kind = 0, None
+    if operator == "convolution":
+        weight, is_transposed, groups = args[1].shape, args[6], args[8]
+        of = args[0] if is_transposed else first
+        kind = convolution_kind(weight[2:], args[0].shape[1], groups)
+        flops = 2 * math.prod(of.shape) * math.prod(weight[1:])
+    elif operator in ("addmm", "mm", "linear"):
+        kind, flops = Kind.DENSE, 2 * math.prod(shape) * args[-2 if operator == "addmm" else 0].shape[-1]
+    elif operator in ("bmm", "baddbmm"):
+        kind, flops = Kind.PRODUCT, 2 * math.prod(shape) * inputs[-2].shape[-1]
+    elif "scaled_dot_product" in operator:
+        # Queries with keys, and what they weigh: two products.
+        kind, flops = Kind.PRODUCT, 4 * math.prod(shape) * args[1].shape[-2]
+    elif operator.startswith(_NORMALIZATIONS):
+        # Weights that are standardized at every step are one "image".
+        kind = None if args[0].shape[0] < _BATCH else Kind.NORMALIZATION
+    elif any(operator.startswith(name) for name in _POOLS):
+        kind = Kind.POOLING
+    elif _FUNCTIONS.fullmatch(operator):
+        kind = Kind.ACTIVATION
+    elif operator in _SUMS:
+        kind = Kind.ELEMENTWISE if len(inputs) > 1 else Kind.ACTIVATION
+    elif operator.startswith(_COPIES):
+        kind = Kind.SHAPING
+    if kind is None or not inputs or not shape:
+        return None
+    values = math.prod(shape)
+    # Weights that are made at every step (standardized, from several), and numbers, are no values of images.
+    if values < _BATCH or values % _BATCH:
+        return None
+    return Layer(kind, (values // _BATCH,), flops=int(flops))
+
+
+#: What the paper's U-Net has in each stage; unpadded, of images of 572 pixels.
+_UNET_CHANNELS, _UNET_PIXELS = (64, 128, 256, 512, 1024), 572
+
+
+def _unet() -> Any:
+    """The U-Net of Ronneberger, Fischer and Brox (2015), of color images and two classes."""
+    import torch
+    from torch import nn
+
+    def block(channels: int, filters: int) -> nn.Sequential:
+        return nn.Sequential(nn.Conv2d(channels, filters, 3), nn.ReLU(), nn.Conv2d(filters, filters, 3), nn.ReLU())
+
+    class UNet(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = nn.ModuleList(
+                block(before, after) for before, after in zip((3, *_UNET_CHANNELS), _UNET_CHANNELS, strict=False)
+            )
+            pairs = [*zip(reversed(_UNET_CHANNELS), _UNET_CHANNELS[-2::-1], strict=False)]
+            self.up = nn.ModuleList(nn.ConvTranspose2d(wide, narrow, 2, 2) for wide, narrow in pairs)
+            self.joined = nn.ModuleList(block(wide, narrow) for wide, narrow in pairs)
+            self.head = nn.Conv2d(_UNET_CHANNELS[0], 2, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            kept = []
+            for number, stage in enumerate(self.down):
+                x = stage(nn.functional.max_pool2d(x, 2) if number else x)
+                kept.append(x)
+            for up, joined, side in zip(self.up, self.joined, reversed(kept[:-1]), strict=True):
+                x = up(x)
+                edge = (side.shape[-1] - x.shape[-1]) // 2
+                cropped = side[:, :, edge : edge + x.shape[-2], edge : edge + x.shape[-1]]
+                x = joined(torch.cat([cropped, x], 1))
+            return self.head(x)
+
+    return UNet()
+
+
+#: Of COCO, with the background.
+_DETECTED_CLASSES = 91
+#: Regions that Faster R-CNN classifies per image in training.
+_REGIONS = 512
+
+
+def _detected(model: Any, image: Any) -> None:
+    """Run the networks of a detector, without what chooses and compares boxes."""
+    import torch
+
+    features = model.backbone(image)
+    maps = [features] if isinstance(features, torch.Tensor) else list(features.values())
+    if hasattr(model, "roi_heads"):
+        model.rpn.head(maps)
+        model.roi_heads.box_predictor(model.roi_heads.box_head(torch.zeros(_BATCH * _REGIONS, maps[0].shape[1], 7, 7)))
+    elif hasattr(model, "head"):
+        model.head(maps)
+
+
+def _torchvision() -> Iterator[Row]:
+    zoo: Any = import_module("torchvision.models")
+    yield from _of_torch("torchvision", "unet", _unet, _UNET_PIXELS)
+    for name in zoo.list_models(module=zoo):
+        weights = next(iter(zoo.get_model_weights(name)), None)
+        own = getattr(weights and weights.transforms(), "crop_size", [_DEFAULT_PIXELS])[0]
+        settings = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+        yield from _of_torch("torchvision", name, partial(zoo.get_model, name, weights=None, **settings), own)
+    for name in zoo.list_models(module=zoo.segmentation):
+        build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
+        yield from _of_torch("torchvision", name, build, 520, lambda model, image: model(image)["out"])
+    sizes = {"ssd300_vgg16": 300, "ssdlite320_mobilenet_v3_large": 320}
+    for name in zoo.list_models(module=zoo.detection):
+        if not name.startswith(("maskrcnn", "keypointrcnn")):
+            build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
+            yield from _of_torch("torchvision", name, build, sizes.get(name, 800), _detected)
+
+
+def _timm() -> Iterator[Row]:
+    timm: Any = import_module("timm")
+    for name in timm.list_models():
+        settings = timm.models.get_pretrained_cfg(name)
+        own = settings.input_size[-1] if settings is not None else _DEFAULT_PIXELS
+        yield from _of_torch("timm", name, partial(timm.create_model, name, pretrained=False), own)
+
+
+# --- Keras and PROFET -------------------------------------------------------------------------------------------------
+
+
+#: Own size of a network that is made for none.
+_DEFAULT_PIXELS = 224
+
+
+def _keras() -> Iterator[Row]:
+    from keras import applications, backend
+
+    from profet_core.layers.reading import read_network
+
+    for name in sorted(dir(applications)):
+        build = getattr(applications, name)
+        if not name[0].isupper() or not callable(build):
+            continue
+        try:
+            model = build(weights=None)
+        except Exception as error:
+            _skip("keras", name, 0, error)
+            continue
+        own, text = int(model.input_shape[1] or _DEFAULT_PIXELS), model.to_json().encode()
+        for pixels in _sizes(own):
+            try:
+                counts = read_network(text, pixels=pixels).counts
+            except Exception as error:
+                _skip("keras", name, pixels, error)
+                continue
+            if pixels == own and counts.parameters != model.count_params():
+                raise ValueError(f"{name} has {model.count_params():,} parameters, not {counts.parameters:,}")
+            yield _row("keras", name, counts, is_own=pixels == own)
+        backend.clear_session()
+
+
+def _profet() -> Iterator[Row]:
+    from profet_collect.networks import MEASURED, MEASURED_PIXELS, counts_of
+
+    for name in MEASURED:
+        for pixels in MEASURED_PIXELS:
+            try:
+                yield _row("profet", name, counts_of(name, pixels), is_own=pixels == _DEFAULT_PIXELS)
+            except InputError as error:
+                _skip("profet", name, pixels, error)
+
+
+_COUNTED = {"torchvision": _torchvision, "timm": _timm, "keras": _keras, "profet": _profet}
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
