@@ -68,7 +68,9 @@ def typed_latency_ms(text: str) -> float:
     match = _LATENCY.fullmatch(text[: LONGEST + 1])
     number, unit = match.groups() if match else (text, None)
     unit = (unit or "ms").lower()
-    return latency_to_ms(typed_positive(number), unit if unit == "ms" else "s" if unit[0] == "s" else "us")
+    latency_ms = latency_to_ms(typed_positive(number), unit if unit == "ms" else "s" if unit[0] == "s" else "us")
+    # As typed: 0.1224 x 1000 is 122.39999999999999.
+    return float(f"{latency_ms:.15g}")
 
 
 def as_typed(value: float) -> str:

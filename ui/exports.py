@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+import pandas as pd
 import streamlit as st
 
 Rows = Sequence[Mapping[str, object]]
@@ -45,11 +44,7 @@ def save_button(
 
 def as_csv(rows: Rows) -> str:
     """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _no_formula(value) for key, value in row.items()} for row in rows)
-    return text.getvalue()
+    return pd.DataFrame(rows, dtype=object).map(_no_formula).to_csv(index=False, lineterminator="\n")
 
 
 def _no_formula(value: object) -> object:

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from profet_core.layers import counts_of
 from profet_core.layers.network import Network as NetworkFile
-from profet_core.layers.networks import named_networks
+from profet_core.layers.networks import counts_of, named_networks
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.models import (
     FEWEST_THREADS,

@@ -51,7 +51,7 @@ def sidebar(resources: Resources) -> None:
 def main(resources: Resources) -> None:
     """Draw sliders, curves and table."""
     axis, log = session.sizes.axis, session.sizes.scale == "log"
-    size_sliders(resources, log=log)
+    size_sliders(resources)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Along", SizesView.axis)
         choice("Value", SizesView.shows)

@@ -133,7 +133,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
     """Parse typed text: "ResNet50" (at 224 pixels by default), "25.6M", "25600000"; InputError for any other.
 
     >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
-    ('25.6M parameters', 'ResNet50, 25.6M parameters')
+    ('25.6M parameters', 'resnet50, 25.6M parameters')
     """
     typed = text.strip()
     if not typed[:1].isdigit():

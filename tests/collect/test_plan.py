@@ -127,8 +127,8 @@ def test_each_cell_that_ends_is_a_line(capsys):
     print_result("1/2", CellResult(cell, "2", "ok", "now", batch_latency_ms=12.0, latency_repeats_ms=(12.0,)), 90.0)
     print_result("2/2", CellResult(cell, "2", "out-of-memory", "now", why="8 GiB asked"), 30.0)
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("1/2, 1 min 30 s left: LeNet5, ") and first.endswith(": 12.0 ms")
-    assert second.startswith("2/2, 30 s left") and second.endswith(": out-of-memory (8 GiB asked)")
+    assert first.startswith("1/2, 90.0 s left: LeNet5, ") and first.endswith(": 12.0 ms")
+    assert second.startswith("2/2, 30.0 s left") and second.endswith(": out-of-memory (8 GiB asked)")
 
 
 pytorch = needs("torch")

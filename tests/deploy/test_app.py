@@ -104,7 +104,7 @@ def test_every_page_has_our_script_before_streamlit_s(address, path):
     head, nothing = found(address, path, "HEAD", "identity")
     assert nothing == b"" and head["content-length"] == plain["content-length"]
     assert b"history.replaceState" in page.partition(b"</head>")[0]
-    assert page.count(b"<script>") == headers["content-security-policy"].count("'sha256-") == 2
+    assert page.count(b"<script>") == headers["content-security-policy"].count("'sha256-") == 4
 
 
 def test_other_documents_are_left_alone(address):

@@ -13,7 +13,7 @@ from profet_core import predict
 from profet_core.answers.questions import load_served
 from profet_core.catalog.own_gpus import own_gpu_of
 from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_own_home
-from tests.pages.conftest import column, go, lines, result_rows
+from tests.pages.conftest import column, go, lines, result_rows, upload
 from ui.state.resources import load_resources
 
 NEWER = "This server has newer models or lists than it shows: start it again."
@@ -46,7 +46,8 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
         f"NVIDIA {FP32_GPU} (few steps measured)",
         f"{GPU} (few steps measured), {INSTANCE}, quadro-rtx-4000",
     ]
-    app.selectbox(key="anchor").set_value(GPU).run()
+    flat = json.dumps(dict(sample.profile.operations)).encode()
+    app = upload(app, ("mine.json", flat), recorded_on=GPU)
     assert not app.error and not app.exception
     assert "no profiles of" in " ".join(lines(app.warning))
 

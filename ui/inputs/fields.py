@@ -5,7 +5,7 @@ Each keeps its value while the visitor is on other pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -183,17 +183,15 @@ def _typed() -> str:
     return (session.training.network or "").strip()[:LONGEST_NETWORK]
 
 
-#: Sizes of a slider on a logarithmic scale: four per doubling.
-_LOG = (16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
 
-def size_sliders(resources: Resources, *, log: bool = False) -> None:
-    """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
+def size_sliders(resources: Resources) -> None:
+    """Both sliders side by side; each is the training's size, the profile's own until it is moved."""
     recorded = recorded_sizes(resources).items()
     for column, (axis, size) in zip(st.container(key="sliders").columns(2, gap="medium"), recorded, strict=True):
         with column:
-            _size_slider(axis, size, log=log)
+            _size_slider(axis, size)
 
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
@@ -205,7 +203,7 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
     }
 
 
-def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
+def _size_slider(axis: str, recorded: int | None) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
@@ -223,15 +221,12 @@ def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
-    label, stops, pixels = SIZE_LABELS[axis], size_stops(axis, recorded, chosen, log=log), axis == "pixels"
+    smallest, largest = axis_range(axis)
+    # A profile's own size may lie beyond the axis.
+    stops = sorted({*range(smallest, largest + 1), recorded, chosen})
+    label, pixels = SIZE_LABELS[axis], axis == "pixels"
     if chosen != recorded:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}{', more classes at larger images' * pixels}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
     st.select_slider(label, stops, key=key, on_change=choose, help=tip if pixels else None)
-
-
-def size_stops(axis: str, *more: int, log: bool = False) -> Sequence[int]:
-    """Every size of the axis, or a few per doubling; those of `more` extend it."""
-    smallest, largest = axis_range(axis)
-    return sorted({*(size for size in (_LOG if log else range(smallest, largest + 1)) if size >= smallest), *more})

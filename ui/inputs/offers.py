@@ -21,7 +21,7 @@ from ui.inputs.fields import choice, number_field, select, some_of, toggle, type
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import Field, Offers, SizesView, session
+from ui.state.session import Offers, SizesView, session
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
@@ -41,10 +41,11 @@ def _fields(resources: Resources) -> None:
     chosen_narrowing(resources)
     known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
+    more: Any = {"placeholder": "any", "help": "All except some: select all, then remove those.", "wrap": True}
     with clouds:
-        _some_or_except("Cloud", Offers.provider, known["provider"], cloud_words)
+        some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
     with gpus:
-        _some_or_except("GPU", Offers.gpu, known["gpu"])
+        some_of("GPU", Offers.gpu, known["gpu"], **more)
     choice("Market", Offers.market)
     if _spot_counts():
         number_field(
@@ -70,28 +71,6 @@ def _fields(resources: Resources) -> None:
     choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
-def _some_or_except(
-    label: str, field: Field[list[str]], options: Sequence[str], words: Callable[[str], str] = str
-) -> None:
-    """Some of the options, or all except some; the field holds those that are left."""
-    chosen = getattr(session.offers, field.key)
-    excepted = _excepted(chosen, options)
-    only_key, except_key = f"only:{field.key}", f"except:{field.key}"
-    st.session_state[only_key], st.session_state[except_key] = ([], excepted) if excepted else (chosen, [])
-
-    def choose_only() -> None:
-        setattr(session.offers, field.key, st.session_state[only_key])
-
-    def choose_except() -> None:
-        without = st.session_state[except_key]
-        setattr(session.offers, field.key, [option for option in options if option not in without] if without else [])
-
-    st.multiselect(label, options, format_func=words, key=only_key, on_change=choose_only, placeholder="any")
-    st.multiselect(
-        f"{label}, all except", options, format_func=words, key=except_key, on_change=choose_except, placeholder="none"
-    )
-
-
 def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
     """The options that aren't chosen, if they are few beside the chosen ones; else none."""
     others = [option for option in options if option not in chosen]
@@ -105,6 +84,9 @@ def _chosen_words(resources: Resources) -> dict[str, str]:
     def some(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(narrowing, name)
         excepted = _excepted(chosen, known[name])
+        # All of them: each is chosen while some are about to be removed.
+        if len(chosen) == len(known[name]):
+            return ""
         return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
 
     found = {

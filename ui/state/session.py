@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -139,35 +138,18 @@ def _flag() -> Field[bool]:
     return Field(False, lambda text, _: _checked(text, ("True", "False")) == "True")
 
 
-def _whole(default: int, smallest: int, largest: int) -> Field[int]:
-    return Field(default, lambda text, _: _between(int(text), smallest, largest), bounds=(smallest, largest))
+def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGEST_NUMBER, **more: Any) -> Field[T]:
+    """A whole number where the bounds are whole, else any number; it may be empty where the `default` is."""
 
+    def parse(text: str, _: Resources) -> float | None:
+        if default is None and text == EMPTY:
+            return None
+        value = type(smallest)(text)
+        if not smallest <= value <= largest:
+            raise ValueError(text)
+        return value
 
-def _whole_or_empty(smallest: int, largest: int) -> Field[int | None]:
-    def parse(text: str, _: Resources) -> int | None:
-        return None if text == EMPTY else _between(int(text), smallest, largest)
-
-    return Field(None, parse, bounds=(smallest, largest))
-
-
-def _positive(text: str, _: Resources) -> float | None:
-    """A finite number above 0, or empty."""
-    return None if text == EMPTY else _between(float(text), sys.float_info.min, sys.float_info.max)
-
-
-def _positive_or_empty() -> Field[float | None]:
-    return Field(None, _positive)
-
-
-def _each() -> Field[Mapping[str, float]]:
-    """A number above 0 for each of some instances."""
-    return Field({}, _positive, each=True)
-
-
-def _between(number: T, smallest: float, largest: float) -> T:
-    if not smallest <= number <= largest:  # type: ignore[operator]
-        raise ValueError(number)
-    return number
+    return Field(default, parse, bounds=(smallest, largest), **more)
 
 
 def _network(text: str, _: Resources) -> str:
@@ -223,7 +205,7 @@ class Slot(Part):
 
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
-    steps: Field[int | None] = Field(None, lambda text, _: _between(int(text), 1, MAX_STEPS), follows_profile=True)
+    steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
     #: As typed, such as "122.4 ms" or "122400 us".
     latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
@@ -264,13 +246,13 @@ class Network(Part):
     anchor: Field[str | None] = Field(
         None, lambda text, known: _checked(known.anchor_named(text) or "", known.anchors), follows_profile=True
     )
-    profiled_batch = _whole_or_empty(1, MAX_IMAGES)
-    profiled_pixels = _whole_or_empty(1, MAX_IMAGES)
+    profiled_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
+    profiled_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
     second = _flag()
-    second_batch = _whole_or_empty(1, MAX_IMAGES)
-    second_pixels = _whole_or_empty(1, MAX_IMAGES)
+    second_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
+    second_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
     #: Step latencies of the network that the visitor measured, milliseconds.
-    measured = _each()
+    measured: Field[Mapping[str, float]] = number({}, each=True)
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
@@ -287,16 +269,16 @@ class Network(Part):
 class Training(Part):
     """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
-    images = _whole(1_281_167, 1, MAX_IMAGES)
-    validation_images = _whole(0, 0, MAX_IMAGES)
-    epochs = _whole(90, 1, MAX_EPOCHS)
-    batch = _whole_or_empty(*AXIS_RANGE["batch"])
-    pixels = _whole_or_empty(*AXIS_RANGE["pixels"])
+    images = number(1_281_167, 1, MAX_IMAGES)
+    validation_images = number(0, 0, MAX_IMAGES)
+    epochs = number(90, 1, MAX_EPOCHS)
+    batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
+    pixels: Field[int | None] = number(None, *AXIS_RANGE["pixels"])
     loading = _flag()
     #: What it may take, and with what probability in percent.
-    deadline_h = _positive_or_empty()
-    budget_usd = _positive_or_empty()
-    certainty = _whole(90, 50, 99)
+    deadline_h: Field[float | None] = number(None)
+    budget_usd: Field[float | None] = number(None)
+    certainty = number(90, 50, 99)
     whole_nodes = _flag()
     #: Its name or its number of parameters.
     network: Field[str | None] = Field(None, _network)
@@ -305,15 +287,15 @@ class Training(Part):
 class Offers(Part):
     """Which offers, and at which prices, US dollars an hour."""
 
-    price = _each()
+    price: Field[Mapping[str, float]] = number({}, each=True)
     provider = _some(lambda resources: offer_choices(resources)["provider"])
     gpu = _some(lambda resources: offer_choices(resources)["gpu"])
     gpu_count = _some(lambda resources: offer_choices(resources)["gpu_count"])
-    min_memory_gib = _positive_or_empty()
+    min_memory_gib: Field[float | None] = number(None)
     confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
     market = one_of(MARKET_CHOICES)
     region = _one_known(lambda resources: offer_choices(resources)["region"])
-    spot_discount = _whole_or_empty(1, 99)
+    spot_discount: Field[int | None] = number(None, 1, 99)
     retired = _flag()
     preset = one_of(
         {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
@@ -346,10 +328,12 @@ class ScalerView(Part):
     scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
-    scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
-    scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
-    scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
-    scaler_at_pixels = _whole(128, *AXIS_RANGE["pixels"])
+    scaler_min_batch: Field[float | None] = number(None)
+    scaler_max_batch: Field[float | None] = number(None)
+    scaler_min_pixels: Field[float | None] = number(None)
+    scaler_max_pixels: Field[float | None] = number(None)
+    scaler_at_batch = number(128, *AXIS_RANGE["batch"])
+    scaler_at_pixels = number(128, *AXIS_RANGE["pixels"])
 
 
 class NetworkFile(Part):
@@ -358,8 +342,8 @@ class NetworkFile(Part):
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = _named()
-    net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
-    net_batch = _whole(32, 1, MOST_BATCH)
+    net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
+    net_batch = number(32, 1, MOST_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
     net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
     net_frozen = _flag()
@@ -373,14 +357,14 @@ class ScaleOut(Part):
     #: With what one was checked on, where that is little.
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
-    batch_of_all = _whole_or_empty(2, MAX_IMAGES)
-    gpus = _whole_or_empty(2, MOST_GPUS)
+    batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
+    gpus: Field[int | None] = number(None, 2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
     exchanges = _flag()
     #: A measured step on one GPU.
-    one_gpu_ms = _positive_or_empty()
-    one_gpu_batch = _whole(64, 1, MAX_IMAGES)
+    one_gpu_ms: Field[float | None] = number(None)
+    one_gpu_batch = number(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
 
@@ -428,13 +412,13 @@ class ManyCore(Part):
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
     manycore_name = _named()
-    manycore_pixels = _whole(224, MIN_PIXELS, MAX_PIXELS)
-    manycore_flops: Field[float] = Field(1e9, lambda text, _: _between(float(text), FEWEST_FLOPS, MOST_FLOPS))
-    manycore_file_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
-    manycore_images = _whole_or_empty(1, MOST_IMAGES)
-    manycore_test_images = _whole_or_empty(0, MOST_IMAGES)
-    manycore_epochs = _whole_or_empty(1, MOST_EPOCHS)
-    manycore_threads = _whole_or_empty(FEWEST_THREADS, MOST_THREADS)
+    manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
+    manycore_flops = number(1e9, FEWEST_FLOPS, MOST_FLOPS)
+    manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
+    manycore_images: Field[int | None] = number(None, 1, MOST_IMAGES)
+    manycore_test_images: Field[int | None] = number(None, 0, MOST_IMAGES)
+    manycore_epochs: Field[int | None] = number(None, 1, MOST_EPOCHS)
+    manycore_threads: Field[int | None] = number(None, FEWEST_THREADS, MOST_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 
