@@ -19,7 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from ui.inputs.fields import STOPS
+from profet_core.sizes.axes import axis_range
 
 #: Visitors come one by one, so that the load is that of actions and not of first pages.
 ARRIVAL_S = 0.4
@@ -113,7 +113,7 @@ Action = Callable[[Visitor, random.Random], Awaitable[float]]
 
 def slide(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
     """Move the batch slider."""
-    stop = str(chance.choice(STOPS["batch"]))
+    stop = str(chance.randint(*axis_range("batch")))
     return visitor.change("slider:batch", string_array_value={"data": [stop]})
 
 

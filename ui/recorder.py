@@ -41,6 +41,7 @@ SOURCES = (
     "profet_core/messages.py",
     "profet_core/profiles",
     "profet_core/sandbox",
+    "profet_core/typed_numbers.py",
     "profet_core/units.py",
     "profet_core/version.py",
     "profet_core/whole_files.py",

@@ -17,7 +17,7 @@ from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
 from ui.exports import save_button
 from ui.inputs.fields import number_field, some_of
-from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
+from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
 from ui.state.own import asked_profile, held_in, remove_own, set_recorded
@@ -132,8 +132,9 @@ def edit_profiles(
             "Samples",
             CompareView.compare_samples,
             tuple(resources.samples),
-            format_func=lambda name: resources.samples[name].name,
+            format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
+            wrap=True,
             on_change=_choose_last_sample,
         )
         record_link()

@@ -11,7 +11,7 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.ensemble.fitted import Fitted, read_fitted, written
-from profet_core.files import manifest_checksum, put_aside, sha256_hex
+from profet_core.files import manifest_checksum, put_aside, sha256_hex, shipped_folder
 from profet_core.whole_files import lock_path, only_one
 from profet_lab.models_folder import new_models_folder
 from tests.core.conftest import tiny_manifest
@@ -42,6 +42,7 @@ def trained(five_sizes, tmp_path_factory):
     """A folder trained in as few steps as can be: what it says is not the point."""
     out = tmp_path_factory.mktemp("trained") / "models"
     train(five_sizes, out, epochs=2, steps=1)
+    with_transfer(out)
     return out
 
 
@@ -77,7 +78,7 @@ def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp
 def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes, copied):
     manifest = train(five_sizes, copied, anchors=["slow"], epochs=1, steps=1)
     assert {row["anchor"] for row in (*manifest["members"], *manifest["stacks"])} == {"slow"}
-    assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow"]
+    assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow", "transfer.json"]
     with pytest.raises(ArtifactError, match="no member"):
         load_models(copied).run_members("fast", ["slow"], "line", {})
 
@@ -200,6 +201,12 @@ def write_set(folder: Path, number: int) -> None:
         manifest["files"][f"g4dn.xlarge/{member}.onnx"] = sha256_hex(data)
     manifest["checksum"] = manifest_checksum(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    with_transfer(folder)
+
+
+def with_transfer(folder: Path) -> None:
+    """Add the shipped transfer model, which no folder of models is without."""
+    shutil.copy(shipped_folder("models") / "transfer.json", folder)
 
 
 def set_in(out: Path) -> int:
@@ -320,4 +327,4 @@ def test_coefficients_of_the_old_models_are_not_taken_for_the_new_ones(out):
     (out / "transfer.json").write_text("{}")
     with new_models_folder(out) as folder:
         write_set(folder, 2)
-    assert not (out / "transfer.json").exists()
+    assert (out / "transfer.json").read_text() != "{}"

@@ -169,7 +169,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
-        titles = {name: _sample_label(sample) for name, sample in resources.samples.items()}
+        titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
         select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
@@ -198,7 +198,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     return held
 
 
-def _sample_label(held: Held) -> str:
+def sample_label(held: Held) -> str:
     """'ResNet50, 224 px, batch 64, T4'; PROFET's test data are known by their letter."""
     title, _, instance = held.name.partition(", on ")
     return f"{title.replace(' pixels', ' px').replace('PROFET test ', 'Test ')}, {instance.partition('.')[0]}"

@@ -170,7 +170,7 @@ def test_a_measured_step_on_more_and_more_gpus(document):
     assert eight["epoch_s"] == pytest.approx(-(-1_000_000 // 512) * eight["latency_ms"] / 1000)
     assert set(eight["by_strategy_ms"]) == {"ring", "tree", "ps-cpu", "ps-gpu"}
     assert eight["by_strategy_ms"]["ring"] == eight["latency_ms"]
-    assert (found["parameters"], found["network"], found["gpu"]) == (25_621_352, "ResNet50", "Tesla V100-SXM2-16GB")
+    assert (found["parameters"], found["network"], found["gpu"]) == (25_557_032, "resnet50", "Tesla V100-SXM2-16GB")
     # It ran: nobody asks whether it fits.
     assert {row["fits_in_memory"] for row in (*curve, *found["offers"])} == {None}
 
@@ -237,7 +237,7 @@ def test_tables_and_where_more_stop_paying(run):
     status, out, err = run("scaleout", *on_nodes, "--gpus", "1,8")
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith("ResNet50, 25.6M parameters, on p3.16xlarge: NVLink mesh 150 GB/s")
+    assert lines[0].startswith("resnet50, 25.6M parameters, on p3.16xlarge: NVLink mesh 150 GB/s")
     assert lines[3].split()[:4] == ["1", "1", "64", "203"] and lines[4].split()[:3] == ["8", "1", "512"]
     assert "step latency by strategy" in lines and "whole machines, all GPUs training" in lines
     assert "adding GPUs pays off up to the last row" in out
