@@ -59,7 +59,9 @@ class Builder:
             "groups": groups,
             "bias": bias,
         }
-        return self.put(layer, layer.kind, (shape,), padding=around, activation=activation, **settings)
+        # Frameworks have one layer for all convolutions but depthwise ones.
+        kind = Kind.DEPTHWISE if layer.kind is Kind.DEPTHWISE else Kind.CONVOLUTION
+        return self.put(layer, kind, (shape,), padding=around, activation=activation, **settings)
 
     def depthwise(
         self, shape: Shape, kernel: int, stride: int = 1, padding: Padding | int = "same", *, bias: bool = False
