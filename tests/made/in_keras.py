@@ -19,7 +19,7 @@ from profet_collect.networks import MEASURED, NEWER
 from profet_core.collected.record import Cell
 
 #: Odd sizes, so that what is padded before and after differs.
-SAME_SIZES = (("ResNetSmall", 33), ("ResNet18", 45), ("MobileNetV2", 64))
+SAME_SIZES = (("ResNetSmall", 33), ("ResNet18", 45), ("ResNeXt-50 32x4d", 64))
 
 
 def parameter_sizes() -> list[tuple[str, int]]:
