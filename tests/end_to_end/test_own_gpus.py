@@ -172,10 +172,8 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
         f"{app}/?source=upload&images={IMAGES}&epochs={EPOCHS}&chart=table&predict_columns=time,cost,latency_ms,basis",
     )
     give_file(page, recorded.read_bytes(), recorded.name)
-    expect(page.get_by_text("Shown: your upload my-network.json")).to_contain_text(
-        f"batch size {OWN_BATCH_SIZE}, 32 pixels, PyTorch"
-    )
     choose_anchor(page, gpu["instance"])
+    expect(page.locator(".st-key-shown")).to_contain_text(f"32 px · batch {OWN_BATCH_SIZE} · profiled on")
     steps = IMAGES // OWN_BATCH_SIZE * EPOCHS
     times_s = {instance: row["latency_ms"] * steps / 1_000 for instance, row in predicted.items()}
     shown = {name: column(page, name) for name in ("Step", "Cost")}
