@@ -248,7 +248,8 @@ def _reduction(node: Node, inputs: Inputs) -> Result:
     numbers = _value(inputs).constant
     constant = None
     if node.operator == "ReduceProd" and numbers is not None:
-        constant = np.prod(numbers, axis=tuple(reduced), keepdims=keeps)
+        product = np.asarray(np.prod(numbers, axis=tuple(reduced)))
+        constant = np.expand_dims(product, tuple(reduced)) if keeps else product
     is_pooling = len(shape) == 4 and len(reduced) == 2
     return Result((output,), Kind.POOLING if is_pooling else Kind.ELEMENTWISE, constant=constant)
 
