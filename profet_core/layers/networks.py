@@ -55,7 +55,7 @@ _ALIASES = {
     "wideresnet101": "wide_resnet101_2",
 }
 #: Names that a refusal offers, and how alike they have to be.
-_MAX_OFFERED, _MIN_LIKENESS = 3, 0.8
+_MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 _OR_A_FILE = "give an ONNX or .keras file"
 
 
@@ -111,7 +111,7 @@ def network_name(text: str) -> str:
     if found is not None:
         return found
     keys = _keys()
-    close = difflib.get_close_matches(_key(typed), keys, n=2 * _MAX_OFFERED, cutoff=_MIN_LIKENESS)
+    close = difflib.get_close_matches(_key(typed), keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)
     near = list(dict.fromkeys(keys[each] for each in close))[:_MAX_OFFERED]
     offered = f"did you mean {', '.join(near)}? Or {_OR_A_FILE}" if near else _OR_A_FILE
     raise InputError(f"unknown network {text[:60]!a}: {offered}.")

@@ -21,7 +21,7 @@ FOLDS = 12
 WORKLOAD_FOLDS = 5
 #: The benchmark on a held-out GPU of PROFET's: pixels and batch size.
 _BENCHMARK_SIZE = (224, 32)
-#: Least half width of the speed of a GPU that is known by few steps, in the logarithm.
+#: Smallest standard deviation of the logarithm of a GPU speed that few steps tell.
 _MIN_POINT = 0.1
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
