@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from profet_core.from_layers.rates import SMALL_BATCH, Case, KnownSteps, Mode, case_key, known_steps_in
 from profet_core.latency import LEVEL, log_sd_of
+from profet_core.layers.networks import shared_name
 from profet_lab.estimate.fit import OFTEN, Fitted, Fold, Problem, fit, predicted_ms
-from profet_lab.estimate.known import known_steps
 from profet_lab.estimate.rows import BENCHMARK, PROFET, TIMM, EstimateRows
 from profet_lab.tasks import Progress, run_tasks
 
@@ -25,6 +26,10 @@ _BENCHMARK_SIZE = (224, 32)
 _MIN_POINT = 0.1
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
+#: Variances of the log error of a network that is known: everywhere, at near sizes in one mode, there on one GPU, and
+#: of a row; of PROFET's networks, and of others as their errors on held-out families have them.
+_VARIANCES = {"measured": [0.004, 0.004, 0.004, 0.0015], "others": [0.015, 0.012, 0.004, 0.005]}
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -207,9 +212,9 @@ class Judge:
 def _corrections(known: KnownSteps, rows: EstimateRows) -> tuple[np.ndarray, np.ndarray]:
     where = np.where(rows.instances == "", rows.gpus, rows.instances)
     found = [
-        known.correction(f"PROFET {name}" if source == PROFET else str(name), str(place), int(batch_size), int(pixels))
-        for name, source, place, batch_size, pixels in zip(
-            rows.networks, rows.sources, where, rows.batch_sizes, rows.pixels, strict=True
+        known.correction(known_as(str(name), str(source)), str(place), Mode(int(mode)), int(batch_size), int(pixels))
+        for name, source, place, mode, batch_size, pixels in zip(
+            rows.networks, rows.sources, where, rows.modes, rows.batch_sizes, rows.pixels, strict=True
         )
     ]
     ratios, shares = np.array(found).T
@@ -240,8 +245,9 @@ def log_sds_by_case(judge: Judge, skip: int = -1) -> Mapping[str, float]:
 
 def unknown_gpu_log_sd(judge: Judge) -> float:
     """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-    values = [value for key, value in zip(judge.asked.keys, judge.fitted.values, strict=True) if key[0] == "gpu"]
-    return float(np.sqrt(np.mean(np.square(values))))
+    values = dict(zip(judge.asked.keys, judge.fitted.values.tolist(), strict=True))
+    speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu"]
+    return float(np.sqrt(np.mean(np.square(speeds))))
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
@@ -249,3 +255,34 @@ def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
     ordered = np.sort(errors)
     place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
     return float(ordered[place])
+
+
+def known_steps(rows: EstimateRows, log_ratios: np.ndarray) -> dict[str, Any]:
+    """Measured steps of networks by name, sorted by network, as `estimate.json` holds them."""
+    names = [known_as(str(name), str(source)) for name, source in zip(rows.networks, rows.sources, strict=True)]
+    networks = sorted(set(names))
+    where = np.where(rows.instances == "", rows.gpus, rows.instances)
+    places = sorted(set(where.tolist()))
+    number, place_of = ({name: index for index, name in enumerate(names)} for names in (networks, places))
+    steps = [
+        [
+            number[names[row]],
+            place_of[str(where[row])],
+            int(rows.modes[row]),
+            int(rows.batch_sizes[row]),
+            int(rows.pixels[row]),
+            round(float(log_ratios[row]), _DIGITS),
+        ]
+        for row in range(len(rows))
+    ]
+    return {
+        "networks": networks,
+        "places": places,
+        "steps": sorted(steps),
+        "variances": {name: list(each) for name, each in _VARIANCES.items()},
+    }
+
+
+def known_as(network: str, source: str) -> str:
+    """The name of a row's network in the file."""
+    return f"PROFET {network}" if source == PROFET else shared_name(network)
