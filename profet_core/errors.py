@@ -1,31 +1,10 @@
-"""Errors that users can act on, each with a one-line message and a stable code."""
+"""Errors that users can act on: those of profiles and inputs, and the core's own."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-
-class ProfetError(ValueError):
-    """Base of all errors this project raises deliberately; `str(error)` is one readable line.
-
-    Attributes
-    ----------
-    code : stable name of the kind of error, for programs.
-    """
-
-    code: ClassVar[str] = "invalid"
-
-
-class ProfileError(ProfetError):
-    """The uploaded or named profile can't be used."""
-
-    code = "profile"
-
-
-class InputError(ProfetError):
-    """An argument (latency, instance, size, price ...) can't be used."""
-
-    code = "input"
+from profet_recorder.errors import InputError as InputError
+from profet_recorder.errors import ProfetError as ProfetError
+from profet_recorder.errors import ProfileError as ProfileError
 
 
 class OptionalInputError(InputError):

@@ -17,7 +17,6 @@ from profet_core.memory.model import load_memory
 from profet_core.multi_gpu.law import load_scaleout
 from profet_core.precision.model import load_precision
 from profet_core.transfer.model import load_transfer
-from profet_core.whole_files import write_whole
 from profet_lab.cards.cards import (
     SCALER_MAPE,
     baseline_architectures,
@@ -42,6 +41,7 @@ from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.precision import precision_report
 from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.transfer import transfer_report
+from profet_recorder.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 

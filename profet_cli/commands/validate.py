@@ -14,7 +14,7 @@ from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.errors import InputError
 from profet_core.files import models_folder
 from profet_core.manycore.answer import check_rows, speedup_row
-from profet_core.whole_files import write_whole
+from profet_recorder.whole_files import write_whole
 
 if TYPE_CHECKING:
     from profet_lab.measurements.tables import Measurements
