@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 
@@ -11,9 +12,24 @@ class ProfetError(ValueError):
     Attributes
     ----------
     code : stable name of the kind of error, for programs.
+    fields : fields of the question that the message names, each as "{field}" there.
     """
 
     code: ClassVar[str] = "invalid"
+
+    def __init__(self, message: str = "", *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+    def worded(self, name_of: Callable[[str], str]) -> str:
+        """The message with each field as a channel names it: "at_batch" may be "--at-batch"."""
+        message = str(self.args[0])
+        for field in self.fields:
+            message = message.replace(f"{{{field}}}", name_of(field))
+        return message
+
+    def __str__(self) -> str:
+        return self.worded(str)
 
 
 class ProfileError(ProfetError):
@@ -29,9 +45,7 @@ class InputError(ProfetError):
 
 
 class OptionalInputError(InputError):
-    """An optional input can't be used.
-
-    The question can be answered without it.
+    """An optional input can't be used; the question can be answered without it.
 
     Attributes
     ----------
@@ -40,8 +54,8 @@ class OptionalInputError(InputError):
 
     code = "optional_input"
 
-    def __init__(self, message: str, field: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, field: str, *fields: str) -> None:
+        super().__init__(message, field, *fields)
         self.field = field
 
 
@@ -82,20 +96,16 @@ class LatencyDoubtError(InputError):
         suggested_steps: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.advice = ""
         self.latency_ms = latency_ms
         self.expected_ms = expected_ms
         self.suggested_ms = suggested_ms
         self.suggested_unit = suggested_unit
         self.suggested_steps = suggested_steps
 
-    def advised(self, advice: str) -> LatencyDoubtError:
-        """A copy with advice in the words of a channel."""
-        self.advice = advice
-        return self
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}{self.advice}"
+    def worded(self, name_of: Callable[[str], str]) -> str:
+        """The message, and which fields confirm the latency."""
+        steps = f"{name_of('steps')} {self.suggested_steps} if so, " if self.suggested_steps else ""
+        return f"{super().worded(name_of)} Use {steps}{name_of('trust_latency')} if it is right."
 
 
 class ArtifactError(ProfetError):

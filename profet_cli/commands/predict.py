@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models, add_question
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file, read_profile_file
+from profet_cli.inputs import given_values, open_context, read_network_file, read_profile_file
 from profet_cli.output import (
     Column,
     cell,
@@ -45,7 +45,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print."""
     question = PredictQuestion(**given_values(options, PREDICT))
-    answer = answer_predict(open_context(options), question, COMMAND_LINE)
+    answer = answer_predict(open_context(options), question)
     if options.format == "json":
         print_json(PREDICTION.document(answer))
         return
@@ -97,7 +97,7 @@ def run_cost(options: argparse.Namespace) -> None:
     from profet_core.answers.advise import answer_cost
 
     question = TrainingQuestion(**given_values(options, COST))
-    answer = answer_cost(open_context(options), question, COMMAND_LINE)
+    answer = answer_cost(open_context(options), question)
     if options.format == "json":
         print_json(COSTS.document(answer))
         return
@@ -175,7 +175,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     from profet_core.from_layers.estimate import disagreement_words
 
     question = _estimate_question(options)
-    answer = answer_estimate(open_context(options), question, COMMAND_LINE)
+    answer = answer_estimate(open_context(options), question)
     if options.format == "json":
         print_json(ESTIMATED.document(answer))
         return
@@ -232,7 +232,7 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
 
     given = given_values(options, ESTIMATE)
     del given["network"]
-    values = with_profiled(given, COMMAND_LINE)
+    values = with_profiled(given)
     path = Path(options.network)
     if path.is_file():
         if "classes" in values:

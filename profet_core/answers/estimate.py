@@ -15,7 +15,7 @@ from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many,
 from profet_core.errors import InputError
 from profet_core.fields import field
 from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
-from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
+from profet_core.fields.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
@@ -69,15 +69,14 @@ ESTIMATE: Fields = {
 }
 
 
-def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
+def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
     of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
     others = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
         return others
     if "profile" not in of_profile:
-        anchor, latency, profile = (field_names.option(name) for name in ("anchor", "latency_ms", "profile"))
-        raise InputError(f"{anchor} and {latency} need a profile: name it with {profile}.")
+        raise InputError("{anchor} and {latency_ms} need a profile to compare with.", "anchor", "latency_ms")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
     return {**others, "profiled": ProfileQuestion(**of_profile)}
@@ -116,11 +115,11 @@ class EstimateAnswer:
         return rows_frame(self.estimate.rows)
 
 
-def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
+def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
-    check_wanted(context, question.targets, names, field_names)
+    check_wanted(context, question.targets, names)
     found = estimate(
         context.models,
         context.catalog,
@@ -153,7 +152,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
     warnings += found.warnings
     if (asked := question.profiled) is not None:
         profile = read_as(asked.profile, asked.steps)
-        profile, profiled = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
+        profile, profiled = predicted_profile(context, asked, profile, asked.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
         warnings += other_sizes(profile, question)
     return EstimateAnswer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,6 @@ from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
 
 if TYPE_CHECKING:
     from profet_core.profiles import Profile
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNames:
-    """Names in a channel's messages: of the profile, such as "TRACE"; of a field, "--at-batch" for "at_batch"."""
-
-    profile: str
-    option: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
