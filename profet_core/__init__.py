@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from profet_core.advice.plans import CostTable, Plan, cost_table
     from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
-    from profet_core.cost import CostRow, CostTable, cost_table
     from profet_core.errors import (
         ArtifactError,
         CatalogError,
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time, and reading, reducing
 #: and recording profiles works without numpy and rapidfuzz, in any training environment.
 _EXPORTS = {
+    "advice.plans": ("CostTable", "Plan", "cost_table"),
     "answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "artifacts.models": ("Models",),
     "catalog": ("Catalog", "Instance"),
-    "cost": ("CostRow", "CostTable", "cost_table"),
     "errors": (
         "ArtifactError",
         "CatalogError",
@@ -66,7 +66,6 @@ __all__ = [
     "ArtifactError",
     "Catalog",
     "CatalogError",
-    "CostRow",
     "CostTable",
     "InputError",
     "Instance",
@@ -74,6 +73,7 @@ __all__ = [
     "LatencyDoubtError",
     "Models",
     "NoPredictionError",
+    "Plan",
     "Prediction",
     "ProfetError",
     "Profile",

@@ -14,11 +14,11 @@ from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
 from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan, Workload
+from profet_core.advice.plans import Plan
 from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.cost import training_energy
+from profet_core.cost import Workload, training_energy
 from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
 from ui.columns import TableRow, predict_columns

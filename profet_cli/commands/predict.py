@@ -21,9 +21,9 @@ from profet_cli.output import (
     print_old_prices,
     print_warnings,
 )
+from profet_core.advice.plans import Plan
 from profet_core.answers.predict import answer_predict
 from profet_core.catalog.naming import offer_name
-from profet_core.cost import CostRow
 from profet_core.documents.answers import COSTS, PREDICTION, SCALED
 from profet_core.errors import InputError
 from profet_core.fields.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
@@ -103,24 +103,23 @@ def run_cost(options: argparse.Namespace) -> None:
         return
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
-    steps = {row.instance: row for row in training.steps.step_times}
     epoch, total = (shared_time_unit(getattr(row, name) for row in table.rows) for name in ("epoch_s", "total_s"))
-    columns: list[Column[CostRow]] = [
+    columns: list[Column[Plan]] = [
         ("instance", lambda row: row.instance),
         ("GPU", lambda row: offer_name(row.offer)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
-        (f"{table.epochs} epochs", lambda row: total.words(row.total_s)),
+        (f"{question.epochs} epochs", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
-        ("speed-up", lambda row: cell(row.speedup, lambda times: f"{times:.2f}x")),
-        ("basis", lambda row: steps[row.instance].basis.word),
-        ("status", lambda row: row.status),
+        ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
+        ("basis", lambda row: row.basis.word),
+        ("status", lambda row: row.offer.status),
     ]
     every = options.every_offer or question.narrowing.is_narrow
     shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
-    print_notes(steps[row.instance] for row in shown)
+    print_notes(plan.row for plan in shown)
     print_old_prices(shown)
 
 
@@ -185,7 +184,7 @@ def run_estimate(options: argparse.Namespace) -> None:
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
     )
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
     compared: list[Column[InstancePrediction]] = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.plans import CostTable, Limits, Plan, Request, plan_of
 from profet_core.advice.recommend import Comparison, compare
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.answers.questions import (
@@ -21,8 +21,8 @@ from profet_core.answers.questions import (
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
-from profet_core.cost import CostTable, Energy, cost_table, training_energy
-from profet_core.documents.answers import Costed
+from profet_core.cost import Energy, training_energy
+from profet_core.documents.answers import CostRow
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
@@ -40,10 +40,9 @@ class CostAnswer:
     energy: Mapping[str, Energy | None]
 
     @property
-    def rows(self) -> list[Costed]:
-        """Rows of the table with their steps and energy."""
-        steps = {step.instance: step for step in self.training.steps.step_times}
-        return [Costed(row, steps[row.instance], self.energy[row.instance]) for row in self.table.rows]
+    def rows(self) -> list[CostRow]:
+        """Rows of the table with their speedup and energy."""
+        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table.rows]
 
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
@@ -53,17 +52,11 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     training = predicted_training(context, question)
     anchor, steps = training.prediction.anchor, training.steps
     rows = narrowed_rows(steps.step_times, question.narrowing, names, anchor)
-    table = cost_table(
-        {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-        context.catalog,
-        images=steps.batch_size if question.images is None else question.images,
-        validation_images=question.validation_images,
-        batch_size=steps.batch_size,
-        epochs=question.epochs,
-        anchor=anchor,
-    )
-    fits = fits_in_training(context, training, [row.instance for row in table.rows])
-    energy = {row.instance: training_energy(row.total_s, row.offer, context.gpus) for row in table.rows}
+    request = Request(question.workload(steps.batch_size), Limits())
+    plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
+    table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
+    fits = fits_in_training(context, training, [plan.instance for plan in plans])
+    energy = {plan.instance: training_energy(plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -108,13 +101,7 @@ def answer_advise(
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
-        Workload(
-            steps.batch_size if question.images is None else question.images,
-            steps.batch_size,
-            question.epochs,
-            question.validation_images,
-            question.with_loading,
-        ),
+        question.workload(steps.batch_size),
         limits,
         include_retired=question.include_retired,
         fits=fits,

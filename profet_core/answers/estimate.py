@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from profet_core.advice.plans import TOTALS, Limits, Plan, Request, plan_of
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
 from profet_core.answers.training import predicted_profile
-from profet_core.cost import CostRow, CostTable, cost_table
+from profet_core.cost import Workload
 from profet_core.documents.answers import COVERAGE, MEMORY, ends
-from profet_core.documents.parts import RENTED, TOTALS
+from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
 from profet_core.fields import field
@@ -105,7 +106,7 @@ class EstimateAnswer:
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
-    costs: CostTable | None
+    costs: Mapping[str, Plan] | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
     warnings: tuple[Note, ...]
@@ -141,14 +142,9 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         raise InputError("Also give the training images per epoch.")
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
     if question.images is not None:
-        costs = cost_table(
-            {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-            context.catalog,
-            images=question.images,
-            validation_images=question.validation_images,
-            batch_size=question.batch_size,
-            epochs=question.epochs,
-        )
+        work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
+        request = Request(work, Limits())
+        costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (asked := question.profiled) is not None:
         profile = read_as(asked.profile, asked.steps)
@@ -182,12 +178,12 @@ class _Row(NamedTuple):
 
     row: InstancePrediction
     regime: str
-    cost: CostRow | None
+    cost: Plan | None
 
 
 def _rows(answer: EstimateAnswer) -> list[_Row]:
     found = answer.estimate
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    costs = answer.costs or {}
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
@@ -213,7 +209,7 @@ _DOCUMENT = record(
     by_method=at("row.members", by_name(NUMBER)),
     regime=TEXT,
     **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
-    **under("cost", **{name: maybe(kind) for name, kind in TOTALS.items()}),
+    **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
     **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
 )
 _COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"

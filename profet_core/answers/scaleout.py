@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
+from profet_core.advice.plans import Limits, Request, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import (
     CurveRow,
     Gradients,
@@ -28,7 +28,7 @@ from profet_core.answers.questions import (
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
+from profet_core.cost import Workload, cost_usd, epoch_steps
 from profet_core.documents.answers import COVERAGE, VERDICT, ends
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
