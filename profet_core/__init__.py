@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
+    from profet_core.advice.plans import CostTable, Plan, cost_table
     from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
-    from profet_core.cost import CostRow, CostTable, cost_table
     from profet_core.errors import (
         ArtifactError,
         CatalogError,
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
+    "profet_core.advice.plans": ("CostTable", "Plan", "cost_table"),
     "profet_core.answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "profet_core.artifacts.models": ("Models",),
     "profet_core.catalog": ("Catalog", "Instance"),
-    "profet_core.cost": ("CostRow", "CostTable", "cost_table"),
     "profet_core.errors": (
         "ArtifactError",
         "CatalogError",
@@ -66,7 +66,6 @@ __all__ = [
     "ArtifactError",
     "Catalog",
     "CatalogError",
-    "CostRow",
     "CostTable",
     "InputError",
     "Instance",
@@ -74,6 +73,7 @@ __all__ = [
     "LatencyDoubtError",
     "Models",
     "NoPredictionError",
+    "Plan",
     "Prediction",
     "ProfetError",
     "Profile",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from profet_recorder.errors import InputError as InputError
 from profet_recorder.errors import ProfetError as ProfetError
 from profet_recorder.errors import ProfileError as ProfileError
 
 
 class OptionalInputError(InputError):
-    """An optional input can't be used.
-
-    The question can be answered without it.
+    """An optional input can't be used; the question can be answered without it.
 
     Attributes
     ----------
@@ -19,8 +19,8 @@ class OptionalInputError(InputError):
 
     code = "optional_input"
 
-    def __init__(self, message: str, field: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, field: str, *fields: str) -> None:
+        super().__init__(message, field, *fields)
         self.field = field
 
 
@@ -61,20 +61,16 @@ class LatencyDoubtError(InputError):
         suggested_steps: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.advice = ""
         self.latency_ms = latency_ms
         self.expected_ms = expected_ms
         self.suggested_ms = suggested_ms
         self.suggested_unit = suggested_unit
         self.suggested_steps = suggested_steps
 
-    def advised(self, advice: str) -> LatencyDoubtError:
-        """A copy with advice in the words of a channel."""
-        self.advice = advice
-        return self
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}{self.advice}"
+    def worded(self, name_of: Callable[[str], str]) -> str:
+        """The message, and which fields confirm the latency."""
+        steps = f"{name_of('steps')} {self.suggested_steps} if so, " if self.suggested_steps else ""
+        return f"{super().worded(name_of)} Use {steps}{name_of('trust_latency')} if it is right."
 
 
 class ArtifactError(ProfetError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 
@@ -11,9 +12,24 @@ class ProfetError(ValueError):
     Attributes
     ----------
     code : stable name of the kind of error, for programs.
+    fields : fields of the question that the message names, each as "{field}" there.
     """
 
     code: ClassVar[str] = "invalid"
+
+    def __init__(self, message: str = "", *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+    def worded(self, name_of: Callable[[str], str]) -> str:
+        """The message with each field as a channel names it: "at_batch" may be "--at-batch"."""
+        message = str(self.args[0])
+        for field in self.fields:
+            message = message.replace(f"{{{field}}}", name_of(field))
+        return message
+
+    def __str__(self) -> str:
+        return self.worded(str)
 
 
 class ProfileError(ProfetError):
