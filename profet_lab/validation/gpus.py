@@ -22,7 +22,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import quantile
 from profet_core.precision.names import AMP, FP32, TF32
 from profet_core.prediction.predict import predict_many
-from profet_core.profiles.record import Profile, ProfileMeta
+from profet_recorder.profiles.record import Profile, ProfileMeta
 from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.transfer.step_law import BENCHMARK
