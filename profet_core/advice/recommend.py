@@ -382,8 +382,8 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
     return Recommended(
         plans=tuple(every),
         limits=limits,
-        cheapest=_pick(every, Criterion.CHEAPER),
-        fastest=_pick(every, Criterion.FASTER),
+        cheapest=cheapest if kept is every else _pick(every, Criterion.CHEAPER),
+        fastest=fastest if kept is every else _pick(every, Criterion.FASTER),
         within=_within(every, sure, expected, limits) if limits.given else None,
         cards=tuple(found.values()),
         skipped=tuple(plan for plan in bolder if plan not in sure),
