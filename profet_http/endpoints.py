@@ -28,7 +28,7 @@ from profet_core.fields.questions import (
     PredictQuestion,
     TrainingQuestion,
 )
-from profet_core.profiles.profet_json import parse_json
+from profet_recorder.profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]
 

@@ -18,8 +18,8 @@ from profet_core.catalog.naming import price_line, price_words
 from profet_core.cost import Workload
 from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms, format_usd
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE
 from ui.curves import gpu_look

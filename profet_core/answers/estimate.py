@@ -24,7 +24,7 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
-from profet_core.profiles import Profile
+from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

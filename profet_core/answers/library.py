@@ -20,8 +20,8 @@ from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, w
 from profet_core.fields.questions import AdviseQuestion
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import with_own_gpus
+from profet_recorder.profiles.record import Profile
 
 
 def load_models(folder: Path | str | None = None) -> Models:

@@ -13,8 +13,8 @@ from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Note
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
+from profet_recorder.profiles.record import ProfileMeta
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from profet_core.prediction.checks import check_latency, counted, refusal, refus
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 
 @dataclass(frozen=True, slots=True)

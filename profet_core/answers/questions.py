@@ -26,11 +26,11 @@ from profet_core.multi_gpu.step import MOST_PARAMETERS
 from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.targets import basis_by_instance
-from profet_core.profiles.record import ProfileMeta
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count, positive_number
+from profet_recorder.profiles.record import ProfileMeta
 
 _LOG = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion
 from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.prediction.sizes import curves_at
-from profet_core.profiles import Profile
 from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
 from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)

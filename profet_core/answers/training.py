@@ -24,8 +24,8 @@ from profet_core.prediction.sizes import (
     other_networks,
     steps_at,
 )
-from profet_core.profiles import Profile
 from profet_core.units import whole_number
+from profet_recorder.profiles import Profile
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 

@@ -13,7 +13,7 @@ from profet_core.fields.field import LARGE, NAMES, WHOLE, asked, fields_of
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
 
 if TYPE_CHECKING:
-    from profet_core.profiles import Profile
+    from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ from profet_core.fields.questions import AdviseQuestion, PredictQuestion, Traini
 from profet_core.latency import Basis
 from profet_core.memory.fit import fits_by_instance
 from profet_core.messages import Code, Note
-from profet_core.version import VERSION
+from profet_recorder.version import VERSION
 from tests.codes import codes
 
 VGG = "vgg16-224px-b16-g3s"

@@ -36,7 +36,7 @@ from profet_core.prediction.checks import (
     suggested_steps,
     unattributed_log_sd,
 )
-from profet_core.profiles.record import NO_DEVICE
+from profet_recorder.profiles.record import NO_DEVICE
 from tests.codes import codes
 
 #: A training step without the profiler, of whose profile the device rows are some multiple.
