@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from profet_core.profiles.record import Profile, ProfileMeta
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
@@ -22,7 +23,6 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import quantile
 from profet_core.precision.names import AMP, FP32, TF32
 from profet_core.prediction.predict import predict_many
-from profet_core.profiles.record import Profile, ProfileMeta
 from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.transfer.step_law import BENCHMARK

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, final
 
-from profet_core.advice.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 from profet_core.catalog.collection import is_ones_own
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
+from profet_core.training.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
