@@ -179,7 +179,12 @@ def mlperf_speeds(folder: Path) -> pd.DataFrame:
     called = table.gpu.str.upper().str.removeprefix("NVIDIA ")
     patterns = {re.compile(rf"{begins}\b"): gpu for begins, gpu in _SUBMITTED.items()}
     gpus = [next((gpu for pattern, gpu in patterns.items() if pattern.match(name)), None) for name in called]
-    groups = table.assign(gpu=gpus).dropna(subset="gpu").groupby(["gpu", "round"]).images_per_s_per_gpu
+    groups = (
+        table.assign(gpu=pd.Series(gpus, index=table.index))
+        .dropna(subset="gpu")
+        .groupby(["gpu", "round"])
+        .images_per_s_per_gpu
+    )
     return groups.agg(images_per_s="max", results="size").reset_index()
 
 

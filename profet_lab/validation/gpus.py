@@ -22,10 +22,10 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import quantile
 from profet_core.precision.names import AMP, FP32, TF32
 from profet_core.prediction.predict import predict_many
-from profet_recorder.profiles.record import Profile, ProfileMeta
 from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.transfer.step_law import BENCHMARK
+from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
 #: A step is slower or faster only beyond rounding.
@@ -77,9 +77,11 @@ def served_steps(models: Models, measurements: Measurements, precisions: Sequenc
         profiles = [
             Profile(
                 dict(zip(measurements.operations, row.tolist(), strict=True)),
-                meta=ProfileMeta(batch_size=int(size.batch_size), pixels=int(size.pixels)),
+                meta=ProfileMeta(batch_size=batch_size, pixels=pixels),
             )
-            for row, size in zip(times_us, workloads.itertuples(), strict=True)
+            for row, batch_size, pixels in zip(
+                times_us, workloads.batch_size.tolist(), workloads.pixels.tolist(), strict=True
+            )
         ]
         for precision in precisions:
             found = predict_many(
