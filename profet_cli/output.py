@@ -16,8 +16,8 @@ from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import refusal
-from profet_core.profiles import Profile
-from profet_core.whole_files import write_whole
+from profet_recorder.profiles import Profile
+from profet_recorder.whole_files import write_whole
 
 #: What a table shows where there is no value.
 MISSING = "-"

@@ -11,10 +11,11 @@ import streamlit as st
 
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.plans import Limits, Plan
 from profet_core.advice.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
 from profet_core.advice.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name
+from profet_core.cost import Workload
 from profet_core.latency import BasisWord
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import axis_range

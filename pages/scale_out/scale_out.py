@@ -31,7 +31,7 @@ from ui.inputs.fields import (
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.profile import latency_question, network_input, show_notices
-from ui.predicted import PAGE, current_network
+from ui.predicted import current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import STRATEGIES, ScaleOut, Training, session
@@ -93,7 +93,7 @@ def main(resources: Resources) -> None:
     question = _question(resources)
     if question is None:
         return
-    answering = scaleout_plans(resources, question, PAGE)
+    answering = scaleout_plans(resources, question)
     if not answering.plans:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from profet_cli.arguments import add_question
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.inputs import given_values, open_context
 from profet_cli.output import (
     MISSING,
     Column,
@@ -45,7 +45,7 @@ def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = AdviseQuestion(**given_values(options, ADVISE))
     context = open_context(options)
-    answer = answer_advise(context, question, COMMAND_LINE)
+    answer = answer_advise(context, question)
     warnings = answer.training.warnings
     if options.report is not None:
         name = Path(options.profile).name
@@ -141,8 +141,8 @@ def run_scaleout(options: argparse.Namespace) -> None:
     """Answer and print."""
     from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 
-    question = scaleout_question(given_values(options, SCALEOUT), COMMAND_LINE)
-    answer = answer_scaleout(open_context(options), question, COMMAND_LINE)
+    question = scaleout_question(given_values(options, SCALEOUT))
+    answer = answer_scaleout(open_context(options), question)
     if options.format == "json":
         print_json(SCALED_OUT.document(answer))
         return

@@ -8,10 +8,11 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.advice.plans import Limits, Plan, Request, plan_of
 from profet_core.advice.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.catalog.collection import is_ones_own
 from profet_core.catalog.instance import Instance
+from profet_core.cost import Workload
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.memory.fit import FitAnswer, Verdict

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 
-from profet_core.advice.plans import Plan, TotalInterval, Workload
+from profet_core.advice.plans import Plan, TotalInterval
+from profet_core.cost import Workload
 from profet_core.units import MS_PER_S, TimeUnit, shared_time_unit
 
 #: Steps that the cost per step is shown for: one costs too little to read.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cached_property
 from statistics import NormalDist
-from typing import final
+from typing import Any, final
 
+from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.catalog.naming import machine_words, offer_name
-from profet_core.cost import MEASURED_EPOCH_FACTOR, epoch_steps
+from profet_core.cost import MEASURED_EPOCH_FACTOR, Workload, cost_usd
 from profet_core.errors import InputError
-from profet_core.latency import LEVEL, Basis, Interval, Relative, StepTime, log_sd_of
-from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+from profet_core.frames import frame_of, offer_cells
+from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90
@@ -22,29 +24,6 @@ CERTAINTY = 0.90
 SUREST = 0.999
 #: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
-
-
-@dataclass(frozen=True)
-class Workload:
-    """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
-
-    Attributes
-    ----------
-    with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
-        (`MEASURED_EPOCH_FACTOR`).
-    """
-
-    images: int
-    batch_size: int
-    epochs: int = 1
-    validation_images: int = 0
-    with_loading: bool = False
-
-    @cached_property
-    def steps(self) -> float:
-        """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
-        epochs = whole_number("The number of epochs", self.epochs)
-        return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,35 +113,93 @@ class Plan:
 
     Attributes
     ----------
-    offer : you pay for the whole node; the speed is that of one GPU unless `gpus` says that all of them train.
-    latency_note : source of an unmeasured latency; empty if there is nothing to note.
-    deviation : standard deviation of the latency's logarithm; 0 for a given latency, None if unknown.
-        `scaling_deviation` : the part due to scaling out; 0 if one GPU trains.
-    relative : uncertainty of a derived latency's ratio to its source instance; None for other latencies.
-    interval : of time and cost. step_interval : of the latency. Both None if the latency has none.
+    offer : you pay for the whole node; the speed is that of one GPU unless `row` is a `NodeTime`.
+    workload : with the images per step of all GPUs that train.
+    row : the step latency, which is known.
+    interval : of time and cost; None if the latency has none.
     in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
     fit_note : caveat about memory; empty if there is none.
-    limited_by_host : a faster GPU would take as long, so such GPUs tie.
-    gpus : number of GPUs that train. batch_size : images per step on all of them.
     """
 
     offer: Instance
-    basis: Basis
-    latency_ms: float
-    latency_note: str
-    deviation: float | None
-    relative: Relative | None
+    workload: Workload
+    row: StepTime = field(compare=False)
     total_s: float
     total_usd: float
     interval: TotalInterval | None
     in_time: float | None
     in_budget: float | None
     fit_note: str
-    limited_by_host: bool
-    gpus: int
-    batch_size: int
-    scaling_deviation: float
-    step_interval: Interval | None = None
+
+    @property
+    def basis(self) -> Basis:
+        """Basis of the latency."""
+        return self.row.basis
+
+    @property
+    def latency_ms(self) -> float:
+        """Milliseconds per training step."""
+        return float(self.row.estimate.latency_ms)
+
+    @property
+    def latency_note(self) -> str:
+        """Source of an unmeasured latency; empty if there is nothing to note."""
+        return self.row.note
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
+        return 0.0 if self.row.basis.is_exact else self.row.log_sd
+
+    @property
+    def relative(self) -> Relative | None:
+        """Uncertainty of a derived latency's ratio to its source instance; None for other latencies."""
+        return self.row.relative
+
+    @property
+    def step_interval(self) -> Interval | None:
+        """Interval of the latency; None if it has none."""
+        return self.row.interval
+
+    @property
+    def limited_by_host(self) -> bool:
+        """Whether a faster GPU would take as long, so that such GPUs tie."""
+        return self.row.limited_by_host
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs that train."""
+        return self.row.gpus if isinstance(self.row, NodeTime) else 1
+
+    @property
+    def scaling_deviation(self) -> float:
+        """The part of `deviation` due to scaling out; 0 if one GPU trains."""
+        return self.row.scaling_log_sd if isinstance(self.row, NodeTime) else 0.0
+
+    @property
+    def batch_size(self) -> int:
+        """Images per step on all GPUs that train."""
+        return self.workload.batch_size
+
+    @property
+    def step_usd(self) -> float:
+        """US dollars per step."""
+        return cost_usd(self.latency_ms, self.offer.usd_per_hour)
+
+    @property
+    def cost_per_1000_steps_usd(self) -> float:
+        """US dollars per 1,000 steps."""
+        return cost_usd(1000 * self.latency_ms, self.offer.usd_per_hour)
+
+    @property
+    def epoch_s(self) -> float:
+        """Seconds per epoch."""
+        return self.total_s / self.workload.epochs
+
+    @property
+    def epoch_usd(self) -> float:
+        """US dollars per epoch."""
+        return self.total_usd / self.workload.epochs
 
     @property
     def node_note(self) -> str:
@@ -258,11 +295,10 @@ _NORMAL = NormalDist()
 def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
     """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known."""
     limits, work = request.limits, request.workload
-    gpus, scaling_sd = (row.gpus, row.scaling_log_sd) if isinstance(row, NodeTime) else (1, 0.0)
-    if gpus > 1:
-        work = replace(work, batch_size=work.batch_size * gpus)
+    if isinstance(row, NodeTime):
+        work = replace(work, batch_size=work.batch_size * row.gpus)
     low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
-    step, ends, steps = row.estimate, row.interval, work.steps
+    steps, step, ends = work.steps, row.estimate, row.interval
     latency_ms, deviation = float(step.latency_ms), 0.0 if step.basis.is_exact else step.log_sd
     usd_per_hour, interval, in_time, in_budget = offer.usd_per_hour, None, None, None
     total_s = steps * ((low + high) / 2) * latency_ms / MS_PER_S
@@ -276,25 +312,59 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
             in_time = chance_at_most(limits.deadline_s / total_s, deviation, surest)
         if limits.budget_usd is not None:
             in_budget = chance_at_most(limits.budget_usd / total_usd, deviation, surest)
-    return Plan(
-        offer=offer,
-        basis=step.basis,
-        latency_ms=latency_ms,
-        latency_note=row.note,
-        deviation=deviation,
-        relative=step.relative,
-        total_s=total_s,
-        total_usd=total_usd,
-        interval=interval,
-        in_time=in_time,
-        in_budget=in_budget,
-        fit_note=fit_note,
-        limited_by_host=step.limited_by_host,
-        gpus=gpus,
-        batch_size=work.batch_size,
-        scaling_deviation=scaling_sd,
-        step_interval=ends,
-    )
+    return Plan(offer, work, row, total_s, total_usd, interval, in_time, in_budget, fit_note)
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Time and cost of one training on every instance; `anchor_ms`: the latency that speedups refer to, if known."""
+
+    workload: Workload
+    rows: tuple[Plan, ...]
+    anchor_ms: float | None = None
+
+    def speedup(self, row: Plan) -> float | None:
+        """Speed of one of the rows over the anchor's."""
+        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
+
+    def to_frame(self) -> Any:
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
+        names = ("latency_ms", "step_usd", "cost_per_1000_steps_usd", "images_per_s", *TOTALS)
+        return frame_of(
+            {**offer_cells(row.offer), **{name: getattr(row, name) for name in names}, "speedup": self.speedup(row)}
+            for row in self.rows
+        )
+
+
+#: What an epoch and the whole training take and cost: attributes of a plan.
+TOTALS = ("epoch_s", "epoch_usd", "total_s", "total_usd")
+
+
+def cost_table(
+    latencies_ms: Mapping[str, float],
+    catalog: Catalog,
+    *,
+    images: int,
+    batch_size: int,
+    epochs: int = 1,
+    validation_images: int = 0,
+    anchor: str | None = None,
+) -> CostTable:
+    """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
+
+    Parameters
+    ----------
+    latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
+    catalog : prices; `catalog.with_prices` adds custom prices.
+    images, validation_images : images per epoch; the last, smaller batch counts as a step, as in Keras.
+    anchor : reference instance of speedups.
+    """
+    request = Request(Workload(images, batch_size, epochs, validation_images), Limits())
+    plans = []
+    for name, latency_ms in latencies_ms.items():
+        step = Estimate(latency_ms=positive_number(f"The latency of {name}", latency_ms), basis=Basis.GIVEN)
+        plans.append(plan_of(request, StepTime(name, step), catalog[name]))
+    return CostTable(request.workload, tuple(plans), latencies_ms.get(anchor) if anchor else None)
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.

@@ -18,7 +18,7 @@ from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import StepsBasis
+from profet_recorder.profiles.record import StepsBasis
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from profet_core import InputError, cost_table
 from profet_core.catalog import load_gpus
-from profet_core.cost import VALIDATION_STEP_SHARE, Region, cost_usd, load_regions, steps_per_epoch, training_energy
+from profet_core.cost import (
+    VALIDATION_STEP_SHARE,
+    Region,
+    Workload,
+    cost_usd,
+    load_regions,
+    steps_per_epoch,
+    training_energy,
+)
 
 
 def one_row(catalog, latency_ms: float, name: str = "g3s.xlarge", **arguments):
@@ -51,15 +59,15 @@ def test_speed_up_refers_to_the_anchor(catalog):
     table = cost_table(
         {"g3s.xlarge": 120, "p3.2xlarge": 40, "p2.xlarge": 240}, catalog, images=1, batch_size=1, anchor="g3s.xlarge"
     )
-    assert [row.speedup for row in table.rows] == [1.0, 3.0, 0.5]
-    assert [row.status for row in table.rows] == ["retired"] * 3
+    assert [table.speedup(row) for row in table.rows] == [1.0, 3.0, 0.5]
+    assert [row.offer.status for row in table.rows] == ["retired"] * 3
     # Without the anchor's latency there is none. The table says what it was made from.
     for anchor in (None, "p2.xlarge"):
         table = cost_table(
             {"g4dn.xlarge": 120}, catalog, images=9, validation_images=7, batch_size=8.0, epochs=3, anchor=anchor
         )
-        assert [(row.speedup, row.status) for row in table.rows] == [(None, "available")]
-        assert (table.images, table.validation_images, table.batch_size, table.epochs) == (9, 7, 8, 3)
+        assert [(table.speedup(row), row.offer.status) for row in table.rows] == [(None, "available")]
+        assert table.workload == Workload(9, 8, 3, 7)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from profet_core import Instance
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.advice.plans import Limits, Plan, Request, plan_of
+from profet_core.cost import Workload
 from profet_core.latency import Basis, Estimate, Relative, StepTime
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.

@@ -24,10 +24,10 @@ from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
-from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.typed_numbers import as_typed, typed_latency_ms
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 

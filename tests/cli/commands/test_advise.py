@@ -10,9 +10,10 @@ import pytest
 
 from profet_core import predict
 from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, Workload
+from profet_core.advice.plans import Limits
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.collection import offers_in_market
+from profet_core.cost import Workload
 from profet_core.latency import Basis
 from tests.cli.cases import unexpected
 

@@ -10,7 +10,7 @@ import pytest
 
 from profet_core import cost_table
 from profet_core.advice.advise import advise, without_larger_nodes
-from profet_core.advice.plans import Limits, Request, Workload, plan_of
+from profet_core.advice.plans import Limits, Request, plan_of
 from profet_core.advice.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.advice.words import (
     SPOT_CAVEAT,
@@ -21,6 +21,7 @@ from profet_core.advice.words import (
     upgrade_line,
 )
 from profet_core.catalog.collection import offers_in_market
+from profet_core.cost import Workload
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict

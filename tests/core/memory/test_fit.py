@@ -14,7 +14,7 @@ from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.features.operations import state_copies, traffic_factor
-from profet_core.fields.questions import FieldNames, PredictQuestion
+from profet_core.fields.questions import PredictQuestion
 from profet_core.memory.fit import (
     DeviceTimes,
     FitAnswer,
@@ -344,10 +344,9 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
         latency_ms=sample.latency_ms,
         trust_latency=True,
     )
-    field_names = FieldNames("TRACE", lambda name: name)
     context = Context(models, catalog, load_gpus())
-    recorded = answer_predict(context, replace(question, precision=said or "fp32"), field_names)
-    found = answer_predict(context, replace(question, precision=asked), field_names)
+    recorded = answer_predict(context, replace(question, precision=said or "fp32"))
+    found = answer_predict(context, replace(question, precision=asked))
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)
 

@@ -25,7 +25,7 @@ from profet_core.answers.scaleout import (
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
-from profet_core.fields.questions import AdviseQuestion, FieldNames
+from profet_core.fields.questions import AdviseQuestion
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.messages import Code, Note
@@ -388,7 +388,6 @@ def test_a_limit_s_chance_is_of_the_node():
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
 
 
-SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 RESNET = "resnet50-128px-b64-g4dn"
 
 
@@ -402,7 +401,7 @@ def answered(context):
     """`answered(profile=..., ...)`: what is answered, offers aside."""
 
     def ask(**given):
-        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}, SPELLING), SPELLING)
+        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}))
 
     return ask
 
@@ -482,9 +481,9 @@ def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
 def test_whole_nodes_cost_what_advice_says(context, samples):
     sample = samples[RESNET]
     asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
-    advice = answer_advise(context, replace(asked, anchor=sample.anchor), SPELLING)
+    advice = answer_advise(context, replace(asked, anchor=sample.anchor))
     question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
-    found = answer_scaleout(context, question, SPELLING)
+    found = answer_scaleout(context, question)
     plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
     shared = [plan for plan in found.plans if plan.label in plans]
     assert len(shared) > 30
@@ -496,8 +495,8 @@ def test_whole_nodes_cost_what_advice_says(context, samples):
 def test_nodes_together_are_paid_together(context):
     gpu = context.catalog["lambda/gpu_8x_v100_n"].gpu
     given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
-    one = answer_scaleout(context, scaleout_question(given, SPELLING), SPELLING)
-    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}, SPELLING), SPELLING)
+    one = answer_scaleout(context, scaleout_question(given))
+    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}))
     single = {plan.label: plan for plan in one.plans}
     pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
     assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
@@ -506,4 +505,4 @@ def test_nodes_together_are_paid_together(context):
     for each in two.curve:
         assert each.others[each.step.strategy].epoch_s == each.epoch_s
     with pytest.raises(InputError, match="at most 64"):
-        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}, SPELLING), SPELLING)
+        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}))
