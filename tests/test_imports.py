@@ -60,9 +60,8 @@ PROFILES = """
 limits, file_names
 record
 unpacking
-kernel_times
 chrome_trace, protobuf_wire, kernel_names, nested_times
-profet_json
+profet_json, kernel_times
 pytorch, tensorflow
 reading
 """
