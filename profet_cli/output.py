@@ -14,8 +14,8 @@ from profet_core.catalog.instance import ON_DEMAND, Instance
 from profet_core.catalog.naming import old_price_note
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import refusal
+from profet_core.training.memory import FitAnswer
 from profet_recorder.profiles import Profile
 from profet_recorder.whole_files import write_whole
 

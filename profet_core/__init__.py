@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
-    from profet_core.advice.plans import CostTable, Plan, cost_table
     from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.sizes.axes import ScaleContext, head_share, scale_context
     from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+    from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_recorder.profiles import Profile, ProfileMeta, read_profile
 
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
-    "profet_core.advice.plans": ("CostTable", "Plan", "cost_table"),
+    "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
     "profet_core.answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "profet_core.artifacts.models": ("Models",),
     "profet_core.catalog": ("Catalog", "Instance"),

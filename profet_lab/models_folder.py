@@ -16,8 +16,8 @@ from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, put_aside
 from profet_core.locks import lock_path, only_one
-from profet_core.memory.model import MEMORY_NAME
 from profet_core.sizes.growth import GROWTH_NAME
+from profet_core.training.memory_model import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_recorder.whole_files import write_whole
 

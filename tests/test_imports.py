@@ -45,13 +45,12 @@ units, files, locks, sandbox
 typed_numbers
 catalog, collected
 frames
-cost, features, manycore, precision
-ensemble, layers, memory, sizes
-multi_gpu, transfer
+features, precision
+ensemble, layers, sizes, training
+transfer
 artifacts
 prediction
 from_layers
-advice
 documents, fields
 answers
 """

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
-from profet_core.multi_gpu.step import MOST_GPUS
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.sizes.axes import axis_range
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.several_gpus import MOST_GPUS
 from profet_recorder.version import VERSION
 from ui.frame import run_page
 from ui.inputs.fields import choice

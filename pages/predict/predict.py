@@ -12,15 +12,14 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan
-from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.cost import Workload, training_energy
 from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
+from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
+from profet_core.training.cost import Workload, training_energy
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.training.words import headline
 from ui.columns import TableRow, predict_columns
 from ui.exports import export_row
 from ui.frame import run_page, write_link
@@ -92,7 +91,7 @@ def main(resources: Resources) -> None:
     # Without a batch size only a step is known.
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
     plans = [row.plan for row in rows if row.plan is not None]
-    advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
+    advice = answer.advice.among(plans) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))

@@ -9,12 +9,12 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
-from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import Plan
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
 from ui.columns import size_columns

@@ -20,18 +20,18 @@ from profet_cli.output import (
     print_warnings,
     write_output,
 )
-from profet_core.advice.advise import Advice
-from profet_core.advice.plans import Plan
-from profet_core.advice.recommend import Comparison, format_certainty
-from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
-from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import NetworkParameters
 from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.fields.questions import ADVISE, AdviseQuestion
-from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
+from profet_core.training.advise import Advice
+from profet_core.training.plans import Plan
+from profet_core.training.recommend import Comparison, format_certainty
+from profet_core.training.several_gpus import CHECKED_ON, ScaledStep
+from profet_core.training.whole_nodes import ScaledTraining, WholeNodePlan
+from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 

@@ -21,7 +21,6 @@ from profet_cli.output import (
     print_old_prices,
     print_warnings,
 )
-from profet_core.advice.plans import Plan
 from profet_core.answers.predict import answer_predict
 from profet_core.catalog.naming import offer_name
 from profet_core.documents.answers import COSTS, PREDICTION, SCALED
@@ -31,6 +30,7 @@ from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.records import InstancePrediction
+from profet_core.training.plans import Plan
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:

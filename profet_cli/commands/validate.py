@@ -13,7 +13,7 @@ from profet_cli.lab import on_dask, open_measurements, training_set, validation_
 from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.errors import InputError
 from profet_core.files import models_folder
-from profet_core.manycore.answer import check_rows, speedup_row
+from profet_core.training.many_core import check_rows, speedup_row
 from profet_recorder.whole_files import write_whole
 
 if TYPE_CHECKING:

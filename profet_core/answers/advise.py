@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.plans import CostTable, Limits, Plan, Request, plan_of
-from profet_core.advice.recommend import Comparison, compare
-from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.answers.questions import (
     Context,
     asked_parameters,
@@ -21,13 +17,17 @@ from profet_core.answers.questions import (
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
-from profet_core.cost import Energy, training_energy
 from profet_core.documents.answers import CostRow
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
+from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
+from profet_core.training.cost import Energy, training_energy
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
+from profet_core.training.recommend import Comparison, compare
+from profet_core.training.whole_nodes import Gradients, whole_nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from profet_core.advice.plans import TOTALS, Limits, Plan, Request, plan_of
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
 from profet_core.answers.training import predicted_profile
-from profet_core.cost import Workload
 from profet_core.documents.answers import COVERAGE, MEMORY, ends
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
@@ -24,6 +22,8 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
+from profet_core.training.cost import Workload
+from profet_core.training.plans import TOTALS, Limits, Plan, Request, plan_of
 from profet_recorder.profiles import Profile
 
 

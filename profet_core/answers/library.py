@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from profet_core.advice.whole_nodes import ScaledTraining
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
 from profet_core.answers.questions import Context
@@ -20,6 +19,7 @@ from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, w
 from profet_core.fields.questions import AdviseQuestion
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
+from profet_core.training.whole_nodes import ScaledTraining
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_recorder.profiles.record import Profile
 

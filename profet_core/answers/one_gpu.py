@@ -10,9 +10,9 @@ from profet_core.answers.training import PredictedTraining, fits_in_training, pr
 from profet_core.errors import InputError
 from profet_core.fields.questions import TrainingQuestion
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Note
 from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.memory import FitAnswer
 from profet_core.units import positive_number, whole_number
 from profet_recorder.profiles.record import ProfileMeta
 

@@ -9,13 +9,13 @@ from profet_core.answers.questions import Context, check_wanted, narrowed_contex
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
 from profet_core.fields.questions import PredictQuestion
-from profet_core.memory.fit import FitAnswer
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
+from profet_core.training.memory import FitAnswer
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 

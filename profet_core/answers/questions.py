@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from profet_core.advice.plans import confidence
 from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
 from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import Narrowing, NoOffersError, narrowed, narrowed_catalog, offers_in_market
@@ -21,11 +20,12 @@ from profet_core.fields.questions import InstancesQuestion, ProfileQuestion
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.multi_gpu.law import ScaleoutModel
-from profet_core.multi_gpu.step import MOST_PARAMETERS
 from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.targets import basis_by_instance
+from profet_core.training.plans import confidence
+from profet_core.training.scaling_model import ScaleoutModel
+from profet_core.training.several_gpus import MOST_PARAMETERS
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.typed_numbers import typed_count

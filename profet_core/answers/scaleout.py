@@ -7,15 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.advice.plans import Limits, Request, plan_confidence, plan_of
-from profet_core.advice.whole_nodes import (
-    CurveRow,
-    Gradients,
-    ScaledEpoch,
-    ScaledTraining,
-    WholeNodePlan,
-    node_time,
-)
 from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
 from profet_core.answers.questions import (
     Context,
@@ -28,7 +19,6 @@ from profet_core.answers.questions import (
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.cost import Workload, cost_usd, epoch_steps
 from profet_core.documents.answers import COVERAGE, VERDICT, ends
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
@@ -36,9 +26,13 @@ from profet_core.errors import InputError
 from profet_core.fields.field import LARGE, Fields, asked, fields_of
 from profet_core.fields.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.latency import StepTime
-from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.step import (
+from profet_core.precision.names import AS_PROFILED
+from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.cost import Workload, cost_usd, epoch_steps
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import Limits, Request, plan_confidence, plan_of
+from profet_core.training.scaling_model import ScaleoutModel, Strategy
+from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
     MOST_GPUS,
     ScaledStep,
@@ -46,8 +40,14 @@ from profet_core.multi_gpu.step import (
     scaled_step,
     scaling_notes,
 )
-from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.whole_nodes import (
+    CurveRow,
+    Gradients,
+    ScaledEpoch,
+    ScaledTraining,
+    WholeNodePlan,
+    node_time,
+)
 from profet_core.units import MS_PER_S, whole_number
 
 #: Default images per epoch: ImageNet's.

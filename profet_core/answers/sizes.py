@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
 from profet_core.answers.questions import Context
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion
-from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.prediction.sizes import curves_at
 from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
 from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+from profet_core.training.advise import OfferRow
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
+from profet_core.training.plans import Plan, plan_of
 from profet_recorder.profiles import Profile
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from profet_core.answers.questions import Context, question_anchor
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.fields.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as
@@ -24,6 +23,7 @@ from profet_core.prediction.sizes import (
     other_networks,
     steps_at,
 )
+from profet_core.training.memory import FitAnswer, fits_by_instance
 from profet_core.units import whole_number
 from profet_recorder.profiles import Profile
 

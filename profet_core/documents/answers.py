@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from profet_core.advice.plans import TOTALS, Plan
 from profet_core.catalog import Instance
-from profet_core.cost import Energy, Workload
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import (
     NUMBER,
@@ -24,10 +22,12 @@ from profet_core.documents.records import (
 )
 from profet_core.features.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
-from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency
+from profet_core.training.cost import Energy, Workload
+from profet_core.training.memory import FitAnswer, Verdict
+from profet_core.training.plans import TOTALS, Plan
 
 #: Share of held-out latencies inside the intervals.
 COVERAGE = at(lambda _: LEVEL, NUMBER)

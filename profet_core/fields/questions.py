@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import ON_DEMAND
-from profet_core.cost import Workload
 from profet_core.fields.field import LARGE, NAMES, WHOLE, asked, fields_of
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
+from profet_core.training.cost import Workload
 
 if TYPE_CHECKING:
     from profet_recorder.profiles import Profile

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.advice.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_core.prediction.correction import share_carried_over
+from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.folds import WEIGHTS
 from profet_lab.measurements.tables import WORKLOAD

@@ -24,7 +24,6 @@ from profet_core import (
     scale,
     scaleout,
 )
-from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context, question_anchor
@@ -36,8 +35,9 @@ from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
 from profet_core.errors import NoPredictionError
 from profet_core.fields.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
-from profet_core.memory.fit import fits_by_instance
 from profet_core.messages import Code, Note
+from profet_core.training.advise import Preset, preset_rows
+from profet_core.training.memory import fits_by_instance
 from profet_recorder.version import VERSION
 from tests.codes import codes
 

@@ -15,7 +15,7 @@ from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.features.operations import state_copies, traffic_factor
 from profet_core.fields.questions import PredictQuestion
-from profet_core.memory.fit import (
+from profet_core.training.memory import (
     DeviceTimes,
     FitAnswer,
     RecordedStep,
@@ -24,7 +24,7 @@ from profet_core.memory.fit import (
     fit_answer,
     fits_by_instance,
 )
-from profet_core.memory.model import (
+from profet_core.training.memory_model import (
     ImageRelation,
     MeasuredNetwork,
     MemoryLaw,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from profet_core import InputError, cost_table
 from profet_core.catalog import load_gpus
-from profet_core.cost import (
+from profet_core.training.cost import (
     VALIDATION_STEP_SHARE,
     Region,
     Workload,

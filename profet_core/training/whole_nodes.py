@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profet_core.advice.plans import NodeTime, Plan
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.frames import frame_of
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Code, Note
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.step import MOST_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import NodeTime, Plan
+from profet_core.training.scaling_model import ScaleoutModel, Strategy
+from profet_core.training.several_gpus import MOST_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
 from profet_core.units import positive_number
 
 

@@ -7,25 +7,26 @@ import math
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.manycore.answer import check_rows, manycore, mean_apart_percent, speedup_row
-from profet_core.manycore.models import (
+from profet_core.training.many_core import (
+    LARGE,
+    MEDIUM,
+    PUBLISHED,
     PUBLISHED_THREADS,
+    PUBLISHED_TRAINING,
+    SMALL,
     XEON_PHI_7120P,
     Machine,
     Network,
     Training,
+    check_rows,
     contention_at,
-    time_by_images,
-    time_by_operations,
-)
-from profet_core.manycore.published import (
-    LARGE,
-    MEDIUM,
-    PUBLISHED,
-    PUBLISHED_TRAINING,
-    SMALL,
+    manycore,
+    mean_apart_percent,
     nearest_published,
     scaled_network,
+    speedup_row,
+    time_by_images,
+    time_by_operations,
 )
 
 MODELS = (time_by_operations, time_by_images)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from profet_core.advice.plans import Limits, Plan, Request, plan_of
-from profet_core.advice.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.catalog.collection import is_ones_own
 from profet_core.catalog.instance import Instance
-from profet_core.cost import Workload
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
-from profet_core.memory.fit import FitAnswer, Verdict
+from profet_core.training.cost import Workload
+from profet_core.training.memory import FitAnswer, Verdict
+from profet_core.training.plans import Limits, Plan, Request, plan_of
+from profet_core.training.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.units import S_PER_HOUR
 
 
@@ -71,15 +72,32 @@ class ExcludedInstance:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Advice:
-    """The full result of one request: plans, cheapest first, and those that no other plan dominates, fastest first."""
+    """Recommendations among the plans of one request, of which there is at least one; cheapest first."""
 
     request: Request
     plans: tuple[Plan, ...]
-    recommended: Recommended
-    frontier: tuple[Plan, ...]
-    excluded: tuple[ExcludedInstance, ...]
+    excluded: tuple[ExcludedInstance, ...] = ()
+
+    @cached_property
+    def _sensible(self) -> Sequence[Plan]:
+        """Without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
+        return without_larger_nodes(self.plans) if all(plan.gpus == 1 for plan in self.plans) else self.plans
+
+    @cached_property
+    def recommended(self) -> Recommended:
+        """What to rent."""
+        return recommend(self._sensible, self.request.limits)
+
+    @cached_property
+    def frontier(self) -> tuple[Plan, ...]:
+        """Plans that no other plan dominates, fastest first."""
+        return tuple(frontier(self._sensible))
+
+    def among(self, plans: Iterable[Plan]) -> Advice:
+        """The same request's recommendations among these plans, at least one."""
+        return replace(self, plans=tuple(sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))))
 
     @property
     def fastest(self) -> Pick:
@@ -115,11 +133,11 @@ class Advice:
     @property
     def dominated(self) -> tuple[Dominated, ...]:
         """Plans off the frontier, each with the plan that most likely dominates it."""
-        found, kept = [], {id(plan) for plan in self.frontier}
+        found, kept = [], {plan.offer.offer_key for plan in self.frontier}
         for plan in self.plans:
             better = [by for by in self.frontier if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd]
             # A node on which only one of several GPUs trains never dominates another plan.
-            if id(plan) not in kept and better:
+            if plan.offer.offer_key not in kept and better:
                 chances = [(certainty_of(by, plan), by) for by in better]
                 certainty, by = max(chances, key=lambda one: -1.0 if one[0] is None else one[0])
                 found.append(Dominated(plan, by, certainty))
@@ -177,21 +195,7 @@ def advise(
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is no offer to choose from ({reasons}).")
-    return advice_on(request, plans, excluded)
-
-
-def advice_on(request: Request, plans: Iterable[Plan], excluded: Iterable[ExcludedInstance] = ()) -> Advice:
-    """Recommend among these plans, at least one."""
-    plans = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
-    # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
-    sensible = without_larger_nodes(plans) if all(plan.gpus == 1 for plan in plans) else plans
-    return Advice(
-        request=request,
-        plans=tuple(plans),
-        recommended=recommend(sensible, request.limits),
-        frontier=tuple(frontier(sensible)),
-        excluded=tuple(excluded),
-    )
+    return Advice(request, (), tuple(excluded)).among(plans)
 
 
 #: The four instances of the PROFET paper.
@@ -251,12 +255,11 @@ def offer_rows(
 ) -> list[OfferRow]:
     """One row per offer of `advice`, including excluded offers; `anchor` is an instance, or a GPU by its name."""
     reasons = {one.instance: one.reason for one in advice.excluded}
-    # Plans hold these very offers.
-    plans = {id(plan.offer): plan for plan in advice.plans}
+    plans = {plan.offer.offer_key: plan for plan in advice.plans}
     return [
         OfferRow(
             offer=offer,
-            plan=(plan := plans.get(id(offer))),
+            plan=(plan := plans.get(offer.offer_key)),
             fit=fits.get(offer.name),
             reason="" if plan else reasons.get(offer.name, "no GPU specs"),
             is_anchor=anchor in (offer.name, offer.gpu),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profet_core.advice.advise import Advice, Dominated, Upgrade
-from profet_core.advice.plans import Limits, Plan
-from profet_core.advice.recommend import (
+from profet_core.catalog.collection import is_guess
+from profet_core.catalog.instance import OWN_HARDWARE, SPOT
+from profet_core.training.advise import Advice, Dominated, Upgrade
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.plans import Limits, Plan
+from profet_core.training.recommend import (
     Comparison,
     Criterion,
     Goal,
@@ -19,9 +22,6 @@ from profet_core.advice.recommend import (
     same_speed,
     why_too_close,
 )
-from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import OWN_HARDWARE, SPOT
-from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd, format_usd_range
 
 SPOT_CAVEAT = (

@@ -11,10 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import InputError
-from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
-from profet_core.advice.recommend import compare
-from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import Context
 from profet_core.answers.scaleout import (
@@ -29,7 +25,10 @@ from profet_core.fields.questions import AdviseQuestion
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.messages import Code, Note
-from profet_core.multi_gpu.law import (
+from profet_core.training.advise import advise
+from profet_core.training.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.training.recommend import compare
+from profet_core.training.scaling_model import (
     ScaleoutModel,
     Strategy,
     Width,
@@ -41,7 +40,8 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
-from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
+from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step
+from profet_core.training.whole_nodes import Gradients, whole_nodes
 from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, final
 
-from profet_core.advice.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 from profet_core.catalog.collection import is_ones_own
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
+from profet_core.training.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
@@ -382,8 +382,8 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
     return Recommended(
         plans=tuple(every),
         limits=limits,
-        cheapest=_pick(every, Criterion.CHEAPER),
-        fastest=_pick(every, Criterion.FASTER),
+        cheapest=cheapest if kept is every else _pick(every, Criterion.CHEAPER),
+        fastest=fastest if kept is every else _pick(every, Criterion.FASTER),
         within=_within(every, sure, expected, limits) if limits.given else None,
         cards=tuple(found.values()),
         skipped=tuple(plan for plan in bolder if plan not in sure),

@@ -9,10 +9,15 @@ from statistics import NormalDist
 import pytest
 
 from profet_core import cost_table
-from profet_core.advice.advise import advise, without_larger_nodes
-from profet_core.advice.plans import Limits, Request, plan_of
-from profet_core.advice.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
-from profet_core.advice.words import (
+from profet_core.catalog.collection import offers_in_market
+from profet_core.errors import InputError
+from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
+from profet_core.training.advise import advise, without_larger_nodes
+from profet_core.training.cost import Workload
+from profet_core.training.memory import FitAnswer, Verdict
+from profet_core.training.plans import Limits, Request, plan_of
+from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
+from profet_core.training.words import (
     SPOT_CAVEAT,
     answer_sentences,
     comparison_sentences,
@@ -20,11 +25,6 @@ from profet_core.advice.words import (
     pick_line,
     upgrade_line,
 )
-from profet_core.catalog.collection import offers_in_market
-from profet_core.cost import Workload
-from profet_core.errors import InputError
-from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
-from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 

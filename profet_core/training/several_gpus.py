@@ -10,7 +10,7 @@ from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.errors import InputError
 from profet_core.latency import Estimate, Interval, combined_sd, log_sd_of, quantile
 from profet_core.messages import Code, Note
-from profet_core.multi_gpu.law import (
+from profet_core.training.scaling_model import (
     ScaleoutModel,
     Strategy,
     input_copy_ms,

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.catalog.naming import machine_words, offer_name
-from profet_core.cost import MEASURED_EPOCH_FACTOR, Workload, cost_usd
 from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
-from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR, Workload, cost_usd
+from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90
@@ -390,7 +390,7 @@ class Confidence(IntEnum):
 
 
 #: Mean error, percent, of the default method on held-out networks with the anchor's latency given, by the confidence
-#: of their intervals; `tests/core/advice/test_recommend.py` recomputes them from `validation.json`.
+#: of their intervals; `tests/core/training/test_recommend.py` recomputes them from `validation.json`.
 MEASURED_ERRORS_PCT = {Confidence.GOOD: 4.8, Confidence.FAIR: 10.8}
 
 
@@ -415,3 +415,36 @@ def confidence(basis: Basis, log_sd: float | None) -> Confidence:
 def plan_confidence(plan: Plan) -> Confidence:
     """Confidence in a plan's time and cost: that of its step latency."""
     return confidence(plan.basis, plan.deviation)
+
+
+#: Steps that the cost per step is shown for: one costs too little to read.
+COSTED_STEPS = 1_000
+
+
+class Per(StrEnum):
+    """What time and cost are of; the values name columns of exports."""
+
+    STEP = "step"
+    EPOCH = "epoch"
+    TRAINING = "training"
+
+    def of(self, workload: Workload, plan: Plan) -> Plan:
+        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
+        if self is Per.STEP:
+            share = plan.latency_ms / MS_PER_S / plan.total_s
+        else:
+            share = 1 / workload.epochs if self is Per.EPOCH else 1.0
+        costed, ends = share * COSTED_STEPS if self is Per.STEP else share, plan.interval
+        interval = ends and TotalInterval(
+            ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed
+        )
+        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
+
+    def unit(self, workload: Workload, plans: Iterable[Plan]) -> TimeUnit:
+        """The one unit that cards, bars, table and dialog show these plans' times in."""
+        return shared_time_unit(self.of(workload, plan).total_s for plan in plans)
+
+    @property
+    def cost_suffix(self) -> str:
+        """What a cost is for, where the view does not say it."""
+        return f" per {COSTED_STEPS:,} steps" if self is Per.STEP else ""

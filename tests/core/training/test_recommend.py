@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from profet_core.advice.plans import (
+from profet_core.latency import Basis, sd_of_ratio
+from profet_core.training.plans import (
     MEASURED_ERRORS_PCT,
     Confidence,
     Limits,
@@ -23,7 +24,7 @@ from profet_core.advice.plans import (
     plan_confidence,
     surest_certainty,
 )
-from profet_core.advice.recommend import (
+from profet_core.training.recommend import (
     CLOSE_CALL,
     CLOSE_CALL_OF_ESTIMATES,
     ERROR_CORRELATION,
@@ -33,8 +34,7 @@ from profet_core.advice.recommend import (
     is_claimed,
     why_too_close,
 )
-from profet_core.advice.words import comparison_sentences
-from profet_core.latency import Basis, sd_of_ratio
+from profet_core.training.words import comparison_sentences
 from tests.made.step_times import Z90, offer, planned, row
 
 PROFILED, ESTIMATED = Basis.MEASURED, Basis.TRANSFERRED
