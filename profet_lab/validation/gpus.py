@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from profet_core.profiles.record import Profile, ProfileMeta
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
