@@ -71,16 +71,17 @@ ESTIMATE: Fields = {
 
 def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
-    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
-    others = {name: value for name, value in values.items() if name not in of_profile}
+    names = ("profile", "anchor", "latency_ms", "profiled_precision")
+    of_profile = {name: values[name] for name in names if name in values}
+    more = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
-        return others
+        return more
     if "profile" not in of_profile:
-        anchor, latency, profile = (field_names.option(name) for name in ("anchor", "latency_ms", "profile"))
-        raise InputError(f"{anchor} and {latency} need a profile: name it with {profile}.")
+        profile, *others = (field_names.option(name) for name in names)
+        raise InputError(f"{', '.join(others)} need a profile: name it with {profile}.")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
-    return {**others, "profiled": ProfileQuestion(**of_profile)}
+    return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 
 def named_question(
