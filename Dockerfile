@@ -21,8 +21,10 @@ COPY ui ui
 COPY pages pages
 COPY models models
 COPY sample_traces sample_traces
+# What the app hands out for training machines.
+RUN pip wheel --no-cache-dir --disable-pip-version-check --no-deps --wheel-dir dist ./profet_recorder
 # The root is read-only when it runs: what Python compiles is compiled now.
-RUN python -m compileall -q profet_core profet_http profet_cli ui pages
+RUN python -m compileall -q profet_core profet_recorder profet_http profet_cli ui pages
 
 # A user without a name, a home or anything to write; what is uploaded goes through /tmp, where a tmpfs belongs.
 USER 10001:10001

@@ -28,6 +28,7 @@ from benchmarks.code import (
 )
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
+from benchmarks.tree import measures
 from profet_core.files import default_models_folder
 
 #: In a checkout -> seconds and megabytes.
@@ -50,10 +51,11 @@ class Figure:
         value, target, ratio, mark = statistics.median(self.values), "", "", ""
         if self.target is not None:
             missed = value < self.target if self.unit == "/s" else value > self.target
-            target, mark = f"{self.target:g}", "  MISSED" if missed else ""
+            target, mark = f"{self.target:.6g}", "  MISSED" if missed else ""
         if self.reference:
             ratio = f"{value / statistics.median(self.reference):.2f}"
-        return f"{self.name:<52} {value:>8.3g} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
+        shown = f"{value:.3g}" if self.unit else f"{value:.0f}"
+        return f"{self.name:<52} {shown:>8} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
 
 
 def _p95(values: Sequence[float]) -> float:
@@ -92,10 +94,25 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def calls(_: argparse.Namespace) -> Iterator[Figure]:
-    """How much code one answer goes through."""
+    """How much code there is, and how much of it one answer goes through; asked beside it."""
+    for name, value in measures().items():
+        yield Figure(name, [value], "", _BUDGETS.get(name))
     for name, (modules, functions) in answer_calls().items():
-        yield Figure(f"one {name}: modules", [modules], "", 25)
-        yield Figure(f"one {name}: functions", [functions], "", 120)
+        yield Figure(f"one {name}: modules", [modules], "", {"predict": 22, "advise": 28}[name])
+        yield Figure(f"one {name}: functions", [functions], "", {"predict": 120, "advise": 160}[name])
+
+
+_BUDGETS = {
+    "lines outside tests": 42_000,
+    "lines of tests": 28_000,
+    "modules": 150,
+    "dataclasses": 150,
+    "profet_core: modules": 90,
+    "profet_core: rooms": 12,
+    "profet_core: floors": 7,
+    "parameters of a function, most": 6,
+    "fields of a record, most": 12,
+}
 
 
 def app(options: argparse.Namespace) -> Iterator[Figure]:

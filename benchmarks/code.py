@@ -15,7 +15,6 @@ from types import FrameType
 
 from benchmarks import REPOSITORY
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.library import PYTHON
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context
 from profet_core.artifacts.models import load_models
@@ -98,8 +97,8 @@ def answer_calls() -> dict[str, tuple[int, int]]:
     known, sample = Context(load_models(), load_catalog(), load_gpus()), load_samples()[0]
     asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
     calls: dict[str, Callable[[], object]] = {
-        "predict": lambda: answer_predict(known, PredictQuestion(**asked), PYTHON),
-        "advise": lambda: answer_advise(known, AdviseQuestion(**asked, images=50_000), PYTHON),
+        "predict": lambda: answer_predict(known, PredictQuestion(**asked)),
+        "advise": lambda: answer_advise(known, AdviseQuestion(**asked, images=50_000)),
     }
     for call in calls.values():
         call()

@@ -106,13 +106,17 @@ def _status_of(error: Exception) -> int:
     from profet_core.errors import ProfetError
 
     if isinstance(error, ProfetError):
-        return _said(str(error), BAD_INPUT)
+        return _said(error.worded(_option), BAD_INPUT)
     if _is_interrupted(error):
         return _said(_STOPPED_LINE, STOPPED)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
         return _said(f"the output can't be written: {error.strerror}", NO_OUTPUT)
     raise error
+
+
+def _option(field: str) -> str:
+    return "TRACE" if field == "profile" else f"--{field.replace('_', '-')}"
 
 
 def _said(line: str, status: int) -> int:

@@ -14,10 +14,10 @@ from profet_core.catalog.instance import ON_DEMAND, Instance
 from profet_core.catalog.naming import old_price_note
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import refusal
-from profet_core.profiles import Profile
-from profet_core.whole_files import write_whole
+from profet_core.training.memory import FitAnswer
+from profet_recorder.profiles import Profile
+from profet_recorder.whole_files import write_whole
 
 #: What a table shows where there is no value.
 MISSING = "-"

@@ -24,15 +24,11 @@ from profet_core.fields.questions import (
     INSTANCES,
     PREDICT,
     AdviseQuestion,
-    FieldNames,
     InstancesQuestion,
     PredictQuestion,
     TrainingQuestion,
 )
-from profet_core.profiles.profet_json import parse_json
-
-#: Requests name fields as questions do.
-REQUEST = FieldNames("profile", lambda name: name)
+from profet_recorder.profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]
 
@@ -76,7 +72,7 @@ class Endpoint:
 def _endpoint(
     summary: str,
     fields: Fields,
-    answer: Callable[[Context, Any, FieldNames], object],
+    answer: Callable[[Context, Any], object],
     question: Callable[..., object],
     document: Type,
 ) -> Endpoint:
@@ -90,7 +86,7 @@ def _endpoint(
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others), REQUEST)
+        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others))
 
     return Endpoint(summary, {**fields, "own_gpus": _OWN_GPUS}, answered, document)
 
@@ -106,14 +102,14 @@ QUESTIONS: Mapping[str, Endpoint] = {
         "Estimate the step latency of a named network without a profile.",
         ESTIMATE,
         answer_estimate,
-        lambda **values: named_question(**with_profiled(values, REQUEST)),
+        lambda **values: named_question(**with_profiled(values)),
         ESTIMATED,
     ),
     "/scaleout": _endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
         SCALEOUT,
         answer_scaleout,
-        lambda **values: scaleout_question(values, REQUEST),
+        lambda **values: scaleout_question(values),
         SCALED_OUT,
     ),
 }

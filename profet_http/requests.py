@@ -18,9 +18,9 @@ from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
 from profet_core.fields.field import PROFILE, Fields, Kind
-from profet_core.profiles import Profile, read_profile
-from profet_core.profiles.guarded import read_guarded
-from profet_core.profiles.profet_json import parse_json
+from profet_core.sandbox.reading import read_guarded
+from profet_recorder.profiles import Profile, read_profile
+from profet_recorder.profiles.profet_json import parse_json
 
 _LOG = logging.getLogger(__name__)
 

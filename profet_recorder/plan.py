@@ -10,10 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from profet_core.errors import ProfetError
-from profet_core.profiles.limits import is_short_text
-from profet_core.units import whole_number
-from profet_core.whole_files import write_whole
+from profet_recorder.errors import ProfetError
+from profet_recorder.profiles.limits import is_short_text
+from profet_recorder.units import whole_number
+from profet_recorder.whole_files import write_whole
 
 
 class RecorderError(ProfetError):

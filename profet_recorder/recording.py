@@ -11,8 +11,10 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
-from profet_core.profiles.record import (
+from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress
+from profet_recorder.profiles import Profile, ProfileMeta, read_profile, write_profile
+from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE_OPERATIONS,
@@ -20,9 +22,7 @@ from profet_core.profiles.record import (
     NO_WORK,
     holds_work,
 )
-from profet_core.units import MS_PER_S, format_ms
-from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress
+from profet_recorder.units import MS_PER_S, format_ms
 
 if TYPE_CHECKING:
     from profet_recorder.pytorch import PyTorchEngine

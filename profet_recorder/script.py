@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from profet_core.errors import ProfetError
+from profet_recorder.errors import ProfetError
 from profet_recorder.hooks import ScriptHooks
 from profet_recorder.plan import RecorderError, RecordingDone, RecordPlan, print_progress
 

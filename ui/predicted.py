@@ -10,25 +10,13 @@ from profet_core import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
+from profet_core.fields.questions import AdviseQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.prediction.checks import refusal
 from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
-
-#: The box in which a visitor says where a profile was recorded.
-ANCHOR_LABEL = "1 · GPU you profiled on (anchor)"
-_LABELS = {
-    "anchor": ANCHOR_LABEL,
-    "second": "Second profile",
-    "profiled_batch": "Batch size",
-    "profiled_pixels": "Image size",
-    "second_batch": "its batch size",
-    "second_pixels": "its image size",
-}
-#: How messages name what the pages ask.
-PAGE = FieldNames("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
+from ui.words import error_words
 
 
 class MissingAnchorError(NoPredictionError):
@@ -84,17 +72,17 @@ def current_network(resources: Resources) -> Predicted:
     try:
         _ = slot.typed_ms
     except InputError as error:
-        problems.append(f"{error} The numbers below are predicted without it.")
+        problems.append(f"{error_words(error)} The numbers below are predicted without it.")
     trusted = slot.trusted == _trust(question, held.latency_ms)
     question = replace(question, latency_ms=held.latency_ms, trust_latency=trusted)
     while True:
         try:
-            training = predicted_training(resources, question, PAGE)
+            training = predicted_training(resources, question)
             break
         except LatencyDoubtError as error:
             doubt, question = error, replace(question, latency_ms=None)
         except OptionalInputError as error:
-            problems.append(f"{error} It is not used.")
+            problems.append(f"{error_words(error)} It is not used.")
             question = replace(question, **_WITHOUT[error.field])
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)

@@ -10,15 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan, Workload
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_line, price_words
 from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_core.training.cost import Workload
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE
 from ui.curves import gpu_look

@@ -10,19 +10,18 @@ import streamlit as st
 
 from profet_core.layers.network import Network as NetworkFile
 from profet_core.layers.networks import counts_of, named_networks
-from profet_core.manycore.answer import ThreadsRow, manycore
-from profet_core.manycore.models import (
+from profet_core.training.many_core import (
     FEWEST_THREADS,
     MOST_THREADS,
-    PUBLISHED_THREADS,
-    XEON_PHI_7120P,
-    Network,
-    Training,
-)
-from profet_core.manycore.published import (
     PUBLISHED,
     PUBLISHED_PREDICTIONS_MIN,
+    PUBLISHED_THREADS,
     PUBLISHED_TRAINING,
+    XEON_PHI_7120P,
+    Network,
+    ThreadsRow,
+    Training,
+    manycore,
     nearest_published,
     scaled_network,
 )

@@ -9,15 +9,15 @@ from functools import partial
 
 import streamlit as st
 
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
-from profet_core.advice.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name
 from profet_core.latency import BasisWord
-from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import axis_range
+from profet_core.training.advise import OfferRow
+from profet_core.training.cost import Workload
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import COSTED_STEPS, Limits, Per, Plan
+from profet_core.training.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
+from profet_core.training.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
 from profet_core.units import TimeUnit, format_significant, format_usd, format_usd_range, shared_time_unit
 from ui.charts import (
     COLORS,

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.predict.charts import why_not
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.per import Per
-from profet_core.advice.plans import Plan, Request
-from profet_core.advice.recommend import compare, others_of_gpus
-from profet_core.advice.words import comparison_sentences
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
 from profet_core.messages import Code
 from profet_core.precision.names import is_half
+from profet_core.training.advise import OfferRow
+from profet_core.training.plans import Per, Plan, Request
+from profet_core.training.recommend import compare, others_of_gpus
+from profet_core.training.words import comparison_sentences
 from profet_core.units import TimeUnit, format_ms, format_usd, format_usd_range
 from ui.inputs.fields import choice, number_field, select
 from ui.predicted import Predicted

@@ -12,15 +12,14 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan, Workload
-from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
+from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
+from profet_core.training.cost import Workload, training_energy
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.training.words import headline
 from ui.columns import TableRow, predict_columns
 from ui.exports import export_row
 from ui.frame import run_page, write_link
@@ -39,7 +38,7 @@ from ui.inputs.fields import (
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
-from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
+from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
@@ -92,7 +91,7 @@ def main(resources: Resources) -> None:
     # Without a batch size only a step is known.
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
     plans = [row.plan for row in rows if row.plan is not None]
-    advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
+    advice = answer.advice.among(plans) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
@@ -150,7 +149,7 @@ def _answered(resources: Resources) -> Answered:
 
 
 def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
-    answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+    answer = answer_advise(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
     return answer, sorted_rows(rows, Sort(session.predict.sort))
 
@@ -162,7 +161,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     is_profiled = sizes == (network.batch_size, network.training.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != asked:
-        found = answer if is_profiled else answer_advise(resources, asked, PAGE)
+        found = answer if is_profiled else answer_advise(resources, asked)
         plans = {row.label: row.plan for row in found.rows if row.plan is not None}
         st.session_state[_PROFILED] = asked, plans
     return {} if is_profiled else plans

@@ -9,12 +9,12 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
-from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import Plan
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
 from ui.columns import size_columns
@@ -23,7 +23,7 @@ from ui.frame import run_page
 from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network
+from ui.predicted import Predicted, current_network
 from ui.state.resources import Resources
 from ui.state.session import SizesView, session
 from ui.tables import result_table
@@ -73,7 +73,6 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         with_offers(resources, network.question),
         axis,
         sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
-        PAGE,
         choose=partial(chosen_rows, keep=session.sizes_table.open),
         at_largest=axis == "batch" and session.sizes.each_at == "largest",
         training=network.training,

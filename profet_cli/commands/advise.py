@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from profet_cli.arguments import add_question
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.inputs import given_values, open_context
 from profet_cli.output import (
     MISSING,
     Column,
@@ -20,18 +20,18 @@ from profet_cli.output import (
     print_warnings,
     write_output,
 )
-from profet_core.advice.advise import Advice
-from profet_core.advice.plans import Plan
-from profet_core.advice.recommend import Comparison, format_certainty
-from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
-from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import NetworkParameters
 from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.fields.questions import ADVISE, AdviseQuestion
-from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
+from profet_core.training.advise import Advice
+from profet_core.training.plans import Plan
+from profet_core.training.recommend import Comparison, format_certainty
+from profet_core.training.several_gpus import CHECKED_ON, ScaledStep
+from profet_core.training.whole_nodes import ScaledTraining, WholeNodePlan
+from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 
@@ -45,7 +45,7 @@ def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = AdviseQuestion(**given_values(options, ADVISE))
     context = open_context(options)
-    answer = answer_advise(context, question, COMMAND_LINE)
+    answer = answer_advise(context, question)
     warnings = answer.training.warnings
     if options.report is not None:
         name = Path(options.profile).name
@@ -141,8 +141,8 @@ def run_scaleout(options: argparse.Namespace) -> None:
     """Answer and print."""
     from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 
-    question = scaleout_question(given_values(options, SCALEOUT), COMMAND_LINE)
-    answer = answer_scaleout(open_context(options), question, COMMAND_LINE)
+    question = scaleout_question(given_values(options, SCALEOUT))
+    answer = answer_scaleout(open_context(options), question)
     if options.format == "json":
         print_json(SCALED_OUT.document(answer))
         return

@@ -29,8 +29,8 @@ from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
-from profet_core.profiles.limits import is_short_text
 from profet_core.units import format_duration, whole_number
+from profet_recorder.profiles.limits import is_short_text
 
 _Word = TypeVar("_Word", bound=str)
 #: So few are measured without timing two others first.

@@ -12,9 +12,21 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.documents.records import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
 from profet_core.fields.field import names
-from profet_core.manycore.answer import ManycoreAnswer, ThreadsRow, manycore
-from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training, TrainingTime
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
+from profet_core.training.many_core import (
+    FEWEST_THREADS,
+    MOST_THREADS,
+    PUBLISHED,
+    PUBLISHED_THREADS,
+    PUBLISHED_TRAINING,
+    ManycoreAnswer,
+    Network,
+    ThreadsRow,
+    Training,
+    TrainingTime,
+    manycore,
+    nearest_published,
+    scaled_network,
+)
 from profet_core.typed_numbers import typed_whole
 from profet_core.units import MS_PER_S, format_significant, positive_number
 

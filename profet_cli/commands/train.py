@@ -67,10 +67,10 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
-        from profet_core.memory.model import MEMORY_NAME
-        from profet_core.multi_gpu.law import SCALEOUT_NAME
         from profet_core.precision.model import PRECISION_NAME
         from profet_core.sizes.growth import GROWTH_NAME
+        from profet_core.training.memory_model import MEMORY_NAME
+        from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.fit import memory_content
         from profet_lab.precision.fit import precision_content

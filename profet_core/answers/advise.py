@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Comparison, compare
-from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.answers.questions import (
     Context,
     asked_parameters,
@@ -21,13 +17,17 @@ from profet_core.answers.questions import (
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
-from profet_core.cost import CostTable, Energy, cost_table, training_energy
-from profet_core.documents.answers import Costed
+from profet_core.documents.answers import CostRow
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames, TrainingQuestion
+from profet_core.fields.questions import AdviseQuestion, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
+from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
+from profet_core.training.cost import Energy, training_energy
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
+from profet_core.training.recommend import Comparison, compare
+from profet_core.training.whole_nodes import Gradients, whole_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +40,23 @@ class CostAnswer:
     energy: Mapping[str, Energy | None]
 
     @property
-    def rows(self) -> list[Costed]:
-        """Rows of the table with their steps and energy."""
-        steps = {step.instance: step for step in self.training.steps.step_times}
-        return [Costed(row, steps[row.instance], self.energy[row.instance]) for row in self.table.rows]
+    def rows(self) -> list[CostRow]:
+        """Rows of the table with their speedup and energy."""
+        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table.rows]
 
 
-def answer_cost(context: Context, question: TrainingQuestion, field_names: FieldNames) -> CostAnswer:
+def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     """Predict and cost."""
     context, names = narrowed_context(context, question.narrowing)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
-    training = predicted_training(context, question, field_names)
+    training = predicted_training(context, question)
     anchor, steps = training.prediction.anchor, training.steps
     rows = narrowed_rows(steps.step_times, question.narrowing, names, anchor)
-    table = cost_table(
-        {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-        context.catalog,
-        images=steps.batch_size if question.images is None else question.images,
-        validation_images=question.validation_images,
-        batch_size=steps.batch_size,
-        epochs=question.epochs,
-        anchor=anchor,
-    )
-    fits = fits_in_training(context, training, [row.instance for row in table.rows])
-    energy = {row.instance: training_energy(row.total_s, row.offer, context.gpus) for row in table.rows}
+    request = Request(question.workload(steps.batch_size), Limits())
+    plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
+    table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
+    fits = fits_in_training(context, training, [plan.instance for plan in plans])
+    energy = {plan.instance: training_energy(plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -92,35 +85,29 @@ class AdviseAnswer:
 
 
 def answer_advise(
-    context: Context, question: AdviseQuestion, field_names: FieldNames, training: PredictedTraining | None = None
+    context: Context, question: AdviseQuestion, training: PredictedTraining | None = None
 ) -> AdviseAnswer:
     """Predict and advise; `training` is the question's, if it is predicted already."""
     limits, narrowing = Limits(question.deadline_hours, question.budget_usd, question.certainty), question.narrowing
     offers, names = market_offers(
         context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
-    training = training or predicted_training(context, question, field_names)
+    training = training or predicted_training(context, question)
     prediction, steps = training.prediction, training.steps
     size = steps.batch_size, steps.pixels or training.pixels
-    rows = node_rows(context, question, training, steps.step_times, offers, size, field_names)
+    rows = node_rows(context, question, training, steps.step_times, offers, size)
     rows = narrowed_rows(rows, narrowing, names, prediction.anchor)
     fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
-        Workload(
-            steps.batch_size if question.images is None else question.images,
-            steps.batch_size,
-            question.epochs,
-            question.validation_images,
-            question.with_loading,
-        ),
+        question.workload(steps.batch_size),
         limits,
         include_retired=question.include_retired,
         fits=fits,
         interval_level=prediction.interval_level,
     )
-    comparison = None if question.compare is None else _compared(advice, question.compare, field_names)
+    comparison = None if question.compare is None else _compared(advice, question.compare)
     return AdviseAnswer(training, advice, tuple(offer_rows(advice, offers, fits, prediction.anchor)), comparison)
 
 
@@ -131,7 +118,6 @@ def node_rows(
     rows: Sequence[StepTime],
     offers: Sequence[Instance],
     size: tuple[int, int | None],
-    field_names: FieldNames,
 ) -> list[StepTime]:
     """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
     if not question.whole_nodes and question.network is None and question.parameters is None:
@@ -139,22 +125,23 @@ def node_rows(
     batch_size, pixels = size
     known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
-        network, parameters = field_names.option("network"), field_names.option("parameters")
         raise InputError(
-            f"Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it."
+            "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",
+            "network",
+            "parameters",
         )
     gradients = Gradients(known.count, pixels=pixels)
     return whole_nodes(scaleout_model(context), rows, offers, gradients, batch_size)
 
 
-def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) -> Comparison:
+def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
     """Compare the two plans that `compare` names by instance, or by 'instance market'."""
     by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)
     if unknown is not None or len(chosen) != 2:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
-        raise InputError(f"{field_names.option('compare')} takes two of the plans, not {wrong}.")
+        raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)
 

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
 from profet_core.answers.training import predicted_profile
-from profet_core.cost import CostRow, CostTable, cost_table
 from profet_core.documents.answers import COVERAGE, MEMORY, ends
-from profet_core.documents.parts import RENTED, TOTALS
+from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
 from profet_core.fields import field
 from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
-from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
+from profet_core.fields.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
@@ -23,7 +22,9 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
-from profet_core.profiles import Profile
+from profet_core.training.cost import Workload
+from profet_core.training.plans import TOTALS, Limits, Plan, Request, plan_of
+from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ ESTIMATE: Fields = {
 }
 
 
-def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
+def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
     names = ("profile", "anchor", "latency_ms", "profiled_precision")
     of_profile = {name: values[name] for name in names if name in values}
@@ -77,8 +78,8 @@ def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[st
     if not of_profile:
         return more
     if "profile" not in of_profile:
-        profile, *others = (field_names.option(name) for name in names)
-        raise InputError(f"{', '.join(others)} need a profile: name it with {profile}.")
+        others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
+        raise InputError(others, "anchor", "latency_ms", "profiled_precision")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
     return {**more, "profiled": ProfileQuestion(**of_profile)}
@@ -107,7 +108,7 @@ class EstimateAnswer:
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
-    costs: CostTable | None
+    costs: Mapping[str, Plan] | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
     warnings: tuple[Note, ...]
@@ -117,11 +118,11 @@ class EstimateAnswer:
         return rows_frame(self.estimate.rows)
 
 
-def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
+def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
-    check_wanted(context, question.targets, names, field_names)
+    check_wanted(context, question.targets, names)
     found = estimate(
         context.models,
         context.catalog,
@@ -143,18 +144,13 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         raise InputError("Also give the training images per epoch.")
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
     if question.images is not None:
-        costs = cost_table(
-            {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-            context.catalog,
-            images=question.images,
-            validation_images=question.validation_images,
-            batch_size=question.batch_size,
-            epochs=question.epochs,
-        )
+        work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
+        request = Request(work, Limits())
+        costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (asked := question.profiled) is not None:
         profile = read_as(asked.profile, asked.steps)
-        profile, profiled = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
+        profile, profiled = predicted_profile(context, asked, profile, asked.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
         warnings += other_sizes(profile, question)
     return EstimateAnswer(
@@ -184,12 +180,12 @@ class _Row(NamedTuple):
 
     row: InstancePrediction
     regime: str
-    cost: CostRow | None
+    cost: Plan | None
 
 
 def _rows(answer: EstimateAnswer) -> list[_Row]:
     found = answer.estimate
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    costs = answer.costs or {}
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
@@ -215,7 +211,7 @@ _DOCUMENT = record(
     by_method=at("row.members", by_name(NUMBER)),
     regime=TEXT,
     **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
-    **under("cost", **{name: maybe(kind) for name, kind in TOTALS.items()}),
+    **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
     **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
 )
 _COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"

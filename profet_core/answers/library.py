@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from profet_core.advice.whole_nodes import ScaledTraining
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
 from profet_core.answers.questions import Context
@@ -17,14 +16,12 @@ from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.fields.questions import AdviseQuestion, FieldNames
+from profet_core.fields.questions import AdviseQuestion
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import Profile
+from profet_core.training.whole_nodes import ScaledTraining
 from profet_core.transfer.own_gpu import with_own_gpus
-
-#: Messages use the argument names.
-PYTHON = FieldNames("profile", lambda name: name)
+from profet_recorder.profiles.record import Profile
 
 
 def load_models(folder: Path | str | None = None) -> Models:
@@ -106,7 +103,7 @@ def advise(
     more : other fields of `AdviseQuestion`, such as `deadline_hours`, `budget_usd`, `profiled_batch`, `gpu`.
     """
     question = AdviseQuestion(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
-    return answer_advise(_context(models, catalog), question, PYTHON)
+    return answer_advise(_context(models, catalog), question)
 
 
 def estimate(
@@ -121,7 +118,7 @@ def estimate(
     more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimizer`, `images`, `epochs`, `gpu`.
     """
     question = named_question(network, batch=batch_size, pixels=pixels, **more)
-    return answer_estimate(_context(models, catalog), question, PYTHON)
+    return answer_estimate(_context(models, catalog), question)
 
 
 def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, **question: Any) -> ScaledTraining:
@@ -134,8 +131,8 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
     question : these, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
         `instance`, `strategy`, `images`.
     """
-    asked = scaleout_question({"profile": profile, **question}, PYTHON)
-    return answer_scaleout(_context(models, catalog), asked, PYTHON)
+    asked = scaleout_question({"profile": profile, **question})
+    return answer_scaleout(_context(models, catalog), asked)
 
 
 def _context(models: Models, catalog: Catalog) -> Context:

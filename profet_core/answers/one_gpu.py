@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from profet_core.answers.questions import Context
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
-from profet_core.fields.questions import FieldNames, TrainingQuestion
+from profet_core.fields.questions import TrainingQuestion
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Note
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.profiles.record import ProfileMeta
+from profet_core.training.memory import FitAnswer
 from profet_core.units import positive_number, whole_number
+from profet_recorder.profiles.record import ProfileMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,18 @@ class OneGpu:
     warnings: Sequence[Note] = ()
 
 
-def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names: FieldNames) -> OneGpu:
+def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
     """A step predicted from a profile and scaled to other batch sizes.
 
     For a GPU anchor, another batch size is taken from offers with that GPU.
     """
-    first = predicted_training(context, question, field_names)
+    first = predicted_training(context, question)
     anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
-    catalog, option = context.catalog, field_names.option
-    trainings, warnings = {batch: first}, list(first.warnings)
+    catalog, trainings, warnings = context.catalog, {batch: first}, list(first.warnings)
 
     def at(batch_size: int) -> PredictedTraining:
         if batch_size not in trainings:
-            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size), field_names)
+            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size))
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
@@ -69,10 +68,12 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
         rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
         found = next((rows[name] for name in names if name in rows), None)
         if found is None:
-            way = f"give it ({option('latency_ms')}) or " if given_ms is None else ""
+            way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
                 f"The step latency on {instance} at batch {batch_size} is unknown: {way}name another instance "
-                f"({option('instance')})."
+                "({instance}).",
+                "latency_ms",
+                "instance",
             )
         return found
 
@@ -90,15 +91,13 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
     )
 
 
-def measured_one_gpu(
-    context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, field_names: FieldNames
-) -> OneGpu:
+def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
     """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
     gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
-        raise InputError(f"Give the GPU that the step was measured on: {field_names.option('gpu')} V100.")
+        raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
     if batch_size is None:
-        raise InputError(f"Give the batch size that the step was measured at: {field_names.option('batch')} 64.")
+        raise InputError("Give the batch size that the step was measured at: {batch} 64.", "batch")
     # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
     gpu = context.gpus.find(gpus[0]).name
     known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)

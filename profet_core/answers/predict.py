@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
-from profet_core.fields.questions import FieldNames, PredictQuestion
-from profet_core.memory.fit import FitAnswer
+from profet_core.fields.questions import PredictQuestion
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+from profet_core.training.memory import FitAnswer
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PredictAnswer:
     fits: Mapping[str, FitAnswer]
 
 
-def answer_predict(context: Context, question: PredictQuestion, field_names: FieldNames) -> PredictAnswer:
+def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
     """Predict, corrected by latencies measured on targets."""
     narrowing = question.narrowing
     if question.targets is not None:
@@ -39,8 +39,8 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
             targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
         question = replace(question, targets=list(targets))
     context, names = narrowed_context(context, narrowing)
-    check_wanted(context, question.targets, {*names, question.anchor}, field_names)
-    profile, prediction = predicted_question(context, question, field_names)
+    check_wanted(context, question.targets, {*names, question.anchor})
+    profile, prediction = predicted_question(context, question)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
     kept = {row.instance for row in rows}
     prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
@@ -94,7 +94,7 @@ def _each(context: Context, one: RecordedProfile, method: str, precision: str) -
         if latency_ms is not None:
             check_latency(models, profile, anchor.instance, latency_ms)
     except InputError as error:
-        latency_ms, doubt = None, f"{error} The prediction doesn't use it."
+        latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
         found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, method=method, precision=precision)
     except InputError as error:

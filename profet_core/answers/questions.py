@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from profet_core.advice.plans import confidence
 from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
 from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import Narrowing, NoOffersError, narrowed, narrowed_catalog, offers_in_market
@@ -17,20 +16,21 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.own import served_own_path
 from profet_core.catalog.own_gpus import OwnGpu, read_own_gpus, served_own_gpus_path, with_offers_of
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
-from profet_core.fields.questions import FieldNames, InstancesQuestion, ProfileQuestion
+from profet_core.fields.questions import InstancesQuestion, ProfileQuestion
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.multi_gpu.law import ScaleoutModel
-from profet_core.multi_gpu.step import MOST_PARAMETERS
 from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.targets import basis_by_instance
-from profet_core.profiles.record import ProfileMeta
+from profet_core.training.plans import confidence
+from profet_core.training.scaling_model import ScaleoutModel
+from profet_core.training.several_gpus import MOST_PARAMETERS
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count, positive_number
+from profet_recorder.profiles.record import ProfileMeta
 
 _LOG = logging.getLogger(__name__)
 
@@ -180,15 +180,12 @@ def narrowed_context(context: Context, narrowing: Narrowing) -> tuple[Context, C
     return replace(context, catalog=catalog), names
 
 
-def check_wanted(
-    context: Context, targets: Sequence[str] | None, names: Collection[str | None], field_names: FieldNames
-) -> None:
+def check_wanted(context: Context, targets: Sequence[str] | None, names: Collection[str | None]) -> None:
     """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
     unwanted = [name for name in targets or () if name in context.catalog and name not in names]
     if unwanted:
         raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
+            f"Not among the selected offers: {', '.join(unwanted)}. Remove {{targets}} or the filters.", "targets"
         )
 
 
@@ -238,7 +235,7 @@ def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[s
     return found
 
 
-def question_anchor(context: Context, question: ProfileQuestion, field_names: FieldNames) -> str:
+def question_anchor(context: Context, question: ProfileQuestion) -> str:
     """The anchor's name, as `predict` takes it and checks it.
 
     Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
@@ -250,19 +247,20 @@ def question_anchor(context: Context, question: ProfileQuestion, field_names: Fi
         raise NoPredictionError(reason)
     if question.anchor is not None:
         return question.anchor
-    recorded, option = question.profile.meta.gpu, field_names.option("anchor")
+    recorded, fields = question.profile.meta.gpu, ("profile", "anchor")
     if recorded is None:
         raise InputError(
-            f"{field_names.profile} does not name the GPU it was recorded on: give it with {option}, an instance or a "
-            "GPU name."
+            "{profile} does not name the GPU it was recorded on: give it with {anchor}, an instance or a GPU name.",
+            *fields,
         )
     if reason := unknown_gpu(models, recorded):
         raise NoPredictionError(reason)
     found = recorded_on(models, recorded)
     if found is None:
         raise InputError(
-            f"{field_names.profile} was recorded on {recorded}, which matches more than one GPU: choose with {option} "
-            f"one of {', '.join(anchor_names(models))}."
+            f"{{profile}} was recorded on {recorded}, which matches more than one GPU: choose with {{anchor}} one of "
+            f"{', '.join(anchor_names(models))}.",
+            *fields,
         )
     return found
 

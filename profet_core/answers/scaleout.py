@@ -7,15 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
-from profet_core.advice.whole_nodes import (
-    CurveRow,
-    Gradients,
-    ScaledEpoch,
-    ScaledTraining,
-    WholeNodePlan,
-    node_time,
-)
 from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
 from profet_core.answers.questions import (
     Context,
@@ -28,17 +19,20 @@ from profet_core.answers.questions import (
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
 from profet_core.documents.answers import COVERAGE, VERDICT, ends
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
 from profet_core.fields.field import LARGE, Fields, asked, fields_of
-from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
+from profet_core.fields.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.latency import StepTime
-from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.step import (
+from profet_core.precision.names import AS_PROFILED
+from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.cost import Workload, cost_usd, epoch_steps
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import Limits, Request, plan_confidence, plan_of
+from profet_core.training.scaling_model import ScaleoutModel, Strategy
+from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
     MOST_GPUS,
     ScaledStep,
@@ -46,8 +40,14 @@ from profet_core.multi_gpu.step import (
     scaled_step,
     scaling_notes,
 )
-from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.whole_nodes import (
+    CurveRow,
+    Gradients,
+    ScaledEpoch,
+    ScaledTraining,
+    WholeNodePlan,
+    node_time,
+)
 from profet_core.units import MS_PER_S, whole_number
 
 #: Default images per epoch: ImageNet's.
@@ -123,18 +123,19 @@ SCALEOUT: Fields = {
 }
 
 
-def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:
+def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
     """Build the question from fields of `SCALEOUT`: those of a profile, or of a measured step."""
     rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *_OF_PROFILE)}
     of_profile = {name: given[name] for name in _OF_PROFILE if given.get(name) is not None}
     if given.get("profile") is None:
         if of_profile:
-            named = ", ".join(field_names.option(name) for name in of_profile)
-            raise InputError(f"{named} needs {field_names.profile}.")
+            named = ", ".join(f"{{{name}}}" for name in of_profile)
+            raise InputError(f"{named} needs {{profile}}.", *of_profile, "profile")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
-        each, of_all = (field_names.option(name) for name in ("batch", "global_batch"))
-        raise InputError(f"{each} is the batch per GPU, {of_all} the global batch: give one of them.")
+        raise InputError(
+            "{batch} is the batch per GPU, {global_batch} the global batch: give one of them.", "batch", "global_batch"
+        )
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(
         profile=given["profile"],
@@ -146,19 +147,19 @@ def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> Scal
     return ScaleoutQuestion(**rest, training=training)
 
 
-def answer_scaleout(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaledTraining:
+def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
     """Predict one GPU's step if needed, and scale it out."""
-    return scaleout_plans(context, question, field_names).on(question.instance)
+    return scaleout_plans(context, question).on(question.instance)
 
 
-def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaleoutPlans:
+def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlans:
     """As `answer_scaleout`, with the instance chosen by its plan."""
     model = scaleout_model(context)
     if question.strategy not in list(Strategy):
         raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.total_gpus is not None:
         nodes_of(question.total_gpus, MOST_GPUS)
-    return ScaleoutPlans(context, question, field_names, model)
+    return ScaleoutPlans(context, question, model)
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,6 @@ class ScaleoutPlans:
 
     context: Context
     question: ScaleoutQuestion
-    field_names: FieldNames
     model: ScaleoutModel
 
     def on(self, instance: str | None) -> ScaledTraining:
@@ -217,20 +217,20 @@ class ScaleoutPlans:
     @cached_property
     def source(self) -> OneGpu:
         """Source of one GPU's step."""
-        question, field_names = self.question, self.field_names
+        question = self.question
         if (question.training is None) == (question.step_ms is None):
-            raise InputError(f"Give either {field_names.profile} or {field_names.option('step_ms')}.")
+            raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
         if question.training is not None:
-            return predicted_one_gpu(self.context, question.training, field_names)
-        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch, field_names)
+            return predicted_one_gpu(self.context, question.training)
+        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
     def _network(self) -> NetworkParameters:
-        question, option = self.question, self.field_names.option
+        question = self.question
         found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
         if found is None:
             raise InputError(
-                f"Give the network, {option('network')} ResNet50, or its parameters, {option('parameters')} 25.6e6."
+                "Give the network, {network} ResNet50, or its parameters, {parameters} 25.6e6.", "network", "parameters"
             )
         return found
 

@@ -24,12 +24,12 @@ from profet_core.files import (
     read_coefficients,
     sha256_hex,
 )
-from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
-from profet_core.multi_gpu.law import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
+from profet_core.training.memory_model import MEMORY_NAME, MemoryModel, load_memory
+from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.transfer.model import TransferModel, load_transfer
 
 

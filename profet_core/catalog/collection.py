@@ -158,8 +158,8 @@ class NoOffersError(InputError):
 
     code = "no_offers"
 
-    def __init__(self, message: str, without: Mapping[str, int] | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *fields: str, without: Mapping[str, int] | None = None) -> None:
+        super().__init__(message, *fields)
         self.without = without or {}
 
 
@@ -267,7 +267,7 @@ class Narrowing:
 
     @property
     def least_confidence(self) -> int:
-        """Minimum confidence level of a number, 1 to 3, as in `advice.plans.Confidence`."""
+        """Minimum confidence level of a number, 1 to 3, as in `training.plans.Confidence`."""
         return 1 if self.confidence is None else 1 + CONFIDENCE_WORDS.index(self.confidence)
 
     @property
@@ -319,14 +319,14 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     for name in conditions:
         if name in unknown or not passing([name]):
             there_is = _what_there_is(name, narrowing, every)
-            raise NoOffersError(f"No offer has {_words(name, narrowing)}: {there_is}.", left)
+            raise NoOffersError(f"No offer has {_words(name, narrowing)}: {there_is}.", without=left)
     ways = [
         f"{_words(name, narrowing)} ({count} offer{'s' if count > 1 else ''} without it)"
         for name, count in left.items()
     ]
     asked = ", ".join(_words(name, narrowing) for name in conditions)
     ways_out = " or ".join(ways) or "more than one of them"
-    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", left)
+    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", without=left)
 
 
 def narrowed_catalog(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from profet_core.advice.advise import Dominated, ExcludedInstance, Upgrade
-from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Comparison, Within
-from profet_core.advice.words import answer_sentences, comparison_sentences
 from profet_core.catalog import Instance
 from profet_core.documents.answers import MEMORY
 from profet_core.documents.parts import PER_GPU, PLAN
 from profet_core.documents.records import FLAG, NUMBER, TEXT, TEXTS, At, at, keys, many, maybe, record, under
+from profet_core.training.advise import Dominated, ExcludedInstance, Upgrade
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits, Plan
+from profet_core.training.recommend import Comparison, Within
+from profet_core.training.words import answer_sentences, comparison_sentences
 
 _PICK = record(
     plan=PLAN,

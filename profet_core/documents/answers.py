@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from profet_core.cost import CostRow, CostTable, Energy
-from profet_core.documents.parts import RENTED, TOTALS
+from profet_core.catalog import Instance
+from profet_core.documents.parts import RENTED
 from profet_core.documents.records import (
     NUMBER,
     TEXT,
@@ -22,10 +22,12 @@ from profet_core.documents.records import (
 )
 from profet_core.features.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
-from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency
+from profet_core.training.cost import Energy, Workload
+from profet_core.training.memory import FitAnswer, Verdict
+from profet_core.training.plans import TOTALS, Plan
 
 #: Share of held-out latencies inside the intervals.
 COVERAGE = at(lambda _: LEVEL, NUMBER)
@@ -64,25 +66,28 @@ PREDICTION = record(
 )
 
 
-class Costed(NamedTuple):
-    """A row with its step, and the energy that the training takes."""
+class CostRow(NamedTuple):
+    """A training on an offer, its speed over the anchor's, and the energy that it takes."""
 
-    row: CostRow
-    step: StepTime
+    plan: Plan
+    speedup: float | None
     energy: Energy | None
 
 
 _COST = record(
-    **keys(CostRow, "instance latency_ms usd_per_hour status step_usd cost_per_1000_steps_usd images_per_s", "row"),
-    **under("row", **TOTALS, **keys(CostRow, "speedup")),
+    **keys(Plan, "instance latency_ms", "plan"),
+    **keys(Instance, "usd_per_hour status", "plan.offer"),
+    **keys(Plan, "step_usd cost_per_1000_steps_usd images_per_s", "plan"),
+    **keys(Plan, " ".join(TOTALS), "plan"),
+    speedup=maybe(NUMBER),
     energy_kwh_at_most=at("energy.kwh", maybe(NUMBER)),
     co2e_kg_at_most=at("energy.co2e_kg", maybe(NUMBER)),
-    **keys(StepTime, "basis note", "step"),
-    **under("row", **RENTED),
+    **keys(StepTime, "basis note", "plan.row"),
+    **under("plan", **RENTED),
 )
 COSTS = record(
     anchor=at("training.prediction.anchor", TEXT),
-    **keys(CostTable, "images validation_images batch_size epochs", "table"),
+    **keys(Workload, "images validation_images batch_size epochs", "table.workload"),
     rows=many(_COST),
     warnings=at("training.warnings", TEXTS),
     memory=at("fits", MEMORY),

@@ -30,8 +30,6 @@ OFFERS = Type(
 )
 #: Of a record's offer, what stands beside any number: whose it is, its GPUs, and the same.
 RENTED = under("offer", **keys(Instance, "provider gpu gpu_count"), **PER_GPU)
-#: What an epoch and the whole training take and cost.
-TOTALS = dict.fromkeys(("epoch_s", "epoch_usd", "total_s", "total_usd"), NUMBER)
 GPU_PRECISIONS = record(
     gpu=at("name", TEXT),
     memory_gib=NUMBER,

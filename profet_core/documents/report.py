@@ -9,14 +9,15 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.advice.advise import Advice
-from profet_core.advice.plans import MEASURED_ERRORS_PCT, Confidence, Plan, Workload, plan_confidence
-from profet_core.advice.recommend import format_certainty, shortlist
-from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.artifacts.models import Models
 from profet_core.catalog.naming import gpu_words
 from profet_core.latency import Basis
 from profet_core.prediction.records import Prediction
+from profet_core.training.advise import Advice
+from profet_core.training.cost import Workload
+from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
+from profet_core.training.recommend import format_certainty, shortlist
+from profet_core.training.words import answer_sentences, named_plans
 from profet_core.units import (
     TimeUnit,
     format_duration,
@@ -25,7 +26,7 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_core.version import VERSION
+from profet_recorder.version import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MOST_PLANS = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,10 @@ from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Nar
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.fields.field import LARGE, NAMES, WHOLE, asked, fields_of
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
+from profet_core.training.cost import Workload
 
 if TYPE_CHECKING:
-    from profet_core.profiles import Profile
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNames:
-    """Names in a channel's messages: of the profile, such as "TRACE"; of a field, "--at-batch" for "at_batch"."""
-
-    profile: str
-    option: Callable[[str], str]
+    from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +126,11 @@ class TrainingQuestion(ProfileQuestion):
     second_pixels: int | None = asked("pixel size of the second profile")
     second_latency_ms: float | None = asked("latency of that profile on the anchor, in milliseconds", unit="MS")
     second_steps: int | None = asked("number of training steps in it (default: from that profile)")
+
+    def workload(self, batch_size: int) -> Workload:
+        """The training at a batch size."""
+        images = batch_size if self.images is None else self.images
+        return Workload(images, batch_size, self.epochs, self.validation_images, getattr(self, "with_loading", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

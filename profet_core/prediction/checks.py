@@ -17,10 +17,10 @@ from profet_core.latency import log_sd_of
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.profiles.limits import MAX_STEPS
-from profet_core.profiles.profet_json import VERSION_1
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
+from profet_recorder.profiles.limits import MAX_STEPS
+from profet_recorder.profiles.profet_json import VERSION_1
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
 
 #: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
 #: without 1% on either side. The profiler's overhead gives ratios above

@@ -14,9 +14,15 @@ from profet_core.precision.model import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates
-from profet_core.profiles.profet_json import VERSION_1
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
+from profet_recorder.profiles.profet_json import VERSION_1
+from profet_recorder.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    UNKNOWN_DEVICE_OPERATION,
+    Profile,
+)
 
 Kind = Literal["busy", "idle", "input", "no GPU"]
 

@@ -32,8 +32,8 @@ from profet_core.prediction.records import Prediction, Predictions
 from profet_core.prediction.table import StepTable
 from profet_core.prediction.targets import Layout, offer_targets
 from profet_core.prediction.unprofiled_anchor import profiled_steps
-from profet_core.profiles.record import Profile
 from profet_core.units import positive_number
+from profet_recorder.profiles.record import Profile
 
 
 def predict(

@@ -26,7 +26,6 @@ from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
 from profet_core.prediction.records import Prediction, offer_rows
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import (
     Growth,
@@ -40,6 +39,7 @@ from profet_core.sizes.growth import (
     step_signs,
 )
 from profet_core.units import whole_number
+from profet_recorder.profiles.record import Profile
 
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 

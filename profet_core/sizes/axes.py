@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
-from profet_core.profiles import Profile
-from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 from profet_core.units import positive_number, whole_number
+from profet_recorder.profiles import Profile
+from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 
 #: The sizes measured along each axis.
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}

@@ -15,9 +15,7 @@ import pyarrow.parquet as pq
 
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json import parse_json
-from profet_core.version import VERSION as PROGRAM_VERSION
-from profet_core.whole_files import only_one
+from profet_core.locks import only_one
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,
@@ -32,6 +30,8 @@ from profet_lab.datasets.dataset import (
     Source,
 )
 from profet_lab.measurements.tables import DataError
+from profet_recorder.profiles.profet_json import parse_json
+from profet_recorder.version import VERSION as PROGRAM_VERSION
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:

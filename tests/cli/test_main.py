@@ -15,8 +15,8 @@ import pytest
 from profet_cli.main import main
 from profet_cli.parsing import COMMANDS
 from profet_core.artifacts.samples import Sample
-from profet_core.profiles.record import FORWARD_ONLY, NO_DEVICE
-from profet_core.version import VERSION
+from profet_recorder.profiles.record import FORWARD_ONLY, NO_DEVICE
+from profet_recorder.version import VERSION
 from tests.cli.cases import CPU_ONLY, covering, written
 
 

@@ -22,7 +22,7 @@ from profet_collect.store import open_store
 from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, Precision, read_collection
 from profet_core.errors import InputError
-from profet_core.profiles import read_profile
+from profet_recorder.profiles import read_profile
 from profet_recorder.recording import Recording
 from tests.made.collected import MANIFEST
 from tests.recorder.runs import needs

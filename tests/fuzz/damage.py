@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from profet_core.profiles.reading import reader_of
-from profet_core.profiles.tensorflow import xplane
-from profet_core.profiles.tensorflow.xplane import messages
-from profet_core.profiles.unpacking import Content
+from profet_recorder.profiles.reading import reader_of
+from profet_recorder.profiles.tensorflow import xplane
+from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.unpacking import Content
 
-FOLDERS = ("sample_traces", "sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
+FOLDERS = ("sample_traces", "sample_traces/formats", "tests/recorder/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 
 #: What means something to JSON, CSV, gzip, protobuf or UTF-8.

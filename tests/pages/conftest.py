@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Radio, Selectbox
 
 from profet_core import Catalog, Models
-from profet_core.advice.per import Per
-from profet_core.advice.recommend import recommend
-from profet_core.advice.words import card_title
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.training.plans import Per
+from profet_core.training.recommend import recommend
+from profet_core.training.words import card_title
 from profet_core.units import format_usd, shared_time_unit, time_unit
 from tests.pages.expected import Core, shown_rows
 from ui.columns import estimate_columns, out_columns, predict_columns, size_columns

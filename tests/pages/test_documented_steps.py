@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import read_profile
-from profet_core.profiles.record import FORWARD_ONLY
 from profet_core.units import format_ms
+from profet_recorder.profiles.record import FORWARD_ONLY
 from tests.pages.conftest import (
     answer,
     as_version_1,

@@ -29,7 +29,7 @@ from ui.charts import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
-#: Files that are no profile, one of each kind; tests/core/profiles has the others.
+#: Files that are no profile, one of each kind; tests/recorder/profiles has the others.
 BAD = (
     b"",
     b'{"Device_Conv2D": NaN}',

@@ -7,11 +7,11 @@ import pytest
 from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
-from profet_core.advice.advise import ORIGINAL
-from profet_core.advice.plans import Limits, Request, Workload, plan_of
-from profet_core.cost import cost_usd
-from profet_core.profiles.profet_json import write_profile
+from profet_core.training.advise import ORIGINAL
+from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.plans import Limits, Request, plan_of
 from profet_core.units import format_ms, format_usd
+from profet_recorder.profiles.profet_json import write_profile
 from tests.pages.conftest import (
     as_version_1,
     column,

@@ -13,10 +13,10 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core.advice.advise import ORIGINAL
 from profet_core.artifacts.samples import load_samples
-from profet_core.profiles.profet_json import profile_to_link_text
+from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, shared_time_unit
+from profet_recorder.profiles.profet_json import profile_to_link_text
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
 RESNET, SMALL, VGG, LENET = (

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_core.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
 from profet_recorder.engine import BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
+from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
 from profet_recorder.recording import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace

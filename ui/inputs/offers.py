@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profet_core.advice.advise import Preset, PresetRow, preset_rows
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.catalog.collection import (
     ANY_MARKET,
@@ -24,6 +22,9 @@ from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
 from profet_core.latency import StepTime
+from profet_core.training.advise import Preset, PresetRow, preset_rows
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits, Plan, Request, plan_of
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices

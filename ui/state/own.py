@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
 from profet_core.prediction.anchors import recorded_on
-from profet_core.profiles.profet_json import profile_of_link_text
+from profet_recorder.profiles.profet_json import profile_of_link_text
 from ui.state.resources import Held, Resources, load_resources
 from ui.state.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
 

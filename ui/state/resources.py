@@ -15,7 +15,7 @@ from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import gpu_words
 from profet_core.prediction.anchors import anchor_named, anchor_names
 from profet_core.prediction.checks import read_as
-from profet_core.profiles.profet_json import profile_to_link_text
+from profet_recorder.profiles.profet_json import profile_to_link_text
 
 
 # Without slots, for the cached property.

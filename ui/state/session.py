@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar, overload
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.advice.advise import ORIGINAL, Preset, Sort
 from profet_core.answers.questions import LONGEST_NETWORK
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
@@ -18,16 +17,16 @@ from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
-from profet_core.manycore.published import PUBLISHED
-from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
-from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.training.advise import ORIGINAL, Preset, Sort
+from profet_core.training.many_core import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, PUBLISHED
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.several_gpus import CHECKED_ON, MOST_GPUS
 from profet_core.typed_numbers import as_typed, typed_latency_ms
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 

@@ -9,11 +9,12 @@ from itertools import pairwise
 import pytest
 
 from profet_core import predict
-from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, Workload
-from profet_core.advice.words import answer_sentences
 from profet_core.catalog.collection import offers_in_market
 from profet_core.latency import Basis
+from profet_core.training.advise import advise
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits
+from profet_core.training.words import answer_sentences
 from tests.cli.cases import unexpected
 
 IMAGES, EPOCHS = 50_000, 10

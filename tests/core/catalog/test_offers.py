@@ -8,7 +8,6 @@ from datetime import date
 import pytest
 
 from profet_core import Catalog, Instance
-from profet_core.advice.plans import Confidence
 from profet_core.catalog import load_shipped
 from profet_core.catalog.collection import (
     CONFIDENCE_WORDS,
@@ -22,6 +21,7 @@ from profet_core.catalog.collection import (
 from profet_core.catalog.instance import OWN_PRICE
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name, old_price_note, price_age_years
 from profet_core.errors import InputError
+from profet_core.training.plans import Confidence
 from tests.made.step_times import offer
 
 TODAY = date(2026, 11, 22)

@@ -9,7 +9,7 @@ import pytest
 from profet_core.catalog.naming import old_price_note
 from profet_core.documents.answers import MEMORY
 from profet_core.documents.parts import OFFER
-from profet_core.memory.fit import FitAnswer
+from profet_core.training.memory import FitAnswer
 
 
 def test_an_offer_is_all_that_the_catalog_has_of_it(catalog):

@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from profet_core.advice.advise import Advice, advise
-from profet_core.advice.plans import Limits, NodeTime, Workload
-from profet_core.advice.words import answer_sentences
 from profet_core.documents.report import ReportSource, report_html
 from profet_core.latency import Estimate
-from profet_core.version import VERSION
+from profet_core.training.advise import Advice, advise
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits, NodeTime
+from profet_core.training.words import answer_sentences
+from profet_recorder.version import VERSION
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS
 
 SOURCE = ReportSource("net.json", ("recorded on g4dn.xlarge", "step 122 ms"), "90b27c62ea5e8e3415", "2026-11-21")

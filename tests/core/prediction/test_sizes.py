@@ -26,8 +26,8 @@ from profet_core.prediction.sizes import (
     other_networks,
     steps_at,
 )
-from profet_core.profiles.record import Profile
 from profet_core.transfer.targets import host_named
+from profet_recorder.profiles.record import Profile
 
 #: Latencies that differ by less are the same number, rounded.
 ROUNDING = 1e-9
