@@ -15,6 +15,7 @@ from profet_recorder.errors import ProfileError
 from profet_recorder.profiles import profet_json
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
 from profet_recorder.profiles.kernel_names import forget_names
+from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.pytorch import reader as pytorch
 from profet_recorder.profiles.record import Profile
 from profet_recorder.profiles.tensorflow import trace_json, xplane
@@ -224,7 +225,10 @@ def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
 
 
 def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
-    content = Content(source, watch=watch)
+    try:
+        content = Content(source, watch=watch)
+    except TraceTooLargeError as error:
+        raise ProfileError(f"{error}: {smaller_trace(b'')}.") from None
     watch.shorten(content.size)
     if is_archive(content):
         return _read_best(files_in_archive(content), "archive", watch)
@@ -232,10 +236,17 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if refusal := unsupported_file(content.head):
         raise ProfileError(refusal)
     if reader := reader_of(content.head):
-        return reader.read(content)
+        return _read_as(reader, content)
     what, instead = what_it_is(content.head, name) or ("", "")
     formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
     raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
+
+
+def _read_as(reader: Reader, content: Content) -> Profile:
+    try:
+        return reader.read(content)
+    except TraceTooLargeError as error:
+        raise ProfileError(f"{error}: {smaller_trace(content.head)}.") from None
 
 
 def shown_file_name(name: str) -> str:
@@ -285,7 +296,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
         try:
             with closing(candidate.file.open(HEAD_BYTES)) as content:
                 content.follow()
-                profile = candidate.reader.read(content)
+                profile = _read_as(candidate.reader, content)
         except ProfileError as error:
             failed.append(ProfileError(f"{_short(candidate.file)}: {error}"))
         else:
