@@ -42,8 +42,7 @@ CORE = """
 arrays, errors, messages
 latency
 units, files, locks, sandbox
-typed_numbers
-catalog, collected
+catalog
 frames
 features, precision
 ensemble, layers, sizes, training
@@ -51,7 +50,6 @@ transfer
 artifacts
 prediction
 from_layers
-documents, fields
 answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
