@@ -112,6 +112,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         events.input_types,
         _whole(properties.get("computeMajor")),
         None if events.channels_last is None else events.channels_last > 0,
+        check_time,
     )
     batch, _, height, width = events.first_input or (None,) * 4
     return profile_from_totals(
