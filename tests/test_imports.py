@@ -42,8 +42,7 @@ CORE = """
 arrays, errors, messages
 latency
 units, files, locks, sandbox
-typed_numbers
-catalog, collected
+catalog
 frames
 features, precision
 ensemble, layers, sizes, training
@@ -51,7 +50,6 @@ transfer
 artifacts
 prediction
 from_layers
-documents, fields
 answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
@@ -60,7 +58,7 @@ limits, file_names
 record
 unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
-profet_json
+profet_json, kernel_times
 pytorch, tensorflow
 reading
 """

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.fields.questions import AdviseQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.prediction.checks import refusal
 from ui.state.own import asked_profile, held_in

@@ -13,8 +13,8 @@ from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import Workload, training_energy

@@ -21,11 +21,11 @@ from profet_cli.output import (
     write_output,
 )
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import NetworkParameters
-from profet_core.documents.advice import ADVICE
-from profet_core.documents.report import report_html, report_source
+from profet_core.answers.context import NetworkParameters
+from profet_core.answers.documents import ADVICE
+from profet_core.answers.questions import ADVISE, AdviseQuestion
+from profet_core.answers.report import report_html, report_source
 from profet_core.errors import InputError
-from profet_core.fields.questions import ADVISE, AdviseQuestion
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.recommend import Comparison, format_certainty

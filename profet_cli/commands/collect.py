@@ -24,10 +24,10 @@ from profet_collect.grid import (
     models_of,
     quick_cells,
 )
+from profet_collect.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_collect.run import Machine, Protocol, collect, expected_at_hand, installed_frameworks, machine_at_hand
 from profet_collect.store import locked_store, only_collector
-from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
-from profet_core.documents.records import Document
+from profet_core.answers.schema import Document
 from profet_core.errors import InputError
 from profet_core.units import format_duration, whole_number
 from profet_recorder.profiles.limits import is_short_text

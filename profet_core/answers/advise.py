@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import (
+from profet_core.answers.context import (
     Context,
     asked_parameters,
     market_offers,
@@ -14,12 +14,12 @@ from profet_core.answers.questions import (
     narrowed_rows,
     scaleout_model,
 )
+from profet_core.answers.documents import CostRow
+from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
-from profet_core.documents.answers import CostRow
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows

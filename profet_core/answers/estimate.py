@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers import fields as field
+from profet_core.answers.context import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
+from profet_core.answers.fields import WHOLE, Field, Fields, asked, fields_of
+from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
+from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import predicted_profile
-from profet_core.documents.answers import COVERAGE, MEMORY, ends
-from profet_core.documents.parts import RENTED
-from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
-from profet_core.fields import field
-from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
-from profet_core.fields.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts

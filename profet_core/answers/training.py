@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import Context, question_anchor
+from profet_core.answers.context import Context, question_anchor
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
-from profet_core.fields.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as

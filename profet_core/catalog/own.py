@@ -30,7 +30,7 @@ from profet_core.catalog.tables import Row, file_text, read_records, shipped_tex
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder
 from profet_core.locks import only_one
-from profet_core.typed_numbers import as_typed
+from profet_core.units import as_typed
 from profet_recorder.whole_files import write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, TEXT, Field
+from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, TEXT, Field
 from profet_http.endpoints import OWN_GPUS, QUESTIONS
 
 #: Texts that mean something; other fields have a value by their kind.

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog import load_gpus
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (

@@ -13,11 +13,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
-from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
 from profet_core.layers.networks import named_networks
 from profet_core.sizes.axes import axis_range
-from profet_core.typed_numbers import typed_count
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 from ui.state.own import held_in
 from ui.state.resources import Resources

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profet_core.answers.questions import market_offers, narrowed_rows
+from profet_core.answers.context import market_offers, narrowed_rows
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.collection import (
     ANY_MARKET,
     CONFIDENCE_WORDS,
@@ -20,7 +21,6 @@ from profet_core.catalog.collection import (
 )
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.latency import StepTime
 from profet_core.training.advise import Preset, PresetRow, preset_rows
 from profet_core.training.cost import Workload

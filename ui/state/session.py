@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.answers.questions import LONGEST_NETWORK
+from profet_core.answers.context import LONGEST_NETWORK
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.own_gpus import OwnGpu
@@ -24,8 +24,7 @@ from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.many_core import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, PUBLISHED
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MOST_GPUS
-from profet_core.typed_numbers import as_typed, typed_latency_ms
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
 from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT

@@ -68,7 +68,7 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
 
 def report_html(advice: Advice, source: ReportSource) -> str:
     """The page. All that is not ours in it is text, whatever it holds."""
-    page = Template(resources.files("profet_core.documents").joinpath("report.html").read_text(encoding="utf-8"))
+    page = Template(resources.files("profet_core.answers").joinpath("report.html").read_text(encoding="utf-8"))
     answer, *others = answer_sentences(advice)
     return page.substitute(
         title=escape(answer),
