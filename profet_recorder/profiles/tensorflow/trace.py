@@ -248,7 +248,7 @@ class Trace:
         marked = self.marked or max((each.steps for each in self.gpus), default=0)
         steps, basis, unmarked = count_steps(marked, self.runs.values())
         totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
-        warnings, ignored, refusal, sharing = [*self.warnings], [*self.ignored], "", 1
+        warnings, refusal, sharing = [*self.warnings], "", 1
         if gpu is not None:
             enough_us = max(_WORKED_SHARE * gpu.worked_us, math.ulp(0.0))
             sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
@@ -265,7 +265,7 @@ class Trace:
                 if not gpu.worked_us and not self.host_us:
                     raise ProfileError(refusal)
             if gpu.hidden_copies_us:
-                ignored.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
+                warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
         signs = read_signs(
             gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
@@ -284,7 +284,7 @@ class Trace:
                 batch_size=_share(self.batch_sizes, sharing),
                 estimated_share=(round(gpu.estimated_share, 4) or None) if gpu else None,
             ),
-            ignored=tuple(ignored),
+            ignored=tuple(self.ignored),
             warnings=(*unmarked, *warnings),
             refusal=refusal or training_refusal(totals_us, gradient_seen=self.has_gradient),
             may_be_cut=False,

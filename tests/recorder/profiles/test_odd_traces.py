@@ -96,7 +96,7 @@ def test_a_copy_beside_computation_takes_no_time_from_the_step(models, catalog, 
     ]
     assert times[1] == pytest.approx(times[0], rel=0.02)
     assert copied.operations.get("Device__Send", 0.0) < 0.05 * ms * 1000
-    (note,) = set(copied.ignored) - set(sound.ignored)
+    (note,) = set(copied.warnings) - set(sound.warnings)
     assert note.startswith(f"{ms:.3g} ms per step") and "%" in note
 
 
