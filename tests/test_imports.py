@@ -58,7 +58,7 @@ limits, file_names
 record
 unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
-profet_json
+profet_json, kernel_times
 pytorch, tensorflow
 reading
 """

@@ -71,15 +71,17 @@ ESTIMATE: Fields = {
 
 def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
-    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
-    others = {name: value for name, value in values.items() if name not in of_profile}
+    names = ("profile", "anchor", "latency_ms", "profiled_precision")
+    of_profile = {name: values[name] for name in names if name in values}
+    more = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
-        return others
+        return more
     if "profile" not in of_profile:
-        raise InputError("{anchor} and {latency_ms} need a profile to compare with.", "anchor", "latency_ms")
+        others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
+        raise InputError(others, "anchor", "latency_ms", "profiled_precision")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
-    return {**others, "profiled": ProfileQuestion(**of_profile)}
+    return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 
 def named_question(

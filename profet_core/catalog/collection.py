@@ -267,7 +267,7 @@ class Narrowing:
 
     @property
     def least_confidence(self) -> int:
-        """Minimum confidence level of a number, 1 to 3, as in `advice.plans.Confidence`."""
+        """Minimum confidence level of a number, 1 to 3, as in `training.plans.Confidence`."""
         return 1 if self.confidence is None else 1 + CONFIDENCE_WORDS.index(self.confidence)
 
     @property

@@ -75,7 +75,7 @@ class ChromeTrace(Generic[Args]):
         self._at = 0
         self._characters = 0
         self._ended = False
-        self._count = self._others = 0
+        self._count = self._others = self._text_times = 0
         # The end of one event, what stands between, and the start of the next; where the last value ended in the
         # window, 0 if it was in one before; whether the window's whole events weren't tried yet.
         self._between = ""
@@ -111,6 +111,8 @@ class ChromeTrace(Generic[Args]):
                     if key in self._keep and self._characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
+        if self._text_times > self._count / 2:
+            raise ProfileError('The trace has its times as text ("ts": "12.5"): write numbers, as the profiler does.')
         if self._next(_SPACE):
             raise ProfileError("The file continues after the end of the trace: upload a single trace.")
 
@@ -151,7 +153,9 @@ class ChromeTrace(Generic[Args]):
 
     def _events_of(self, values: list[object]) -> list[Event[Args]]:
         """The events among decoded values; a few others may stand there."""
-        events = [_event(value) for value in values if isinstance(value, dict)]
+        records = [value for value in values if isinstance(value, dict)]
+        events = [_event(record) for record in records]
+        self._text_times += sum(isinstance(record.get("ts", record.get("dur")), str) for record in records)
         self._others += len(values) - len(events)
         if self._others > MAX_OTHERS:
             raise self._damaged()

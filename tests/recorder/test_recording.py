@@ -19,7 +19,7 @@ TIMED = TimedSteps((12.0, 10.0, 11.0), None)
 
 @pytest.fixture
 def trace(repository):
-    return repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    return repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ sys.meta_path.insert(0, Absent())
 import profet_recorder
 assert not [name for name in sys.modules if name.startswith("profet_recorder.")], "the package alone"
 from profet_recorder import ProfileCallback, record_step, record_steps
-import profet_cli.main, profet_cli.commands.profile
+import profet_recorder.command
 assert not {"tensorflow", "keras", "torch"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)

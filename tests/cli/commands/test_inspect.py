@@ -55,7 +55,7 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
 
 
 def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
-    path = repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    path = repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
     found = document("inspect", path)
     assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
     assert found["warnings"] == [TRANSLATED_WARNING]

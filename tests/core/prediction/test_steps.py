@@ -313,7 +313,7 @@ def test_a_latency_far_off_is_questioned_with_what_would_fit(tiny, catalog, late
     assert doubt.value.suggested_steps == steps
     assert str(doubt.value).isprintable() and "80.0 ms" in str(doubt.value)
     if unit == "us":
-        assert str(doubt.value).endswith("did you mean 122,400 us (122 ms)?")
+        assert "did you mean 122,400 us (122 ms)?" in str(doubt.value)
 
 
 def test_a_doubted_latency_is_used_once_it_is_trusted(tiny, catalog):
