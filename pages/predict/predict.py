@@ -12,7 +12,7 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.messages import Code
@@ -25,12 +25,11 @@ from ui.exports import export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
-    loading_input,
+    costs_input,
     method_input,
     number_field,
     precision_input,
     recorded_sizes,
-    runs_input,
     select,
     size_sliders,
     validation_input,
@@ -69,8 +68,7 @@ def sidebar(resources: Resources) -> None:
         validation_input()
         second_input(resources)
         whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        loading_input()
-        runs_input()
+        costs_input()
         method_input(resources)
 
 
@@ -97,6 +95,8 @@ def main(resources: Resources) -> None:
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+        if spot := spot_plan(resources, advice):
+            st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
