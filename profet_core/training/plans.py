@@ -430,10 +430,9 @@ class Per(StrEnum):
 
     def of(self, workload: Workload, plan: Plan) -> Plan:
         """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
-        if self is Per.STEP:
-            share = plan.latency_ms / MS_PER_S / plan.total_s
-        else:
-            share = 1 / workload.epochs if self is Per.EPOCH else 1.0
+        if self is Per.TRAINING:
+            return plan
+        share = plan.latency_ms / MS_PER_S / plan.total_s if self is Per.STEP else 1 / workload.epochs
         costed, ends = share * COSTED_STEPS if self is Per.STEP else share, plan.interval
         interval = ends and TotalInterval(
             ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed
