@@ -120,6 +120,7 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
         else "",
+        f"{network.question.runs:,} runs" if network.question.runs > 1 else "",
     )
     return " · ".join(filter(None, parts))
 
@@ -178,7 +179,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         **values,
         at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,
-        with_loading=training.loading,
+        **training.more,
         deadline_hours=training.deadline_h,
         budget_usd=training.budget_usd,
         certainty=training.certainty / 100,

@@ -55,8 +55,8 @@ def show_details(
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
         else:
             facts = _facts(network, plans, row, row.plan)
-            unit = per.unit(request.workload, plans)
-            facts = {PredictView.per.options[per]: _totals(per.of(request.workload, row.plan), per, unit)} | facts
+            unit = per.unit(plans)
+            facts = {PredictView.per.options[per]: _totals(per.of(row.plan), per, unit)} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, row)
         if row.plan is not None:
@@ -120,7 +120,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
         "Memory": "" if row.fit is None else plain(sentence(row.fit.words)),
         "Also at": plain(_also_at(plans, plan)),
-        "Note": plain(plan.node_note),
+        "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
     }
 
 

@@ -17,7 +17,7 @@ from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.messages import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
-from profet_core.training.cost import Workload, training_energy
+from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.training.words import headline
 from ui import tables
@@ -26,14 +26,15 @@ from ui.exports import Rows, export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
+    loading_input,
     method_input,
     more_options,
     number_field,
     precision_input,
     recorded_sizes,
+    runs_input,
     select,
     size_sliders,
-    toggle,
     validation_input,
     whole_nodes_input,
     workload_input,
@@ -49,7 +50,7 @@ from ui.words import plain
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS, _EXPORTS = "predict:profiled", "predict:details", "predict:exports"
-_BOUNDARY = "Training steps only: no start-up, data, storage or egress."
+_BOUNDARY = "Training steps only: no start-up, {}storage or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -72,7 +73,8 @@ def _more(resources: Resources) -> None:
     validation_input()
     second_input(resources)
     whole_nodes_input(held_in(resources, session.profile).profile.meta)
-    toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
+    loading_input()
+    runs_input()
     method_input(resources)
 
 
@@ -127,14 +129,14 @@ def main(resources: Resources) -> None:
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
-        show_cards(advice.recommended, request.workload, per)
+        show_cards(advice.recommended, per)
     else:
         show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    table = partial(_table_rows, resources, request.workload, rows, per)
-    columns = predict_columns(per, per.unit(request.workload, plans))
+    table = partial(_table_rows, resources, rows, per)
+    columns = predict_columns(per, per.unit(plans))
     # A file is made outside of the session.
     order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
     source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
@@ -146,9 +148,9 @@ def main(resources: Resources) -> None:
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, request.workload, per, request.limits, level)
+        show_bars(rows, profiled, per, request.limits, level)
     elif view == "scatter":
-        show_scatter(rows, request.workload, per, request.limits)
+        show_scatter(rows, per, request.limits)
     else:
         tables.result_table(
             table(),
@@ -163,7 +165,8 @@ def main(resources: Resources) -> None:
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
-        st.caption(f"{count}{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        data = "data, " if session.training.loading == "off" else ""
+        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
         if view != "table":
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
@@ -237,12 +240,12 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, workload: Workload, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
+def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
     found = []
     for row in rows:
         if row.plan is not None:
-            plan = per.of(workload, row.plan)
-            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
+            plan = per.of(row.plan)
+            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
     return found

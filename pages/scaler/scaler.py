@@ -83,7 +83,12 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
         network = current_network(resources)
         answer = answer_sizes(
             resources,
-            replace(network.question, gpu=(resources.catalog[instance].gpu,), include_retired=True),
+            replace(
+                network.question,
+                gpu=(resources.catalog[instance].gpu,),
+                include_retired=True,
+                images_per_s_per_vcpu=None,
+            ),
             axis,
             axis_range(axis),
             choose=lambda rows: [row for row in rows if row.offer.name == instance],

@@ -56,7 +56,8 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
     table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in plans])
-    energy = {plan.instance: training_energy(plan.total_s, plan.offer, context.gpus) for plan in plans}
+    machines = request.workload.machines
+    energy = {plan.instance: training_energy(machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 

@@ -118,6 +118,7 @@ PREDICTION = record(
         unknown_operations=UNKNOWN_OPERATIONS,
         similarity=maybe(record(**keys(Similarity, "distance words error_percent", error_percent=maybe(NUMBER)))),
     ),
+    ignored=at("profile.ignored", TEXTS),
     memory=at("fits", MEMORY),
 )
 
@@ -139,11 +140,12 @@ _COST = record(
     energy_kwh_at_most=at("energy.kwh", maybe(NUMBER)),
     co2e_kg_at_most=at("energy.co2e_kg", maybe(NUMBER)),
     **keys(StepTime, "basis note", "plan.row"),
+    **keys(Plan, "waiting", "plan"),
     **under("plan", **RENTED),
 )
 COSTS = record(
     anchor=at("training.prediction.anchor", TEXT),
-    **keys(Workload, "images validation_images batch_size epochs", "table.workload"),
+    **keys(Workload, "images validation_images batch_size epochs runs machines", "table.workload", machines=WHOLE),
     rows=many(_COST),
     warnings=at("training.warnings", TEXTS),
     memory=at("fits", MEMORY),
@@ -177,6 +179,7 @@ _PLAN = record(
     **keys(Plan, "in_time in_budget"),
     rests_on=at("latency_note", TEXT),
     note=TEXT,
+    **keys(Plan, "waiting"),
     **under("offer", provider=TEXT, **PER_GPU),
 )
 _WITHIN = record(
@@ -193,10 +196,13 @@ _COMPARISON = record(
 )
 _UPGRADE = keys(Upgrade, "extra_usd saves_h hours_per_usd certainty cheaper faster", cheaper=PLAN, faster=PLAN)
 
+_WORKLOAD = record(
+    **keys(Workload, "images batch_size epochs validation_images runs machines images_per_s_per_vcpu", machines=WHOLE)
+)
 #: `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE = record(
     anchor=at("training.prediction.anchor", TEXT),
-    workload=at("advice.request.workload", record(**keys(Workload, "images batch_size epochs validation_images"))),
+    workload=at("advice.request.workload", _WORKLOAD),
     **keys(Limits, "deadline_h budget_usd", "advice.request.limits"),
     **under(
         "advice",

@@ -104,7 +104,10 @@ def _training(work: Workload) -> str:
     validation = f", {work.validation_images:,} validation images" if work.validation_images else ""
     epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
     loading = "; includes data loading" if work.with_loading else "; steps only, without data loading"
-    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}"
+    if work.images_per_s_per_vcpu is not None:
+        loading = f"; each vCPU prepares {work.images_per_s_per_vcpu:,g} images/s"
+    runs = "" if work.runs == 1 else f"; {work.runs:,} runs {'at once' if work.at_once else 'in turn'}"
+    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}{runs}"
 
 
 def _plan_rows(advice: Advice) -> str:

@@ -299,7 +299,7 @@ def _start_up_caveat(advice: Advice) -> list[str]:
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
     ]
-    if advice.request.workload.with_loading or not any(near):
+    if advice.request.workload.factors != (1.0, 1.0) or not any(near):
         return []
     return [
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "

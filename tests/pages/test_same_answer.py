@@ -49,6 +49,10 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"epochs": 1, "images": 50_000})
     yield Case(RESNET, {"validation_images": 50_000})
     yield Case(RESNET, {"with_loading": True})
+    yield Case(RESNET, {"images_per_s_per_vcpu": 120})
+    yield Case(LENET, {"images_per_s_per_vcpu": 37.5, "validation_images": 50_000, "deadline_hours": 40.0})
+    yield Case(RESNET, {"runs": 5})
+    yield Case(RESNET, {"runs": 5, "at_once": True, "budget_usd": 300.0})
     yield Case(RESNET, {"price": {"g4dn.xlarge": 0.4, "p3.2xlarge": 1.25}})
     yield Case(RESNET, {"price": {"vast/1x-A100_SXM4": 0.5}, "market": "any"})
     yield Case(RESNET, {"market": "spot"})
@@ -113,11 +117,15 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
-    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "with_loading": "loading"}
+    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency"}
     found: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
             found |= {f"{name}_{instance}": number for instance, number in value.items()}
+        elif name == "with_loading":
+            found["loading"] = "overhead"
+        elif name == "images_per_s_per_vcpu":
+            found |= {"loading": "jpeg"} if value == 120 else {"loading": "rate", "vcpu_rate": value}
         elif name == "certainty":
             found["certainty"] = round(100 * value)
         elif name == "deadline_hours":

@@ -131,6 +131,26 @@ def workload_input() -> None:
     number_field("Epochs", Training.epochs, at=epochs)
 
 
+def loading_input() -> None:
+    """How the images are loaded, and how many of them a vCPU prepares."""
+    select(
+        "Data loading",
+        Training.loading,
+        help="A GPU waits where the instance's vCPUs prepare fewer images than it trains. JPEG: decode, crop to 224 "
+        "pixels, flip. Your rate: `profet collect --loading FOLDER` measures it. 6–9%: what measured epochs took "
+        "beyond their steps. Cached tensors: don't count it.",
+    )
+    if session.training.loading == "rate":
+        number_field("Images/s per vCPU", Training.vcpu_rate)
+
+
+def runs_input() -> None:
+    """Number of trainings, and whether they share a machine."""
+    number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
+    if session.training.runs > 1:
+        toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
+
+
 def validation_input() -> None:
     """Images that only run forward."""
     number_field(

@@ -21,6 +21,7 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.training.advise import ORIGINAL, Preset, Sort
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.many_core import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, PUBLISHED
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MOST_GPUS
@@ -34,7 +35,7 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
+MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
@@ -275,7 +276,18 @@ class Training(Part):
     epochs = number(90, 1, MAX_EPOCHS)
     batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
     pixels: Field[int | None] = number(None, *AXIS_RANGE["pixels"])
-    loading = _flag()
+    runs = number(1, 1, MAX_RUNS)
+    at_once = _flag()
+    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    loading = one_of(
+        {
+            "off": "Not counted",
+            "overhead": "6–9% overhead",
+            "jpeg": f"JPEG: {JPEG_IMAGES_PER_S_PER_VCPU} images/s per vCPU",
+            "rate": "Your rate",
+        }
+    )
+    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
     budget_usd: Field[float | None] = number(None)
@@ -283,6 +295,13 @@ class Training(Part):
     whole_nodes = _flag()
     #: Its name or its number of parameters.
     network: Field[str | None] = Field(None, _network)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Runs and data loading as fields of a question."""
+        rates = {"jpeg": JPEG_IMAGES_PER_S_PER_VCPU, "rate": self.vcpu_rate}
+        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rates.get(self.loading)}
+        return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
 
 
 class Offers(Part):
