@@ -27,7 +27,7 @@ help: ## list the commands
 
 app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 	PROFET_APP_INSTANCES="$${PROFET_APP_INSTANCES-$(OWN_HERE)}" \
-	  $(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
+	  $(BIN)/profet app --port $(PORT) --host $(ADDRESS)
 
 serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 	$(BIN)/profet serve --port $(PORT) --host $(ADDRESS)

@@ -15,12 +15,12 @@ from types import FrameType
 
 from benchmarks import REPOSITORY
 from profet_core.answers.advise import answer_advise
+from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context
+from profet_core.answers.questions import AdviseQuestion, PredictQuestion
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import load_catalog, load_gpus
-from profet_core.fields.questions import AdviseQuestion, PredictQuestion
 
 _SAMPLE, _ANCHOR, _LATENCY_MS = "sample_traces/vgg16-224px-b16-g3s.json", "g3s.xlarge", 323.0
 _SETUP = f"""
@@ -81,7 +81,8 @@ def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
     own = checkout / ".venv" / "bin" / "python"
     command = [str(own.absolute()) if own.exists() else sys.executable, *arguments]
     paths = os.pathsep.join([str(checkout.resolve()), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths}
+    # Compiled code is kept, as pip and the image keep it; the first of several runs makes it.
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     printed = process.stdout.read()

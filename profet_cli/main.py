@@ -23,6 +23,8 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
+#: Commands that fit models, or run scripts: the number of threads is theirs.
+_OWN_THREADS = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +75,9 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
+    if not _OWN_THREADS.intersection(arguments[:1]):
+        # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from profet_cli.parsing import parsed
     from profet_core.errors import InputError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from profet_core.collected.record import (
+from profet_collect.record import (
     CELLS_NAME,
     LAYOUT_VERSION,
     MANIFEST_NAME,

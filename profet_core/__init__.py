@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
-    from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
+    from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
     from profet_core.errors import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
     "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
-    "profet_core.answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
+    "profet_core.answers.api": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "profet_core.artifacts.models": ("Models",),
     "profet_core.catalog": ("Catalog", "Instance"),
     "profet_core.errors": (

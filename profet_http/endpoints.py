@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from profet_core.answers.advise import answer_advise, answer_cost
+from profet_core.answers.context import Context, answer_instances
+from profet_core.answers.documents import ADVICE, COSTS, OFFERS, PREDICTION
 from profet_core.answers.estimate import ESTIMATE, ESTIMATED, answer_estimate, named_question, with_profiled
+from profet_core.answers.fields import MAX_TEXT_CHARACTERS, Field, Fields, Kind
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context, answer_instances
-from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
-from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
-from profet_core.documents.advice import ADVICE
-from profet_core.documents.answers import COSTS, PREDICTION
-from profet_core.documents.parts import OFFERS
-from profet_core.documents.records import Type
-from profet_core.errors import InputError, ProfetError
-from profet_core.fields.field import MAX_TEXT_CHARACTERS, Field, Fields, Kind
-from profet_core.fields.questions import (
+from profet_core.answers.questions import (
     ADVISE,
     COST,
     INSTANCES,
@@ -28,6 +22,10 @@ from profet_core.fields.questions import (
     PredictQuestion,
     TrainingQuestion,
 )
+from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
+from profet_core.answers.schema import Type
+from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
+from profet_core.errors import InputError, ProfetError
 from profet_recorder.profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]

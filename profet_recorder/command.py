@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from profet_recorder.errors import InputError, ProfetError
-from profet_recorder.plan import record_plan
-from profet_recorder.script import LAUNCHERS, record_script
 from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
@@ -89,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options; what follows `--` is the script's, in `script_arguments`."""
+    # `profet` has other commands, which start without it.
+    from profet_recorder.script import LAUNCHERS
+
     end = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
     options, unknown = parser.parse_known_args(arguments[:end])
     name = Path(options.script).name
@@ -103,6 +104,10 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 def run(options: argparse.Namespace) -> None:
     """Run the script and write the profile; every message is on stderr, stdout and exit status are the script's."""
+    # `profet` has other commands, which start without these.
+    from profet_recorder.plan import record_plan
+    from profet_recorder.script import record_script
+
     plan = record_plan(
         options.output,
         warm_up=options.warm_up,

@@ -42,8 +42,7 @@ CORE = """
 arrays, errors, messages
 latency
 units, files, locks, sandbox
-typed_numbers
-catalog, collected
+catalog
 frames
 features, precision
 ensemble, layers, sizes, training
@@ -51,7 +50,6 @@ transfer
 artifacts
 prediction
 from_layers
-documents, fields
 answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
@@ -60,7 +58,7 @@ limits, file_names
 record
 unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
-profet_json
+profet_json, kernel_times
 pytorch, tensorflow
 reading
 """
@@ -73,9 +71,9 @@ DISTRIBUTIONS = {
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
-#: Imported and not declared: brought by tensorflow, the user's in a recording, installed to count their networks, known
-#: to type checkers only.
-UNDECLARED = {"keras", "torch", "timm", "torchvision", "_typeshed"}
+#: Imported and not declared: brought by tensorflow, in the Python whose loader is timed, the user's in a recording,
+#: installed to count their networks, known to type checkers only.
+UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 

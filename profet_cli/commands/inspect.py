@@ -11,8 +11,8 @@ from pathlib import Path
 from profet_cli.arguments import add_format, add_models, add_steps
 from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table, write_output
-from profet_core.documents.answers import UNKNOWN_OPERATIONS
-from profet_core.documents.records import Document
+from profet_core.answers.documents import UNKNOWN_OPERATIONS
+from profet_core.answers.schema import Document
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.prediction.checks import counted, refusal_by, steps_note

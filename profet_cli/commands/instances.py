@@ -12,7 +12,10 @@ from profet_cli.commands.prices import add_refresh, run_refresh
 from profet_cli.inputs import given_values, known_gpus
 from profet_cli.output import MISSING, gpus_cell, print_json, print_table, print_warnings
 from profet_cli.parsing import OneLineParser, add_commands
-from profet_core.answers.questions import Context, answer_instances
+from profet_core.answers.context import Context, answer_instances
+from profet_core.answers.documents import GPU_PRECISIONS, OFFER, OFFERS, OWN_GPU
+from profet_core.answers.questions import INSTANCES, InstancesQuestion
+from profet_core.answers.schema import many
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped, own_path
 from profet_core.catalog.collection import NoOffersError
@@ -34,10 +37,7 @@ from profet_core.catalog.own_gpus import (
     with_offers_of,
     write_own_gpus,
 )
-from profet_core.documents.parts import GPU_PRECISIONS, OFFER, OFFERS, OWN_GPU
-from profet_core.documents.records import many
 from profet_core.errors import ArtifactError, InputError
-from profet_core.fields.questions import INSTANCES, InstancesQuestion
 from profet_core.files import home_folder, shipped_folder
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.transfer.own_gpu import check_own_gpu

@@ -9,9 +9,9 @@ from pathlib import Path
 from profet_cli.arguments import add_format
 from profet_cli.inputs import read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.documents.records import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
+from profet_core.answers.fields import names
+from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
-from profet_core.fields.field import names
 from profet_core.training.many_core import (
     FEWEST_THREADS,
     MOST_THREADS,
@@ -27,8 +27,7 @@ from profet_core.training.many_core import (
     nearest_published,
     scaled_network,
 )
-from profet_core.typed_numbers import typed_whole
-from profet_core.units import MS_PER_S, format_significant, positive_number
+from profet_core.units import MS_PER_S, format_significant, positive_number, typed_whole
 
 _S_PER_MIN = 60
 #: Pixels a side where nothing is said.
@@ -125,7 +124,7 @@ def _network(options: argparse.Namespace) -> Network:
 def _counted(text: str, pixels: int | None) -> Network:
     """A named network, or the one in a file, by its FLOPs."""
     # Most questions need no layers.
-    from profet_core.layers import counts_of, network_name
+    from profet_core.layers.networks import counts_of, network_name
 
     try:
         name = network_name(text)

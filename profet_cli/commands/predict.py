@@ -21,11 +21,11 @@ from profet_cli.output import (
     print_old_prices,
     print_warnings,
 )
+from profet_core.answers.documents import COSTS, PREDICTION, SCALED
 from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.naming import offer_name
-from profet_core.documents.answers import COSTS, PREDICTION, SCALED
 from profet_core.errors import InputError
-from profet_core.fields.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose

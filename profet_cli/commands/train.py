@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.lab import on_dask, open_measurements, training_set
 from profet_cli.output import print_json
+from profet_core.answers.schema import Document
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
-from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile

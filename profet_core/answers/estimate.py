@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers import fields as field
+from profet_core.answers.context import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
+from profet_core.answers.fields import WHOLE, Field, Fields, asked, fields_of
+from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
+from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import predicted_profile
-from profet_core.documents.answers import COVERAGE, MEMORY, ends
-from profet_core.documents.parts import RENTED
-from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
-from profet_core.fields import field
-from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
-from profet_core.fields.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
@@ -72,15 +71,17 @@ ESTIMATE: Fields = {
 
 def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
-    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
-    others = {name: value for name, value in values.items() if name not in of_profile}
+    names = ("profile", "anchor", "latency_ms", "profiled_precision")
+    of_profile = {name: values[name] for name in names if name in values}
+    more = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
-        return others
+        return more
     if "profile" not in of_profile:
-        raise InputError("{anchor} and {latency_ms} need a profile to compare with.", "anchor", "latency_ms")
+        others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
+        raise InputError(others, "anchor", "latency_ms", "profiled_precision")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
-    return {**others, "profiled": ProfileQuestion(**of_profile)}
+    return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 
 def named_question(

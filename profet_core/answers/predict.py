@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.context import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.questions import PredictQuestion
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
-from profet_core.fields.questions import PredictQuestion
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by

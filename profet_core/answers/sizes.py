@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.prediction.sizes import curves_at
 from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
 from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve

@@ -278,10 +278,14 @@ def check_predictable(models: Models, profile: Profile) -> None:
 
 
 def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
-    """Log standard deviation that GPU time without an operation adds, (profiles,)."""
-    shares = [profile.unknown_share for profile in profiles]
+    """Log standard deviation that GPU time without an operation, or without a sound duration, adds, (profiles,)."""
+    shares = [
+        (profile.unknown_share if profile.unknown_share > WARNED_UNATTRIBUTED_SHARE else 0.0)
+        + (profile.meta.estimated_share or 0.0)
+        for profile in profiles
+    ]
     # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
-    halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
+    halves = [-math.log1p(-share) if share < 1 else 0.0 for share in shares]
     found: np.ndarray = log_sd_of(np.array(halves))
     return found
 

@@ -215,6 +215,8 @@ def caveats(
     if meta.channels_last:
         found.append(Note(Code.CHANNELS_LAST))
     found += steps_note(profile)
+    if meta.estimated_share:
+        found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
     if share > WARNED_UNATTRIBUTED_SHARE:
         found.append(Note(Code.UNATTRIBUTED, share=share))
     found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]

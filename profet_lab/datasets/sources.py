@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from profet_collect.record import CELLS_NAME, MANIFEST_NAME, read_collection
 from profet_core.catalog.gpus import load_gpus
-from profet_core.collected.record import CELLS_NAME, MANIFEST_NAME, read_collection
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
 from profet_lab.datasets.dataset import (

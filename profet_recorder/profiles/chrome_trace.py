@@ -17,13 +17,19 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
+from profet_recorder.profiles.limits import (
+    MAX_ENTRY_CHARACTERS,
+    MAX_EVENTS,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.unpacking import Content
 
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
 #: What stands among events and is none.
 MAX_OTHERS = 1_000
+#: So many times that are text may be damage.
+_FEW_TEXTS = 10
 #: Times beyond this, microseconds (30,000 years), are damage.
 MAX_TIME_US = 1e18
 
@@ -75,7 +81,7 @@ class ChromeTrace(Generic[Args]):
         self._at = 0
         self._characters = 0
         self._ended = False
-        self._count = self._others = 0
+        self._count = self._others = self._text_times = 0
         # The end of one event, what stands between, and the start of the next; where the last value ended in the
         # window, 0 if it was in one before; whether the window's whole events weren't tried yet.
         self._between = ""
@@ -111,6 +117,8 @@ class ChromeTrace(Generic[Args]):
                     if key in self._keep and self._characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
+        if self._text_times > max(_FEW_TEXTS, self._count / 2):
+            raise ProfileError('The trace has its times as text ("ts": "12.5"): write numbers, as the profiler does.')
         if self._next(_SPACE):
             raise ProfileError("The file continues after the end of the trace: upload a single trace.")
 
@@ -121,7 +129,7 @@ class ChromeTrace(Generic[Args]):
             events = self._whole_events() or self._events_of([self._value()])
             self._count += len(events)
             if self._count + self._others > MAX_EVENTS:
-                raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_EVENTS:,} events")
             if events:
                 yield events
         self._at += 1
@@ -151,7 +159,9 @@ class ChromeTrace(Generic[Args]):
 
     def _events_of(self, values: list[object]) -> list[Event[Args]]:
         """The events among decoded values; a few others may stand there."""
-        events = [_event(value) for value in values if isinstance(value, dict)]
+        records = [value for value in values if isinstance(value, dict)]
+        events = [_event(record) for record in records]
+        self._text_times += sum(isinstance(record.get("ts", record.get("dur")), str) for record in records)
         self._others += len(values) - len(events)
         if self._others > MAX_OTHERS:
             raise self._damaged()

@@ -31,9 +31,14 @@ def parse_json(data: bytes) -> object:
     """The document in `data` (UTF-8, with or without a byte-order mark)."""
     text = _decode(data)
     try:
-        return json.loads(
+        document: object = json.loads(
             text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant, parse_int=_bounded_int
         )
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise ProfileError(r"The file has half of a surrogate pair (such as \ud800) in a text: remove it.") from None
     except RecursionError:
         raise ProfileError("The JSON is nested too deeply to be a profile: upload time per operation type.") from None
     except json.JSONDecodeError as error:
@@ -94,7 +99,7 @@ _MAX_LINK_BYTES = 64 * 2**10
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
-_POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
+_POSITIVE_META = ("step_latency_ms", "peak_memory_mib", "estimated_share")
 _FLAG_META = ("compiled", "channels_last", "onednn")
 
 
@@ -201,6 +206,8 @@ def _microseconds(name: str, value: object) -> float:
 def _meta_value(key: str, value: object) -> Any:
     """`value`, once it is of the type that this field of `ProfileMeta` has."""
     if key in _WHOLE_META or key in _POSITIVE_META:
+        if key == "estimated_share" and isinstance(value, int | float) and value > 1:
+            raise ProfileError('"meta": estimated_share is a part of the GPU time, from 0 to 1.')
         return _checked(whole_number if key in _WHOLE_META else positive_number, key, value)
     if key in _FLAG_META:
         if not isinstance(value, bool):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.limits import MAX_OPERATION_US, check_operations
+from profet_recorder.units import US_PER_MS
 
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
@@ -48,6 +49,8 @@ FORWARD_ONLY = (
     "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
     "model.fit or a step with tf.GradientTape."
 )
+#: A profile is refused if more than this share of the GPU's work is estimated.
+MAX_ESTIMATED_SHARE = 0.2
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
@@ -72,6 +75,8 @@ class ProfileMeta:
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
     onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
     channels_last : its tensors were channels-last (NHWC) in memory.
+    estimated_share : part of the GPU's work, 0 to 1, whose times the profiler lost or got wrong: estimated from kernels
+        of the same names.
     """
 
     gpu: str | None = None
@@ -85,6 +90,7 @@ class ProfileMeta:
     peak_memory_mib: float | None = None
     onednn: bool | None = None
     channels_last: bool | None = None
+    estimated_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,23 @@ def holds_work(operations: Iterable[str]) -> bool:
     (False, True)
     """
     return any(_WORK.search(name) for name in operations)
+
+
+def lost_times_refusal(kernels: int, share: float) -> str:
+    """Why a trace that lost or garbled the times of this many kernels gets no prediction."""
+    return (
+        f"The times of {kernels:,} kernels ({share:.0%} of the GPU's work) are missing or impossible in this trace: "
+        "record the step again."
+    )
+
+
+def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
+    """What a profile leaves out of a step for copies that ran beside computation."""
+    share = hidden_us / (hidden_us + counted_us)
+    return (
+        f"{hidden_us / US_PER_MS:.3g} ms per step ({share:.0%} of the GPU time) of copies run beside computation: they "
+        "are not counted, since they take no time from the step."
+    )
 
 
 def is_forward(kind: str) -> bool:

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
-from profet_core.typed_numbers import as_typed, typed_positive, typed_whole
 from profet_core.units import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
+    as_typed,
     format_co2e,
     format_duration,
     format_energy,
@@ -28,6 +28,8 @@ from profet_core.units import (
     format_usd_range,
     latency_to_ms,
     positive_number,
+    typed_positive,
+    typed_whole,
     whole_number,
 )
 from tests.test_imports import module_name, modules_of

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from profet_cli.main import main
-from profet_core.fields.questions import ADVISE
+from profet_core.answers.questions import ADVISE
 from profet_http.endpoints import QUESTIONS as ENDPOINTS
 from profet_http.openapi import PAGE, openapi_document
 from tests.docs.recipes import blocks

@@ -8,7 +8,7 @@ from functools import cached_property
 import streamlit as st
 
 from profet_core import Profile
-from profet_core.answers.questions import Context, Served, load_served
+from profet_core.answers.context import Context, Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER

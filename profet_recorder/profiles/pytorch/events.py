@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
-from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    MAX_NAMES,
+    MAX_STEPS,
+    MAX_THREADS,
+    NamesKept,
+    TraceTooLargeError,
+)
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
@@ -72,8 +79,9 @@ class Spans:
 
     Attributes
     ----------
+    begins_us, durations_us : of `device` NaN where the trace has no time that could be, else all finite.
     keys : index of the name.
-    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not known (device).
+    threads : index of the process and thread; of `device` that in `streams`.
     links : correlation of a call and what it started, -1 if there is none (calls and device).
     """
 
@@ -93,7 +101,7 @@ class Spans:
         self.threads.extend(threads)
         self.links.extend(links)
         if len(self.keys) > MAX_KEPT_EVENTS:
-            raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
 
 
 class Names(Generic[Name]):
@@ -111,9 +119,7 @@ class Names(Generic[Name]):
             self._kept.add(str(name))
             number = self._numbers[name] = len(self._numbers)
             if number >= self._at_most:
-                raise ProfileError(
-                    f"The trace has more than {self._at_most:,} different names or threads: record fewer steps."
-                )
+                raise TraceTooLargeError(f"The trace has more than {self._at_most:,} different names or threads")
         return number
 
     def __iter__(self) -> Iterator[Name]:
@@ -129,6 +135,7 @@ class PyTorchEvents:
     operations : (name, mask) of the keys of `host`; the mask is which gradients of a convolution were computed, "10",
         "01" or "11", and None for anything else.
     kernels : names of the keys of `device`.
+    streams : (number of the GPU, -1 if it is not known; process and thread) of the threads of `device`.
     labels : names given to parts of the step with `record_function`.
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
@@ -136,13 +143,14 @@ class PyTorchEvents:
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
-    untimed : events without a valid time.
+    untimed : events of the host without a valid time.
     """
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
         self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
         self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
+        self.streams: Names[tuple[int, Where]] = Names(MAX_THREADS)
         self.labels: Names[str] = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
@@ -170,26 +178,30 @@ class PyTorchEvents:
         self.host.add([event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host])
         calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
         self.calls.add(calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
-        device = self._timed(found[_DEVICE])
-        numbers = (event.args.get("device") if event.args else None for event in device)
+        device = [event for event in found[_DEVICE] if event.name]
+        for event in device:
+            if not _has_time(event):
+                # What a kernel took that the profiler lost is estimated later: it was no idle time.
+                event.ts = event.ts if abs(event.ts) <= MAX_TIME_US and event.ts else math.nan
+                event.dur = math.nan
         self.device.add(
             device,
             [self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device],
-            [n if type(n) is int and 0 <= n < _MAX_DEVICE else -1 for n in numbers],
+            map(self._stream, device),
             map(_correlation, device),
         )
 
     def _thread(self, event: TraceEvent) -> int:
         return self._threads.number((event.pid, event.tid))
 
+    def _stream(self, event: TraceEvent) -> int:
+        number = event.args.get("device") if event.args else None
+        gpu = number if type(number) is int and 0 <= number < _MAX_DEVICE else -1
+        return self.streams.number((gpu, (event.pid, event.tid)))
+
     def _timed(self, events: list[TraceEvent]) -> list[TraceEvent]:
-        """Those with a name and a time; PyTorch 2.12 has written 0 for both times for part of a trace."""
-        earliest, most = -MAX_TIME_US, MAX_TIME_US
-        timed = [
-            event
-            for event in events
-            if 0 <= event.dur <= most and earliest <= event.ts <= most and (event.ts or event.dur) and event.name
-        ]
+        """Those with a name and a time."""
+        timed = [event for event in events if event.name and _has_time(event)]
         self.untimed += len(events) - len(timed)
         return timed
 
@@ -207,7 +219,7 @@ class PyTorchEvents:
         name, args = str(event.name), event.args or _NO_ARGS
         if step := _STEP.fullmatch(name):
             if len(self.steps) >= MAX_STEPS:
-                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
             self.steps.setdefault(int(step[1]), (event.ts, event.ts + event.dur))
             return -1
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
@@ -240,6 +252,11 @@ class PyTorchEvents:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
         if begin_us < self._first_input_us:
             self.first_input, self._first_input_us = shape, begin_us
+
+
+def _has_time(event: TraceEvent) -> bool:
+    """PyTorch 2.12 has written 0 for both times for part of a trace."""
+    return 0 <= event.dur <= MAX_TIME_US and abs(event.ts) <= MAX_TIME_US and bool(event.ts or event.dur)
 
 
 def _mask(name: str, args: Args) -> str | None:

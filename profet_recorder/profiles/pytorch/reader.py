@@ -11,7 +11,14 @@ from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_recorder.profiles.kernel_names import read_signs
 from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch.events import Args, PyTorchEvents
-from profet_recorder.profiles.record import Profile, ProfileMeta, profile_from_totals
+from profet_recorder.profiles.record import (
+    MAX_ESTIMATED_SHARE,
+    Profile,
+    ProfileMeta,
+    hidden_copies_note,
+    lost_times_refusal,
+    profile_from_totals,
+)
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.units import US_PER_MS
 
@@ -105,6 +112,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         events.input_types,
         _whole(properties.get("computeMajor")),
         None if events.channels_last is None else events.channels_last > 0,
+        check_time,
     )
     batch, _, height, width = events.first_input or (None,) * 4
     return profile_from_totals(
@@ -121,6 +129,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             batch_size=batch,
             pixels=width if width == height else None,
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
+            estimated_share=round(totals.estimated_share, 4) or None,
         ),
         ignored=tuple(_ignored(events, totals)),
         warnings=tuple(_warnings(totals, processes)),
@@ -135,6 +144,8 @@ def _whole(value: object) -> int | None:
 
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
+    if totals.estimated_share > MAX_ESTIMATED_SHARE:
+        return lost_times_refusal(totals.estimated, totals.estimated_share)
     names = [name for name, _ in events.operations]
     if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
@@ -165,6 +176,8 @@ def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
             "graphs, or only CUDA activity recorded) and is classified by kernel name: record CPU and CUDA "
             "activities."
         )
+    if totals.hidden_copies_us:
+        yield hidden_copies_note(totals.hidden_copies_us, totals.busy_us)
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
@@ -185,4 +198,5 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
     if height != width:
         yield f"images of {height} x {width} pixels: the models support square ones only"
     if events.untimed:
-        yield f"{events.untimed} events without a valid time"
+        share = events.untimed / (events.untimed + len(events.host.keys) + len(events.calls.keys))
+        yield f"{events.untimed} events of the CPU ({share:.1%}) without a valid time"

@@ -126,7 +126,9 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
     if kernel is not None and types in ((), (UNKNOWN,)):
         return {kernel.operation or UNKNOWN: 1.0}
     if kernel is not None and types == (COPY,) and kernel.operation != COPY:
-        return {kernel.operation if kernel.operation in _COPIES_ON_GPU else _COPY_ON_GPU: 1.0}
+        # No copy starts a convolution: the trace's times of the two are wrong by microseconds.
+        believed = kernel.operation in _COPIES_ON_GPU or "Conv" in (kernel.operation or "")
+        return {kernel.operation if kernel.operation and believed else _COPY_ON_GPU: 1.0}
     if kernel is not None and kernel.depthwise:
         types = tuple(f"DepthwiseConv2dNative{kind[6:]}" if kind.startswith("Conv2D") else kind for kind in types)
     if not translation.splits:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_recorder.profiles.kernel_names import COLLECTIVE
+from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory
+from profet_recorder.profiles.kernel_times import OVERLAP_SHARE, repair_times, without_hidden_copies
 from profet_recorder.profiles.nested_times import (
     FloatArray,
     covered_us,
@@ -43,8 +44,6 @@ from profet_recorder.profiles.record import (
 COLD_RATIO = 2.0
 #: A step whose GPU is idle for less than this share of it is bound by the GPU.
 _BOUND_IDLE_SHARE = 0.1
-#: Kernels that run beside each other for less than this share of the time are taken to run one after the other.
-_OVERLAP_SHARE = 0.01
 #: What loads a library when it is called for the first time.
 _LOADS_LIBRARIES = ("Conv2D", "MatMul", "FusedBatchNorm", "DepthwiseConv2d")
 #: The owner of what no operation of the trace started.
@@ -69,6 +68,8 @@ class StepTotals:
     steps, basis, partial : how many the trace covers, how that is known, how many incomplete ones were left out.
     cold_us : length of the first step, which was left out because libraries started in it; None if it counts.
     step_us : median length of a marked step on the host; None if none is marked.
+    hidden_copies_us : of copies that ran beside computing.
+    estimated, estimated_share : kernels whose durations are estimated, and their share of all or of the time of all.
     """
 
     gpu_number: int | None
@@ -87,6 +88,9 @@ class StepTotals:
     window_us: float = 0.0
     cold_us: float | None = None
     step_us: float | None = None
+    hidden_copies_us: float = 0.0
+    estimated: int = 0
+    estimated_share: float = 0.0
 
     @property
     def idle_us(self) -> float:
@@ -102,7 +106,16 @@ class StepTotals:
 def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
     """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
     rows, calls = Rows.of(events.host), Rows.of(events.calls)
-    device, number, gpus = _busiest_gpu(Rows.of(events.device))
+    device, number, gpus = _busiest_gpu(Rows.of(events.device), [gpu for gpu, _ in events.streams])
+    times = repair_times(
+        device.begins,
+        device.durations,
+        device.keys,
+        device.threads,
+        device.links if (device.links >= 0).all() else np.arange(len(device.links)),
+        np.array([end - begin for begin, end in events.steps.values()]),
+    )
+    device = device._replace(begins=times.begins_us, durations=times.durations_us)
     steps = find_steps(events, rows, device)
     check_time()
     host = _HostWork(events, rows, calls, check_time)
@@ -114,9 +127,14 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     totals = StepTotals(number, gpus, len(begins), steps.basis, steps.partial, cold_us=gpu.first_is_cold(begins[0]))
     kept = np.ones(len(begins), bool)
     kept[0] = totals.cold_us is None
+    totals.estimated, totals.estimated_share = int(times.estimated.sum()), times.estimated_share
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
     host.add_up(totals, steps, kept)
-    gpu.add_up(totals, kept, ends - begins, [kernel_of(name) for name in events.kernels], host.shares)
+    kernels = []
+    for name in events.kernels:
+        check_time()
+        kernels.append(kernel_of(name))
+    gpu.add_up(totals, kept, ends - begins, kernels, host.shares)
     return totals
 
 
@@ -249,13 +267,15 @@ def _updates(
 # --- the GPU ----------------------------------------------------------------------------------------------------------
 
 
-def _busiest_gpu(device: Rows) -> tuple[Rows, int | None, int]:
+def _busiest_gpu(device: Rows, gpu_of_stream: list[int]) -> tuple[Rows, int | None, int]:
     """What ran on the GPU that worked longest, its number (None if the trace has none), and how many worked."""
-    found = np.unique(device.threads[device.threads >= 0]).tolist()
+    gpus = np.array(gpu_of_stream, int)[device.threads] if gpu_of_stream else np.zeros(0, int)
+    found = np.unique(gpus[gpus >= 0]).tolist()
     if len(found) < 2:
         return device, (found[0] if found else None), len(found)
-    rows = [np.flatnonzero(device.threads == number) for number in found]
+    rows = [np.flatnonzero((gpus == number) & np.isfinite(device.begins + device.durations)) for number in found]
     busiest = int(np.argmax([covered_us(device.begins[some], device.durations[some]) for some in rows]))
+    rows = [np.flatnonzero(gpus == number) for number in found]
     return Rows(*(values[rows[busiest]] for values in device)), found[busiest], len(found)
 
 
@@ -313,20 +333,23 @@ class _GpuWork:
         inside = (self._steps >= 0) & kept[np.maximum(self._steps, 0)]
         if not inside.any():
             return
-        begins, durations, keys, *_ = self._rows
+        begins, durations, keys, streams, _ = self._rows
         count = int(kept.sum())
         sums = zip(*_summed(keys[inside], durations[inside]), strict=True)
         totals.kernels_us = {kernels[key].name: us for key, us in sums if us}
         totals.queued_us = float(durations[self._queued].sum())
         computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[keys]
+        computed_us = covered_us(begins[computes], durations[computes])
+        is_copy = np.array([moves_memory(kernel.name) for kernel in kernels])[keys]
+        counted_us = without_hidden_copies(*(each[computes] for each in (begins, durations, is_copy, streams)))
+        totals.hidden_copies_us = float(durations[computes].sum() - counted_us.sum()) / count
         pairs = (self._owners[computes] + 1) * len(kernels) + keys[computes]
-        for pair, us in zip(*_summed(pairs, durations[computes]), strict=True):
+        for pair, us in zip(*_summed(pairs, counted_us), strict=True):
             owner, key = divmod(pair, len(kernels))
             if owner - 1 == _NOBODY:
                 totals.unlinked_us += us / count
             for kind, share in shares_of(owner - 1, kernels[key]).items():
                 totals.device_us[DEVICE_PREFIX + kind] += us * share / count
-        computed_us = covered_us(begins[computes], durations[computes])
         busy_us = covered_us(begins[inside], durations[inside])
         if computes.sum() < inside.sum():
             # What runs beside computing on another stream keeps nothing up.
@@ -355,7 +378,7 @@ def _share_time(totals: StepTotals, computed_us: float) -> None:
     kept = {DEVICE_IDLE, DEVICE_PREFIX + COLLECTIVE}
     summed_us = sum(us for name, us in totals.device_us.items() if name not in kept)
     # Below that, kernels overlap by how their times are rounded.
-    if computed_us < (1 - _OVERLAP_SHARE) * summed_us:
+    if computed_us < (1 - OVERLAP_SHARE) * summed_us:
         totals.unlinked_us *= computed_us / summed_us
         for name in totals.device_us.keys() - kept:
             totals.device_us[name] *= computed_us / summed_us

@@ -12,27 +12,39 @@ import math
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel, read_signs
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE,
+    MAX_ESTIMATED_SHARE,
     TPU,
     UNKNOWN,
     Profile,
     ProfileMeta,
     StepsBasis,
+    hidden_copies_note,
+    lost_times_refusal,
     no_times,
     profile_from_totals,
     training_refusal,
 )
 from profet_recorder.profiles.tensorflow.operation_names import DATASET
 from profet_recorder.units import US_PER_MS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from profet_recorder.profiles.nested_times import FloatArray
 
 _JAX = (
     "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
@@ -47,7 +59,7 @@ _UNMARKED_ENDS = 2
 _NEARLY_ALL = 0.75
 #: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
 MAX_KERNELS = 10_000
-#: Distinct operations and kernels that are kept for one GPU; a large network has a few thousand.
+#: Distinct kernels and operations that are kept for one GPU; a large network has a few thousand.
 MAX_PAIRS = 50_000
 #: A GPU that worked less than this share of what the busiest did only copied something.
 _WORKED_SHARE = 0.1
@@ -66,31 +78,6 @@ _WARNED_SHARE = 0.05
 
 #: What JAX calls its programs and calls.
 _JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamExecutor|jax")
-
-#: A first start and a last end.
-Span: TypeAlias = tuple[float, float]
-NO_SPAN: Span = (math.inf, -math.inf)
-
-
-def widest(one: Span, other: Span) -> Span:
-    """From the first start to the last end of both."""
-    return min(one[0], other[0]), max(one[1], other[1])
-
-
-@dataclass(slots=True)
-class Stream:
-    """What a GPU's stream ran, and from the first start to the last end, microseconds; once without short copies."""
-
-    kernels: set[str] = field(default_factory=set)
-    span_us: Span = NO_SPAN
-    long_span_us: Span = NO_SPAN
-
-    def add(self, kernel: str, begin_us: float, end_us: float, duration_us: float) -> None:
-        """Add a kernel or a copy."""
-        self.kernels.add(kernel)
-        self.span_us = widest(self.span_us, (begin_us, end_us))
-        if duration_us >= STRAY_COPY_US:
-            self.long_span_us = widest(self.long_span_us, (begin_us, end_us))
 
 
 @dataclass(slots=True)
@@ -125,54 +112,92 @@ class Gpu:
     Attributes
     ----------
     number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
-    kernels_span_us : from the first start to the last end on streams that run kernels.
-    copies_span_us, long_copies_span_us : the same of streams that only copy; the second without short copies.
-    operations_us : time by operation type, of kernels that name theirs.
-    kernels_us, unnamed_us : time by kernel name, of all, and of those that name no operation.
-    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
+    names : name of a kernel, the operation type it names if any, and a number of that operation -> index in `keys`.
+    begins_us, durations_us, keys, streams : of every kernel and copy; times are NaN where the trace has none that
+        could be.
     steps : steps marked on the GPU.
     """
 
     number: str = "0"
     name: str | None = None
-    kernels_span_us: Span = NO_SPAN
-    copies_span_us: Span = NO_SPAN
-    long_copies_span_us: Span = NO_SPAN
-    operations_us: defaultdict[str, float] = field(default_factory=no_times)
-    kernels_us: defaultdict[str, float] = field(default_factory=no_times)
-    unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
-    convolutions_us: dict[int, defaultdict[str, float]] = field(default_factory=dict)
+    names: dict[tuple[str, str | None, int], int] = field(default_factory=dict)
+    begins_us: array[float] = field(default_factory=lambda: array("d"))
+    durations_us: array[float] = field(default_factory=lambda: array("d"))
+    keys: array[int] = field(default_factory=lambda: array("i"))
+    streams: array[int] = field(default_factory=lambda: array("i"))
     steps: int = 0
 
-    def add(self, kernel: str, kind: str | None, operation: int, us: float) -> None:
-        """Add a kernel's time; `kind` is the operation it names, if any, and `operation` a number of that one."""
-        self.kernels_us[kernel] += us
-        if kind is None:
-            self.unnamed_us[kernel] += us
-            return
-        self.operations_us[kind] += us
-        if "Conv" in kind and is_convolution_kernel(kernel):
-            self.convolutions_us.setdefault(operation, no_times())[kernel] += us
+    def add(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
+        """Add a kernel or a copy."""
+        self.keys.append(self.names.setdefault(names, len(self.names)))
+        self.begins_us.append(begin_us)
+        self.durations_us.append(duration_us)
+        self.streams.append(stream)
+        if len(self.names) > MAX_PAIRS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_PAIRS:,} different kernels")
+        if len(self.keys) > MAX_KEPT_EVENTS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
 
-    def add_stream(self, stream: Stream) -> None:
-        """Note when a stream worked."""
-        if all(map(moves_memory, stream.kernels)):
-            self.copies_span_us = widest(self.copies_span_us, stream.span_us)
-            self.long_copies_span_us = widest(self.long_copies_span_us, stream.long_span_us)
-        else:
-            self.kernels_span_us = widest(self.kernels_span_us, stream.span_us)
 
-    @property
-    def span_us(self) -> Span:
-        """From the first start to the last end of the step."""
-        first_us, last_us = self.kernels_span_us
+class GpuTimes:
+    """Sums over one GPU's work, in microseconds.
+
+    Attributes
+    ----------
+    operations_us : time by operation type, of kernels that name theirs.
+    kernels_us, unnamed_us : time by kernel name, of all, and of those that name no operation.
+    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
+    worked_us : time of kernels; copies may run on a GPU that does nothing else.
+    span_us : from the first start to the last end of the step.
+    hidden_copies_us : of copies that ran beside computing, which the sums leave out.
+    estimated, estimated_share : kernels whose durations are estimated, and their share of all or of the time of all.
+    """
+
+    def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
+        import numpy as np  # late: most readers do without
+
+        from profet_recorder.profiles.kernel_times import repair_times, without_hidden_copies
+
+        self.gpu = gpu
+        self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
+        self.convolutions_us: dict[int, defaultdict[str, float]] = {}
+        keys, streams = np.frombuffer(gpu.keys, gpu.keys.typecode), np.frombuffer(gpu.streams, gpu.streams.typecode)
+        alike: dict[tuple[str, str | None], int] = {}
+        like_of_key = np.array([alike.setdefault(names[:2], len(alike)) for names in gpu.names])
+        times = repair_times(
+            np.frombuffer(gpu.begins_us),
+            np.frombuffer(gpu.durations_us),
+            like_of_key[keys],
+            streams,
+            np.arange(len(keys)),
+            np.zeros(0),
+        )
+        self.estimated, self.estimated_share = int(times.estimated.sum()), times.estimated_share
+        begins_us, durations_us, _ = times
+        is_copy = np.array([moves_memory(kernel) for kernel, *_ in gpu.names])[keys]
+        counted_us = without_hidden_copies(begins_us, durations_us, is_copy, streams)
+        self.hidden_copies_us = float(durations_us.sum() - counted_us.sum())
+        self.worked_us = float(counted_us[~is_copy].sum())
+        check_time()
+        for (kernel, kind, operation), us in zip(gpu.names, np.bincount(keys, counted_us).tolist(), strict=True):
+            self.kernels_us[kernel] += us
+            if kind is None:
+                self.unnamed_us[kernel] += us
+                continue
+            self.operations_us[kind] += us
+            if "Conv" in kind and is_convolution_kernel(kernel):
+                self.convolutions_us.setdefault(operation, no_times())[kernel] += us
+        # Short copies on a stream without kernels are between steps.
+        counts = np.bincount(streams[~is_copy], minlength=int(streams.max()) + 1)
+        on_copy_stream = counts[streams] == 0
+        self.span_us = first_us, last_us = _span(begins_us, durations_us, ~on_copy_stream)
         short = (last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US
-        return widest(self.kernels_span_us, self.copies_span_us if short else self.long_copies_span_us)
+        self.span_us = _span(begins_us, durations_us, ~on_copy_stream | short | (durations_us >= STRAY_COPY_US))
 
-    @property
-    def worked_us(self) -> float:
-        """Time of kernels; copies may run on a GPU that does nothing else."""
-        return sum(us for name, us in self.kernels_us.items() if not moves_memory(name))
+
+def _span(begins_us: FloatArray, durations_us: FloatArray, kept: np.ndarray) -> tuple[float, float]:
+    """From the first start to the last end; (inf, -inf) of nothing."""
+    return float(begins_us[kept].min(initial=math.inf)), float((begins_us + durations_us)[kept].max(initial=-math.inf))
 
 
 @dataclass(slots=True)
@@ -210,45 +235,54 @@ class Trace:
         self.has_gradient = self.has_gradient or has_gradient(name)
         self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
 
-    def profile(self, source_format: str, nothing: str) -> Profile:
+    def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
-        worked_us = [(gpu.worked_us, gpu) for gpu in self.gpus if gpu.kernels_us]
-        most_us, gpu = max(worked_us, key=lambda each: each[0], default=(0.0, None))
+        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.names]
+        gpu = max(worked, key=lambda each: each.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
         if gpu is None and any(name.startswith(_TPU_PREFIX) for name in self.devices):
             raise ProfileError(TPU)
         if gpu is None and not self.host_us:
             raise ProfileError(nothing)
-        totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
-        warnings, refusal, worked = [*self.warnings], "", 1
-        if gpu is not None:
-            enough_us = max(_WORKED_SHARE * most_us, math.ulp(0.0))
-            worked = max(1, sum(us >= enough_us for us, _ in worked_us))
-            if worked > 1:
-                warnings.append(
-                    f"{worked} GPUs ran this step. Only GPU {gpu.number} is read, with its share of the batch; "
-                    "communication between GPUs (NCCL) counts as an operation of the step."
-                )
-            rows_us, doubts, refusal = _gpu_rows(gpu)
-            totals_us |= {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
-            warnings += doubts
         marked = self.marked or max((each.steps for each in self.gpus), default=0)
         steps, basis, unmarked = count_steps(marked, self.runs.values())
+        totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
+        warnings, refusal, sharing = [*self.warnings], "", 1
+        if gpu is not None:
+            enough_us = max(_WORKED_SHARE * gpu.worked_us, math.ulp(0.0))
+            sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
+            if sharing > 1:
+                warnings.append(
+                    f"{sharing} GPUs ran this step. Only GPU {gpu.gpu.number} is read, with its share of the batch; "
+                    "communication between GPUs (NCCL) counts as an operation of the step."
+                )
+            rows_us, doubts, refusal = _gpu_rows(gpu, check_time)
+            totals_us |= {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
+            warnings += doubts
+            if gpu.estimated_share > MAX_ESTIMATED_SHARE:
+                refusal = lost_times_refusal(gpu.estimated, gpu.estimated_share)
+                if not gpu.worked_us and not self.host_us:
+                    raise ProfileError(refusal)
+            if gpu.hidden_copies_us:
+                warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
-        signs = read_signs(gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability)
+        signs = read_signs(
+            gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
+        )
         return profile_from_totals(
             totals_us,
             source_format=source_format,
             steps=steps,
             steps_basis=basis,
             meta=ProfileMeta(
-                gpu=gpu.name if gpu and gpu.worked_us > 0 else None,
+                gpu=gpu.gpu.name if gpu and gpu.worked_us > 0 else None,
                 framework="TensorFlow",
                 precision=signs.precision,
                 compiled=signs.compiled or None,
                 channels_last=signs.channels_last or None,
-                batch_size=_share(self.batch_sizes, worked),
+                batch_size=_share(self.batch_sizes, sharing),
+                estimated_share=(round(gpu.estimated_share, 4) or None) if gpu else None,
             ),
             ignored=tuple(self.ignored),
             warnings=(*unmarked, *warnings),
@@ -257,13 +291,14 @@ class Trace:
         )
 
 
-def _gpu_rows(gpu: Gpu) -> tuple[dict[str, float], list[str], str]:
+def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
     if len(gpu.kernels_us) > MAX_KERNELS:
-        raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
+        raise TraceTooLargeError(f"The trace has more than {MAX_KERNELS:,} different kernels")
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():
+        check_time()
         if kernel in searched:
             search_us += us
         elif not (gpu.operations_us and moves_memory(kernel)):
@@ -294,7 +329,7 @@ def _gpu_rows(gpu: Gpu) -> tuple[dict[str, float], list[str], str]:
     return rows_us, warnings, what and f"This is a first step: {what}. Profile a later step, after ten or more."
 
 
-def _searched(gpu: Gpu) -> set[str]:
+def _searched(gpu: GpuTimes) -> set[str]:
     """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
     if not any("Conv" in kind for kind in gpu.operations_us):
         return set()

@@ -6,14 +6,19 @@ recorded traces the result is that of the xplane.pb they were made from, idle ti
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
-from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
 from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    MAX_THREADS,
+    NamesKept,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
 from profet_recorder.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
@@ -22,7 +27,7 @@ from profet_recorder.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Stream, Thread, Trace, is_graph_operation
+from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow trace.json"
@@ -56,13 +61,14 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return events.trace().profile(NAME, _NOTHING)
+    return events.trace().profile(NAME, _NOTHING, content.check_time)
 
 
-def times_of(event: Event[Any]) -> tuple[float, float] | None:
-    """Start and duration, microseconds; None if they are no times."""
+def times_of(event: Event[Any]) -> tuple[float, float]:
+    """Start and duration, microseconds, NaN both if they are no times."""
     begin_us, duration_us = event.ts, 0.0 if event.dur == NO_DURATION else event.dur
-    return (begin_us, duration_us) if abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US else None
+    is_time = abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US
+    return (begin_us, duration_us) if is_time else (math.nan, math.nan)
 
 
 class _Events:
@@ -71,8 +77,8 @@ class _Events:
     def __init__(self) -> None:
         self._found = Trace()
         self._gpus: dict[object, Gpu] = {}
-        # None for threads of other processes.
-        self._lines: dict[Where, Thread | Stream | None] = {}
+        # None for threads of other processes, the number of a GPU's stream.
+        self._lines: dict[Where, Thread | int | None] = {}
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Where, str] = {}
         self._names_kept = NamesKept()
@@ -84,9 +90,6 @@ class _Events:
         if event.ph == "M":
             self._add_name(event.name, args.get("name"), where)
         elif event.ph == "X":
-            if (times_us := times_of(event)) is None:
-                self._untimed += 1
-                return
             self._count += 1
             name = event.name or ""
             name = name if len(name) <= MAX_NAME_CHARACTERS else ""
@@ -94,14 +97,20 @@ class _Events:
             is_device = process.startswith(DEVICE_PROCESS_PREFIX)
             if where not in self._lines:
                 if len(self._lines) >= MAX_THREADS:
-                    raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+                    raise TraceTooLargeError(f"The trace has more than {MAX_THREADS:,} threads")
                 self._names_kept.add(str(where))
-                self._lines[where] = Stream() if is_device else Thread() if process == HOST_PROCESS else None
-            match self._lines[where]:
-                case Stream() as stream:
-                    self._add_kernel(stream, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
-                case Thread() as thread:
-                    self._add_host(thread, name, args, *times_us)
+                self._lines[where] = len(self._lines) if is_device else Thread() if process == HOST_PROCESS else None
+            begin_us, duration_us = times_of(event)
+            line = self._lines[where]
+            if isinstance(line, int):
+                # XProf starts a trace at 0, so that a kernel may begin there, but not without a duration.
+                lost = begin_us == duration_us == 0
+                times_us = (math.nan, math.nan) if lost else (begin_us, duration_us)
+                self._add_kernel(line, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
+            elif math.isnan(begin_us):
+                self._untimed += 1
+            elif line is not None:
+                self._add_host(line, name, args, begin_us, duration_us)
 
     def _add_name(self, what: object, name: object, where: Where) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
@@ -112,7 +121,7 @@ class _Events:
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
     def _add_kernel(
-        self, stream: Stream, where: Where, name: str, args: Args, begin_us: float, duration_us: float
+        self, stream: int, where: Where, name: str, args: Args, begin_us: float, duration_us: float
     ) -> None:
         number = self._processes[where[0]].removeprefix(DEVICE_PROCESS_PREFIX)[:10]
         gpu = self._gpus.setdefault(where[0], Gpu(number))
@@ -124,11 +133,10 @@ class _Events:
             if isinstance(label, str) and label and kind in (None, UNKNOWN):
                 self._found.note_name(label)
                 kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
-        self._name(gpu.kernels_us, name)
-        if kind is not None:
-            self._name(gpu.operations_us, kind)
-        stream.add(name, begin_us, begin_us + duration_us, duration_us)
-        gpu.add(name, kind, hash(operation), duration_us)
+        names = name, kind, hash(operation) if kind and "Conv" in kind else 0
+        if names not in gpu.names:
+            self._name(gpu.names, name)
+        gpu.add(stream, names, begin_us, duration_us)
 
     def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
@@ -146,7 +154,7 @@ class _Events:
             thread.add(begin_us, duration_us)
             self._kept += 1
             if self._kept > MAX_KEPT_EVENTS:
-                raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
             if kind_of_step not in thread.marks:
@@ -161,17 +169,15 @@ class _Events:
             self._names_kept.add(name if isinstance(name, str) else "")
             self._names += 1
             if self._names > MAX_NAMES:
-                raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_NAMES:,} different names")
 
     def trace(self) -> Trace:
         """What the trace holds, once all events are added."""
         found, others = self._found, 0
-        for (process, _), line in self._lines.items():
+        for line in self._lines.values():
             match line:
                 case None:
                     others += 1
-                case Stream():
-                    self._gpus[process].add_stream(line)
                 case Thread():
                     found.marked = max([found.marked, *map(len, line.marks.values())])
                     if line.begins:
@@ -180,7 +186,7 @@ class _Events:
         if others:
             found.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
         if self._untimed:
-            found.ignored.append(f"{self._untimed} events without a valid time")
+            found.ignored.append(f"{self._untimed} events of the CPU without a valid time")
         if self._count >= XPROF_MAX_EVENTS:
             found.warnings.append(
                 f"XProf writes at most {XPROF_MAX_EVENTS:,} events, and this trace has that many, so others are "

@@ -28,6 +28,7 @@ from profet_recorder.profiles.limits import (
     MAX_OPERATION_US,
     MAX_STEPS,
     NamesKept,
+    TraceTooLargeError,
     check_operations,
 )
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
@@ -40,7 +41,7 @@ from profet_recorder.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import MAX_PAIRS, Gpu, Stream, Thread, Trace, is_graph_operation
+from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"
@@ -150,7 +151,7 @@ def read(content: Content) -> Profile:
     # Planes that describe the task or the host's libraries are in every trace and hold no operation.
     if others := sum(plane.name.startswith("/device:") and not plane.is_device for plane in planes):
         found.ignored.append(f"devices other than GPUs: {others}")
-    return found.profile(NAME, NO_OPERATION)
+    return found.profile(NAME, NO_OPERATION, content.check_time)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
                     plane.name = _text(wire.read(length))
                 elif part in (_PLANE_EVENT_METADATA, _PLANE_STAT_METADATA) and length <= PIECE_BYTES:
                     if (names_left := names_left - 1) < 0:
-                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
+                        raise TraceTooLargeError(f"The trace has more than {MAX_METADATA:,} names")
                     _keep_metadata(found, plane, part, wire.read(length), names)
                 elif part == _PLANE_STATS and length <= PIECE_BYTES:
                     fact = messages().Stat.FromString(wire.read(length))
@@ -295,10 +296,6 @@ def _has_derived_id(part: Any) -> bool:
     return (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID in range(_DERIVED_IDS)
 
 
-def _implausible() -> ProfileError:
-    return ProfileError("The trace has implausible times: record it again.")
-
-
 def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     totals_ps: Counter[str] = Counter()
     for parts in _lines(wire, size):
@@ -335,7 +332,7 @@ class _HostLine:
             if (kind := types.get(key)) is not None:
                 begin_ps, duration_ps = event.offset_ps, event.duration_ps
                 if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
-                    raise _implausible()
+                    raise ProfileError("The trace has implausible times: record it again.")
                 self.total_ps[kind] += duration_ps
                 self.thread.add(begin_ps, duration_ps)
                 if key in graph_operations:
@@ -344,9 +341,7 @@ class _HostLine:
                 self._note_step(event)
         check_operations(len(self.total_ps))
         if len(self.thread.begins) > MAX_KEPT_EVENTS:
-            raise ProfileError(
-                f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread: record fewer steps."
-            )
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread")
 
     def _note_step(self, event: Any) -> None:
         stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
@@ -357,16 +352,15 @@ class _HostLine:
             numbers = self.thread.marks.setdefault(event.metadata_id, set())
             numbers.add(number)
             if len(numbers) + len(self.thread.marks) > MAX_STEPS:
-                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
             if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
                 self._found.batch_sizes.add(batch_size)
 
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     gpu = Gpu(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10], name=plane.gpu)
-    sums_ps: Counter[tuple[str, str | None, int]] = Counter()
-    for parts in _lines(wire, size):
-        stream, events, derived, marks_steps = Stream(), 0, False, False
+    for number, parts in enumerate(_lines(wire, size)):
+        events, derived, marks_steps = 0, False, False
         for part in parts:
             name = _text(part.name)
             derived |= is_derived_line(name) or _has_derived_id(part)
@@ -375,21 +369,11 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
             for event in () if derived else part.events:
                 # XProf takes offsets as they are: all lines of a plane start at the same time.
                 begin_ps, duration_ps = event.offset_ps, event.duration_ps
-                if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
-                    raise _implausible()
-                kernel, end_ps = plane.kernels.get(event.metadata_id, ""), begin_ps + duration_ps
-                stream.add(kernel, begin_ps / _PS_PER_US, end_ps / _PS_PER_US, duration_ps / _PS_PER_US)
-                sums_ps[kernel, *_operation(plane, event)] += duration_ps
-            if len(sums_ps) > MAX_PAIRS:
-                raise ProfileError(
-                    f"The trace has more than {MAX_PAIRS:,} different kernels of operations: record fewer steps."
-                )
+                is_time = 0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS and (begin_ps or duration_ps)
+                begin_us, us = (begin_ps / _PS_PER_US, duration_ps / _PS_PER_US) if is_time else (math.nan, math.nan)
+                gpu.add(number, (plane.kernels.get(event.metadata_id, ""), *_operation(plane, event)), begin_us, us)
         gpu.steps = max(gpu.steps, events if marks_steps else 0)
-        if stream.kernels:
-            gpu.add_stream(stream)
-    for (kernel, kind, operation), ps in sums_ps.items():
-        gpu.add(kernel, kind, operation, ps / _PS_PER_US)
-    check_operations(len(gpu.operations_us))
+    check_operations(len({kind for _, kind, _ in gpu.names}))
     found.gpus.append(gpu)
 
 

@@ -25,15 +25,15 @@ from profet_core import (
     scaleout,
 )
 from profet_core.answers.advise import answer_advise, answer_cost
+from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context, question_anchor
+from profet_core.answers.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own import parse_own
 from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
 from profet_core.errors import NoPredictionError
-from profet_core.fields.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
 from profet_core.messages import Code, Note
 from profet_core.training.advise import Preset, preset_rows

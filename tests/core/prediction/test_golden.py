@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from profet_core import predict
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.training import predicted_training
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.precision.names import PRECISIONS
 
 # float32 members on another CPU differ by some units in the seventh digit.

@@ -22,8 +22,8 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.answers.context import Context
 from profet_core.answers.predict import RecordedProfile, answer_compare
-from profet_core.answers.questions import Context
 from profet_core.catalog.gpus import load_gpus
 from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.latency import Estimate

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.scaleout import (
     ScaleoutQuestion,
     answer_scaleout,
@@ -21,7 +22,6 @@ from profet_core.answers.scaleout import (
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.messages import Code, Note

@@ -556,4 +556,4 @@ def test_what_can_not_be_read_is_refused_in_one_line(case):
 def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(change):
     profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
     assert dict(profile.operations) == operations(cuda_step(1, 0))
-    assert profile.ignored[-1] == "1 events without a valid time"
+    assert profile.ignored[-1] == "1 events of the CPU (6.7%) without a valid time"

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.context import Context
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
-from profet_core.answers.questions import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.artifacts import models as artifacts
 from profet_core.artifacts.models import Models
@@ -16,7 +17,6 @@ from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
 from profet_core.training.whole_nodes import ScaledTraining

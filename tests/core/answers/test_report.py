@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from profet_core.documents.report import ReportSource, report_html
+from profet_core.answers.report import ReportSource, report_html
 from profet_core.latency import Estimate
 from profet_core.training.advise import Advice, advise
 from profet_core.training.cost import Workload

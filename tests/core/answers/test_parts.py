@@ -6,9 +6,8 @@ from dataclasses import asdict
 
 import pytest
 
+from profet_core.answers.documents import MEMORY, OFFER
 from profet_core.catalog.naming import old_price_note
-from profet_core.documents.answers import MEMORY
-from profet_core.documents.parts import OFFER
 from profet_core.training.memory import FitAnswer
 
 

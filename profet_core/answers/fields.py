@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass
 from typing import Any, TypeAlias
 
 from profet_core.errors import InputError
-from profet_core.typed_numbers import typed_count
+from profet_core.units import typed_count
 
 #: Names in a list, or instances with a number each.
 MAX_ENTRIES = 100

@@ -1,0 +1,180 @@
+"""Finds times of kernels that can't be and estimates them: what a profiler lost was no idle time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from profet_recorder.profiles.nested_times import FloatArray, covered_us
+
+#: A duration is doubted only from this multiple of the median of its like on; kernels of one name work on layers of
+#: many sizes.
+_OUTLIER_RATIO = 20.0
+#: Kernels that follow each other overlap by less than this, as times are rounded.
+_ROUNDING_US = 10.0
+#: A duration of 0 is lost if kernels of its name take longer than this; old traces count whole microseconds.
+_ZERO_IS_LOST_US = 10.0
+#: A stream whose kernels take together more than this multiple of the time in which any runs has no sound times.
+_MAX_STREAM_LOAD = 2.0
+#: Starts of exactly 0 are lost in a trace that ran this long after it.
+_LATE_US = 1e6
+#: Kernels and copies that run beside each other for less than this share of the time are taken to run one after the
+#: other.
+OVERLAP_SHARE = 0.01
+#: Hidden copies of less than this share of the kernels' time change nothing.
+_HIDDEN_SHARE = 0.02
+#: A copy beside kernels that runs alone for less than this share of its time does so in the gaps between them.
+_GAPS_SHARE = 0.05
+
+
+class KernelTimes(NamedTuple):
+    """Times of one GPU's kernels and copies, each (kernels,); `estimated` is True where the duration was replaced."""
+
+    begins_us: FloatArray
+    durations_us: FloatArray
+    estimated: np.ndarray
+
+    @property
+    def estimated_share(self) -> float:
+        """Part of the kernels or of their time that is estimated, whichever is more, 0 to 1."""
+        if not self.estimated.any():
+            return 0.0
+        total_us = float(self.durations_us.sum())
+        of_time = float(self.durations_us[self.estimated].sum()) / total_us if total_us else 1.0
+        return max(float(self.estimated.mean()), of_time)
+
+
+def repair_times(
+    begins_us: FloatArray,
+    durations_us: FloatArray,
+    names: np.ndarray,
+    streams: np.ndarray,
+    order: np.ndarray,
+    marked_us: FloatArray,
+) -> KernelTimes:
+    """Replace lost and impossible durations by the median of the kernels of the same name.
+
+    A duration can't be if the kernels that follow on its stream run within it, or if it is longer than any step and
+    than all else together.
+
+    Parameters
+    ----------
+    begins_us, durations_us : (kernels,), NaN where the trace has none.
+    names, streams : (kernels,), numbers of the kernel's name and of its stream.
+    order : (kernels,), ascending as the kernels were started.
+    marked_us : (steps,), lengths of the marked steps; empty if none is marked.
+    """
+    begins, durations = begins_us.copy(), durations_us.copy()
+    if len(begins) and (begins == 0).any() and np.nanmedian(begins) > _LATE_US:
+        begins[begins == 0] = np.nan
+    known = np.isfinite(durations)
+    if not known.any():
+        return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), np.ones(len(begins), bool))
+    typical = _median_of_like(durations, names, known)
+    lost = ~known | ((durations == 0) & (typical > _ZERO_IS_LOST_US))
+    others = _median_of_others(durations, names, known)
+    doubted = known & ~(durations <= _OUTLIER_RATIO * others)
+    if doubted.any():
+        # Where no step is marked, only kernels of the same name tell.
+        comparable = doubted if len(marked_us) else doubted & np.isfinite(others)
+        overlap_us = _overlaps_followers(begins, durations, streams)
+        # A kernel without its like may run beside the next ones for a while, as in graphs.
+        least_us = np.where(np.isnan(others), durations / 2, _ROUNDING_US)
+        lost |= doubted & ((overlap_us > least_us) | _dominates(durations, comparable, marked_us))
+    if lost.any() or np.isnan(begins).any():
+        if lost.any():
+            sound = ~lost
+            typical = _median_of_like(durations, names, sound)
+            fallback = float(np.median(durations[sound])) if sound.any() else 0.0
+            durations[lost] = np.where(np.isnan(typical[lost]), fallback, typical[lost])
+        _place(begins, durations, streams, order, lost)
+    loaded_us = sum(covered_us(begins[rows], durations[rows]) for rows in _by_stream(streams, begins))
+    if durations.sum() > _MAX_STREAM_LOAD * loaded_us:
+        lost = np.ones(len(begins), bool)
+    return KernelTimes(begins, durations, lost)
+
+
+def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray) -> FloatArray:
+    """Lower median of the sound kernels of each kernel's name, NaN where there is none."""
+    rows = np.flatnonzero(sound)
+    rows = rows[np.lexsort((durations[rows], names[rows]))]
+    first, end = (np.searchsorted(names[rows], names, side) for side in ("left", "right"))
+    found = durations[rows[np.minimum((first + end - 1) // 2, len(rows) - 1)]] if len(rows) else np.zeros(len(names))
+    return np.where(end > first, found, np.nan)
+
+
+def _median_of_others(durations: FloatArray, names: np.ndarray, known: np.ndarray) -> FloatArray:
+    """As `_median_of_like`, but NaN too for a kernel that is the only one of its name."""
+    counts = np.bincount(names[known], minlength=int(names.max()) + 1)
+    return np.where(counts[names] > 1, _median_of_like(durations, names, known), np.nan)
+
+
+def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:
+    """How long later kernels of its stream run within each kernel: a stream runs one after the other."""
+    found = np.zeros(len(begins))
+    ends = begins + durations
+    timed = np.flatnonzero(np.isfinite(ends))
+    for rows in (timed[rows] for rows in _by_stream(streams[timed], begins[timed])):
+        last = np.searchsorted(begins[rows], ends[rows], side="left")
+        before_us = np.concatenate([[0.0], durations[rows].cumsum()])
+        followers_us = before_us[np.maximum(last, np.arange(len(rows)) + 1)] - before_us[1:]
+        after_first_us = ends[rows] - np.append(begins[rows][1:], np.inf)
+        found[rows] = np.minimum(followers_us, after_first_us)
+    return found
+
+
+def _dominates(durations: FloatArray, doubted: np.ndarray, marked_us: FloatArray) -> np.ndarray:
+    """True for a doubted kernel that takes longer than any step, and than twice all other kernels of a step."""
+    found = np.zeros(len(durations), bool)
+    others_us = float(np.nansum(durations))
+    for row in sorted(np.flatnonzero(doubted).tolist(), key=lambda row: -durations[row]):
+        others_us -= float(durations[row])
+        if durations[row] <= max(float(marked_us.max(initial=0.0)), 2 * others_us / max(len(marked_us), 1)):
+            break
+        found[row] = True
+    # One kernel alone is all there is.
+    return found if others_us > 0 else np.zeros(len(durations), bool)
+
+
+def _by_stream(streams: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
+    """Rows of each stream, ascending by `order`."""
+    rows = np.lexsort((order, streams))
+    return np.split(rows, np.flatnonzero(np.diff(streams[rows])) + 1)
+
+
+def _place(begins: FloatArray, durations: FloatArray, streams: np.ndarray, order: np.ndarray, lost: np.ndarray) -> None:
+    """Start what has no start behind the kernel before it, and end what is estimated before the next one starts."""
+    for rows in _by_stream(streams, order):
+        next_begins = np.where(np.isnan(begins[rows]), np.inf, begins[rows])
+        next_begins = np.minimum.accumulate(np.append(next_begins, np.inf)[::-1])[::-1][1:]
+        for at in np.flatnonzero(lost[rows] | np.isnan(begins[rows])).tolist():
+            row, next_us = rows[at], next_begins[at]
+            if np.isnan(begins[row]):
+                before = rows[at - 1]
+                begins[row] = begins[before] + durations[before] if at else next_us - durations[row]
+            if lost[row] and next_us > begins[row]:
+                durations[row] = min(durations[row], next_us - begins[row])
+    begins[~np.isfinite(begins)] = np.min(begins, where=np.isfinite(begins), initial=np.inf)
+    begins[~np.isfinite(begins)] = 0.0
+
+
+def without_hidden_copies(
+    begins_us: FloatArray, durations_us: FloatArray, is_copy: np.ndarray, streams: np.ndarray
+) -> FloatArray:
+    """Durations less what copies take while kernels run: on another stream than most kernels they keep nothing up.
+
+    All arguments are (kernels,), of one GPU.
+    """
+    if not (~is_copy).any():
+        return durations_us
+    busiest = np.bincount(streams[~is_copy], durations_us[~is_copy]).argmax()
+    copies = is_copy & (streams != busiest)
+    copied_us = covered_us(begins_us[copies], durations_us[copies])
+    without_us = covered_us(begins_us[~copies], durations_us[~copies])
+    exposed_us = covered_us(begins_us, durations_us) - without_us
+    if copied_us - exposed_us <= max(OVERLAP_SHARE * copied_us, _HIDDEN_SHARE * without_us):
+        return durations_us
+    # Alone for as long as the next kernel takes to start.
+    exposed_share = exposed_us / copied_us if exposed_us > _GAPS_SHARE * copied_us else 0.0
+    return np.where(copies, durations_us * exposed_share, durations_us)
