@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from profet_core.errors import InputError
 
 #: A change takes milliseconds; many programs may wait for each other.
@@ -21,6 +19,9 @@ def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     The lock ends with its process, however that ends. The empty lock file next to `path` has no meaning if it is left
     behind.
     """
+    # Only a change needs it.
+    from filelock import FileLock, Timeout
+
     lock = FileLock(lock_path(path), timeout=wait_s)
     try:
         lock.acquire(poll_interval=0.01)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from profet_recorder.errors import InputError, ProfetError
-from profet_recorder.plan import record_plan
-from profet_recorder.script import record_script
 from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
@@ -97,6 +95,10 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 def run(options: argparse.Namespace) -> None:
     """Run the script and write the profile; every message is on stderr, stdout and exit status are the script's."""
+    # `profet` has other commands, which start without these.
+    from profet_recorder.plan import record_plan
+    from profet_recorder.script import record_script
+
     plan = record_plan(
         options.output,
         warm_up=options.warm_up,

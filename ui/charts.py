@@ -148,7 +148,8 @@ class Bar:
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
-    dimmed : not to be chosen, such as over a limit. before : the same row with its usual values: a tick marks them.
+    dimmed : not to be chosen, such as over a limit.
+    usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
     waiting : share of it in which the GPU waits for data, which is hatched.
     """
 
@@ -161,7 +162,8 @@ class Bar:
     text: str
     hover: str = ""
     dimmed: bool = False
-    before: Bar | None = None
+    usual: float | None = None
+    usual_end: float = 0.0
     waiting: float = 0.0
 
     @property
@@ -177,14 +179,14 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     ----------
     name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
     """
-    longest, before = max((bar.end for bar in bars), default=0.0), [bar.before for bar in bars if bar.before]
-    axis_end = _axis_end(longest, max((bar.end for bar in before), default=longest)) * (1 + _LABEL_ROOM)
+    longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
+    axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
     rows = list(range(len(bars)))
     return framed(
         [
             _drawn(bars),
             *([_drawn(bars, hatched=True)] if any(bar.waiting for bar in bars) else []),
-            *([_marks(bars)] if before else []),
+            *([_marks(bars)] if usual else []),
             _labels(bars, axis_end),
         ],
         x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
@@ -277,8 +279,8 @@ def _marks(bars: Sequence[Bar]) -> Part:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [bar.before.value for bar in bars if bar.before],
-        "y": [row for row, bar in enumerate(bars) if bar.before],
+        "x": [bar.usual for bar in bars if bar.usual is not None],
+        "y": [row for row, bar in enumerate(bars) if bar.usual is not None],
         "marker": {"symbol": "line-ns", "size": 14, "opacity": 0.5, "line": {"width": 1.5, "color": text_color()}},
         "hoverinfo": "skip",
     }
@@ -287,7 +289,7 @@ def _marks(bars: Sequence[Bar]) -> Part:
 def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
     """Each row's value behind its interval, and behind a tick there; where there is none, why."""
     color = text_color()
-    ticks = [bar.before.value if bar.before and bar.before.value else 0.0 for bar in bars]
+    ticks = [bar.usual or 0.0 for bar in bars]
     return {
         "type": "scatter",
         "mode": "text",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -197,12 +196,9 @@ def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, 
         if row.plan is None:
             pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
             continue
-        over = limits.excess(row.plan) > 1
-        shown = _pair(row, name, per.of(row.plan), unit, dimmed=over)
-        if before := profiled.get(row.label):
-            marked = zip(shown, _pair(row, name, per.of(before), unit), strict=True)
-            shown = tuple(replace(bar, before=old) for bar, old in marked)
-        pairs.append(shown)
+        usual = profiled.get(row.label)
+        shown, at_profiled = per.of(row.plan), usual and per.of(usual)
+        pairs.append(_pair(row, name, shown, at_profiled, unit, dimmed=limits.excess(row.plan) > 1))
     times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
@@ -222,16 +218,19 @@ def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, 
     show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
-def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool = False) -> tuple[Bar, ...]:
-    """The bars of time and cost of a row's plan, or of another one there."""
+def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, *, dimmed: bool) -> tuple[Bar, ...]:
+    """The bars of time and cost of a row's plan; `usual`: the plan at the profiled size."""
     offer, ends, basis = plan.offer, plan.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
     date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
     facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
 
-    def bar(value: float, ends: Ends, words: Words, range_words: Words, seconds: float = 1.0) -> Bar:
-        lines = [f"{words(value)} ({range_words(*ends)})" if ends else words(value), *filter(None, facts)]
+    about = "".join(f"<br>{no_markup(fact)}" for fact in facts if fact)
+    title, usual_ends = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}<br>", usual and usual.interval
+
+    def bar(value: float, ends: Ends, words: Words, range_words: Words, before: float, before_end: float) -> Bar:
+        text, seconds = words(value), unit.seconds if words == unit.words else 1.0
         return Bar(
             key=row.label,
             name=name,
@@ -239,15 +238,19 @@ def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool 
             value=value / seconds,
             low=ends and ends[0] / seconds,
             high=ends and ends[1] / seconds,
-            text=words(value),
+            text=text,
             dimmed=dimmed,
             waiting=plan.waiting,
-            hover="<br>".join([f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}", *map(no_markup, lines)]),
+            hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
+            usual=before / seconds if before else None,
+            usual_end=before_end / seconds,
         )
 
+    before = (usual.total_s, usual.total_usd) if usual else (0.0, 0.0)
+    before_end = (usual_ends.high_s, usual_ends.high_usd) if usual_ends else before
     return (
-        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, unit.seconds),
-        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range),
+        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, before[0], before_end[0]),
+        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range, before[1], before_end[1]),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,13 +20,15 @@ from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.training.words import headline
+from ui import tables
 from ui.columns import TableRow, predict_columns
-from ui.exports import export_row
+from ui.exports import Rows, export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
     costs_input,
     method_input,
+    more_options,
     number_field,
     precision_input,
     recorded_sizes,
@@ -42,12 +44,11 @@ from ui.predicted import MissingAnchorError, Predicted, current_network, shown_w
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
-from ui.tables import exported_view, result_table
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
-_PROFILED, _DETAILS = "predict:profiled", "predict:details"
+_PROFILED, _DETAILS, _EXPORTS = "predict:profiled", "predict:details", "predict:exports"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
 
 
@@ -56,6 +57,7 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
+<<<<<<< HEAD
     with st.expander("More options"):
         deadline, budget = st.columns(2, gap="small")
         number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
@@ -70,20 +72,65 @@ def sidebar(resources: Resources) -> None:
         whole_nodes_input(held_in(resources, session.profile).profile.meta)
         costs_input()
         method_input(resources)
+=======
+    more_options("predict", partial(_more, resources))
+
+
+def _more(resources: Resources) -> None:
+    deadline, budget = st.columns(2, gap="small")
+    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
+    number_field(
+        "Confidence for deadline and budget (%)",
+        Training.certainty,
+        tip="Cards recommend an instance only if it meets both with this probability.",
+    )
+    validation_input()
+    second_input(resources)
+    whole_nodes_input(held_in(resources, session.profile).profile.meta)
+    loading_input()
+    runs_input()
+    method_input(resources)
+
+
+@dataclass(slots=True)
+class _Exports:
+    """What the buttons in the header save, made when they are clicked; `none`: there is nothing to save."""
+
+    rows: Callable[[], Rows] = list
+    report: Callable[[], str] = str
+    none: bool = False
+
+
+def header(_: Resources) -> None:
+    """Draw the title and the exports, which a slider below doesn't draw again."""
+    exports: _Exports = st.session_state.setdefault(_EXPORTS, _Exports())
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.title(TITLE, anchor=False, width="content")
+        if not exports.none:
+            charts = session.predict.chart != "table"
+            export_row("profet-predict", lambda: exports.rows(), charts=charts, report=lambda: exports.report())
+
+
+def _set_exports(rows: Callable[[], Rows] = list, report: Callable[[], str] = str, *, none: bool = False) -> None:
+    exports: _Exports = st.session_state[_EXPORTS]
+    drawn, exports.rows, exports.report, exports.none = exports.none, rows, report, none
+    if drawn != none:
+        st.rerun()
+>>>>>>> speed
 
 
 def main(resources: Resources) -> None:
     """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
-        st.title(TITLE, anchor=False, width="content")
-        exports = st.container(width="content", key="exports")
     try:
         network = current_network(resources)
         _strip(resources, network)
         answer, rows = _advised(resources, network)
     except MissingAnchorError:
+        _set_exports(none=True)
         raise
     except ProfetError:
+        _set_exports(none=True)
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -108,15 +155,14 @@ def main(resources: Resources) -> None:
     show_notices(network, besides=(Code.MORE_CLASSES,))
     table = partial(_table_rows, resources, rows, per)
     columns = predict_columns(per, per.unit(plans))
-    if plans:
-        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-        with exports:
-            export_row(
-                "profet-predict",
-                lambda: exported_view(table(), columns, session.predict_table),
-                charts=view != "table",
-                report=partial(report_html, advice, source),
-            )
+    # A file is made outside of the session.
+    order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
+    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    _set_exports(
+        lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown),
+        partial(report_html, advice, source),
+        none=not plans,
+    )
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)
@@ -124,7 +170,7 @@ def main(resources: Resources) -> None:
     elif view == "scatter":
         show_scatter(rows, per, request.limits)
     else:
-        result_table(
+        tables.result_table(
             table(),
             columns,
             choices=session.predict_table,
@@ -185,11 +231,10 @@ def _open_chosen() -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        with st.container(width="content", key="shown"):
-            st.markdown(plain(shown_words(resources, network)))
-        if not network.held.is_own:
-            st.badge("Sample", color="primary")
+    mark = "" if network.held.is_own else "\N{EN SPACE}:primary-badge[Sample]"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
+        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
@@ -228,4 +273,4 @@ def _linked() -> Iterable[Part | str]:
     return *session.asked, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page("", main, _linked, sidebar, alone=True)
+run_page("Predict", main, _linked, sidebar, header=header, alone=True)

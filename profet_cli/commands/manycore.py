@@ -124,7 +124,7 @@ def _network(options: argparse.Namespace) -> Network:
 def _counted(text: str, pixels: int | None) -> Network:
     """A named network, or the one in a file, by its FLOPs."""
     # Most questions need no layers.
-    from profet_core.layers import counts_of, network_name
+    from profet_core.layers.networks import counts_of, network_name
 
     try:
         name = network_name(text)

@@ -119,6 +119,7 @@ PREDICTION = record(
         unknown_operations=UNKNOWN_OPERATIONS,
         similarity=maybe(record(**keys(Similarity, "distance words error_percent", error_percent=maybe(NUMBER)))),
     ),
+    ignored=at("profile.ignored", TEXTS),
     memory=at("fits", MEMORY),
 )
 

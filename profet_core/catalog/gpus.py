@@ -18,7 +18,10 @@ _MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
 #: Form factors of GPUs that exist in several.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 #: GPU slices and laptop GPUs; the latter run slower than the card of that name.
-_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
+#: GRID K1, K2, K340 and K520 are boards, all other GRIDs a hypervisor's parts of one.
+_PART_OF_A_GPU = re.compile(
+    r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b(?! K(?:1|2|340|520)\b)|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE
+)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 #: Accelerators that are not GPUs: Intel's Gaudi, with driver names such as HL-205.
 _NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)

@@ -27,7 +27,7 @@ from profet_core.sandbox.process import (
     taken,
 )
 from profet_core.sandbox.reading import read_limits
-from profet_recorder.profiles.reading import shown_file_name, what_it_is
+from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
 #: What is read, for a person.
@@ -118,7 +118,7 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     for ending, advice in _OTHER_ENDINGS.items():
         if name.lower().endswith(ending):
             raise InputError(f"this is {advice}.")
-    what, _ = what_it_is(head, name) or ("", "")
+    what, _ = other_file(head, name) or ("plain text" if is_text(head) else "", "")
     if what == "plain text" and name.lower().endswith(_TABLE_ENDINGS):
         # For its line on what the table lacks.
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)

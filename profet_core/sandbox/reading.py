@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
 from typing import Any, BinaryIO, get_args
 
 from profet_core.errors import ProfileError
@@ -28,24 +30,24 @@ from profet_recorder.profiles.limits import (
     MAX_SMALL_MEMORY_MB,
     MAX_SMALL_SECONDS,
     MAX_STEPS,
+    smaller_trace,
 )
 from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 from profet_recorder.profiles.reading import read_profile, reader_of, shown_file_name
 from profet_recorder.profiles.record import Profile, ProfileMeta, StepsBasis
+from profet_recorder.profiles.unpacking import HEAD_BYTES
 
 #: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
 SMALL_BYTES = 64 * 2**10
 #: A thousand operations, and what stands beside them.
 _MAX_ANSWER_BYTES = 2**20
-#: Processor time of starting; the reader's own check of its time may also be late.
-_START_S = 2.0
 
 
 def read_limits(uploaded_bytes: int) -> ReadLimits:
     """The limits of an upload; a small one has less of both."""
     if uploaded_bytes <= UPLOAD_BYTES:
-        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS + _START_S))
-    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS + _START_S))
+        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS))
+    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS))
 
 
 def read_guarded(
@@ -83,7 +85,15 @@ def read_guarded(
         limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
-            return TASK.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
+            task = replace(TASK, advice=smaller_trace(_unpacked(start)))
+            return task.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
+
+
+def _unpacked(start: bytes) -> bytes:
+    """The start of a file, unpacked if it is gzip."""
+    with suppress(zlib.error):
+        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
+    return start
 
 
 def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:

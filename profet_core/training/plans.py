@@ -484,6 +484,8 @@ class Per(StrEnum):
 
     def of(self, plan: Plan) -> Plan:
         """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
+        if self is Per.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
+            return plan
         work, ends, share, costed = plan.workload, plan.interval, 1.0, 1.0
         if self is not Per.TRAINING:
             is_step = self is Per.STEP

@@ -17,13 +17,19 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
+from profet_recorder.profiles.limits import (
+    MAX_ENTRY_CHARACTERS,
+    MAX_EVENTS,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.unpacking import Content
 
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
 #: What stands among events and is none.
 MAX_OTHERS = 1_000
+#: So many times that are text may be damage.
+_FEW_TEXTS = 10
 #: Times beyond this, microseconds (30,000 years), are damage.
 MAX_TIME_US = 1e18
 
@@ -111,7 +117,7 @@ class ChromeTrace(Generic[Args]):
                     if key in self._keep and self._characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
-        if self._text_times > self._count / 2:
+        if self._text_times > max(_FEW_TEXTS, self._count / 2):
             raise ProfileError('The trace has its times as text ("ts": "12.5"): write numbers, as the profiler does.')
         if self._next(_SPACE):
             raise ProfileError("The file continues after the end of the trace: upload a single trace.")
@@ -123,7 +129,7 @@ class ChromeTrace(Generic[Args]):
             events = self._whole_events() or self._events_of([self._value()])
             self._count += len(events)
             if self._count + self._others > MAX_EVENTS:
-                raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_EVENTS:,} events")
             if events:
                 yield events
         self._at += 1

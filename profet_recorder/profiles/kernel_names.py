@@ -229,6 +229,7 @@ def read_signs(
     input_types: Iterable[str] = (),
     compute_capability: int | None = None,
     channels_last_inputs: bool | None = None,
+    check_time: Callable[[], None] = lambda: None,
 ) -> PrecisionSigns:
     """Precision, compilation and layout of a step.
 
@@ -239,12 +240,25 @@ def read_signs(
     input_types : types of the inputs of convolutions and matrix products, where they were recorded.
     compute_capability : the GPU's major one: below 8 there is no TF32, so that no sign of 16 bits means FP32.
     channels_last_inputs : whether most inputs of convolutions are NHWC in memory; None if the trace has no strides.
+    check_time : called now and then; what it raises ends the reading.
     """
+
+    def named(pattern: re.Pattern[str]) -> set[str]:
+        """Kernels whose names match, searched anywhere in them."""
+        found = set()
+        for name in kernels_us:
+            check_time()
+            if pattern.search(name):
+                found.add(name)
+        return found
+
+    def time_of(names: set[str]) -> float:
+        return sum(kernels_us[name] for name in names)
+
     total_us = sum(kernels_us.values())
-    halves_us = {name: us for name, us in kernels_us.items() if _HALF_KERNEL.search(name)}
-    half_us = sum(halves_us.values())
-    bf16_us = sum(us for name, us in halves_us.items() if _BF16.search(name))
-    tf32_us = sum(us for name, us in kernels_us.items() if _TF32_KERNEL.search(name) and not _HALF_KERNEL.search(name))
+    halves = named(_HALF_KERNEL)
+    half_us, bf16_us = time_of(halves), time_of(halves & named(_BF16))
+    tf32_us = time_of(named(_TF32_KERNEL) - halves)
     operations = tuple(operations)
     half_kernels = total_us > 0 and half_us >= MIN_SHARE * total_us
     half_inputs = {kind for kind in input_types if _HALF_INPUT.search(kind)}
@@ -257,25 +271,17 @@ def read_signs(
         precision = TF32
     elif total_us and compute_capability is not None and compute_capability < 8:
         precision = FP32
-    channels_last = _is_channels_last(kernels_us) if channels_last_inputs is None else channels_last_inputs
-    return PrecisionSigns(precision, _is_compiled(kernels_us, operations), channels_last)
-
-
-def _is_compiled(kernels_us: Mapping[str, float], operations: tuple[str, ...]) -> bool:
-    """Whether a compiler made the step, and not a small part of it; the host's operations tell where kernels don't."""
-    made_us = sum(us for name, us in kernels_us.items() if _COMPILED_KERNEL.search(name))
+    made = named(_COMPILED_KERNEL)
     if any(_COMPILED_OPERATION.search(name) for name in operations):
-        return True
-    if made_us > 0:
-        return made_us >= MIN_COMPILED_SHARE * sum(kernels_us.values())
-    return any(_XLA_OPERATION.search(name) for name in operations)
-
-
-def _is_channels_last(kernels_us: Mapping[str, float]) -> bool:
-    """Whether a step's tensors are NHWC: by kernels that take nothing else, or by many without conversions."""
-    if any(_NHWC_TENSOR.search(name) for name in kernels_us):
-        return True
-    if any(_CONVERSION.search(name) for name in kernels_us):
-        return False
-    nhwc_us = sum(us for name, us in kernels_us.items() if _NHWC.search(name) and not _NOT_NHWC.search(name))
-    return nhwc_us > 0 and nhwc_us >= MIN_NHWC_SHARE * sum(kernels_us.values())
+        compiled = True
+    elif made and time_of(made) > 0:
+        compiled = time_of(made) >= MIN_COMPILED_SHARE * total_us
+    else:
+        # The host's operations tell where kernels don't.
+        compiled = any(_XLA_OPERATION.search(name) for name in operations)
+    if channels_last_inputs is None:
+        # Kernels that take nothing else, or many without conversions.
+        nhwc_us = time_of(named(_NHWC) - named(_NOT_NHWC))
+        many = nhwc_us > 0 and nhwc_us >= MIN_NHWC_SHARE * total_us
+        channels_last_inputs = bool(named(_NHWC_TENSOR)) or (many and not named(_CONVERSION))
+    return PrecisionSigns(precision, compiled, channels_last_inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TypeGuard
@@ -94,6 +95,19 @@ LIMITS = (
 )
 
 
+class TraceTooLargeError(ProfileError):
+    """A file beyond one of the limits; `smaller_trace` says what to do."""
+
+
+#: What a PyTorch trace with Python's stacks has, in its first entries or events.
+_STACKS = re.compile(rb'"with_stack":\s*(?:1|true)|"cat":\s*"python_function"|"Call stack":\s*"[^"]')
+
+
+def smaller_trace(head: bytes) -> str:
+    """What to do about a trace that is too large, by its first unpacked bytes."""
+    return "record it without with_stack" if _STACKS.search(head) else "record fewer steps"
+
+
 class NamesKept:
     """Counts what the names of one trace take in memory, all together: few wide ones or many short ones."""
 
@@ -104,7 +118,7 @@ class NamesKept:
         """Count a name that was not kept before."""
         self._left -= getsizeof(name) + _ENTRY_BYTES
         if self._left < 0:
-            raise ProfileError("The trace has too many names, or names that are too long: record fewer steps.")
+            raise TraceTooLargeError("The trace has too many names, or names that are too long")
 
 
 def check_operations(count: int) -> None:

@@ -31,9 +31,14 @@ def parse_json(data: bytes) -> object:
     """The document in `data` (UTF-8, with or without a byte-order mark)."""
     text = _decode(data)
     try:
-        return json.loads(
+        document: object = json.loads(
             text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant, parse_int=_bounded_int
         )
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise ProfileError(r"The file has half of a surrogate pair (such as \ud800) in a text: remove it.") from None
     except RecursionError:
         raise ProfileError("The JSON is nested too deeply to be a profile: upload time per operation type.") from None
     except json.JSONDecodeError as error:

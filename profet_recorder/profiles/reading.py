@@ -4,6 +4,7 @@ Of many files, an archive's or a run's folder, the one that tells most is read, 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -15,6 +16,8 @@ from profet_recorder.errors import ProfileError
 from profet_recorder.profiles import profet_json
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
 from profet_recorder.profiles.kernel_names import forget_names
+from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
+from profet_recorder.profiles.protobuf_wire import WireStream
 from profet_recorder.profiles.pytorch import reader as pytorch
 from profet_recorder.profiles.record import Profile
 from profet_recorder.profiles.tensorflow import trace_json, xplane
@@ -71,81 +74,116 @@ def reader_of(head: bytes) -> Reader | None:
     return next((reader for reader in READERS if reader.looks_like(head)), None)
 
 
-_TENSORFLOW = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload its trace"
-_PICKLE = ("a Python pickle", _PROFILER)
-_ARCHIVE = "upload the profile inside, or a zip archive"
-_UNPACK = "unpack it, or pack it with gzip"
+_TENSORFLOW_2 = "record a training step with TensorFlow 2's profiler, which records tf.compat.v1 sessions too"
+_CHROME_TRACE = "upload the trace that prof.export_chrome_trace() writes"
+_BESIDE = "upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it"
+_RUN_FOLDER = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
+_STEP_TIMES = "TensorFlow's input_pipeline.pb, which has times of whole steps only"
+_KERNELS_ALONE = "TensorFlow's kernel statistics, which lack idle time and the host's operations"
 
-#: What the file starts with, what it is then, and what to do.
-_MARKS = (
-    (b"\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
-    (b"\x89HDF\r\n\x1a\n", "a weights file (HDF5)", _PROFILER),
-    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
-    *((b"\x80" + protocol, *_PICKLE) for protocol in (b"\x02", b"\x03", b"\x04", b"\x05")),
-    (b"SQLite format 3\x00", "a database (such as an Nsight Systems export)", _PROFILER),
-    (b"PK\x03\x04", "a nested archive", "unpack it and upload the profile inside"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _ARCHIVE),
-    (b"BZh", "packed with bzip2", _UNPACK),
-    (b"\xfd7zXZ\x00", "packed with xz", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", _UNPACK),
+#: Files that people take for a profile: what a file's first bytes hold, what it is then, and what to do. Searched in
+#: this order, before any reader looks.
+_OTHER_FILES = tuple(
+    (re.compile(pattern, re.IGNORECASE), what, instead)
+    for pattern, what, instead in (
+        (rb"\A\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
+        (rb"\A\x89HDF\r\n\x1a\n", "a weights file (HDF5)", _PROFILER),
+        (rb"\A\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
+        (rb"\A\x80[\x02-\x05]", "a Python pickle", _PROFILER),
+        (rb"\ASQLite format 3\x00", "a database (such as an Nsight Systems export)", _PROFILER),
+        (rb"\APK\x03\x04", "a nested archive", "unpack it and upload the profile inside"),
+        (rb"\A7z\xbc\xaf\x27\x1c", "a 7z archive", "upload the profile inside, or a zip archive"),
+        (rb"\ABZh", "packed with bzip2", "unpack it, or pack it with gzip"),
+        (rb"\A\xfd7zXZ\x00", "packed with xz", "unpack it, or pack it with gzip"),
+        (rb"\A\x28\xb5\x2f\xfd", "packed with Zstandard", "unpack it, or pack it with gzip"),
+        # An event file's first record has a length, a checksum, a time, and then its version.
+        (rb"(?s)\A.{0,53}brain\.Event:", "a TensorFlow event file", _RUN_FOLDER),
+        (rb"\A\s*<(?:!doctype html|html|\?xml)", "a web page or XML", "download the file itself, not its page"),
+        # Types of messages that only one of the files beside a TensorFlow trace holds.
+        (
+            rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\.GenericRecommendation",
+            "TensorFlow's overview_page.pb, advice without the times of operations",
+            _BESIDE,
+        ),
+        (
+            rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
+            rb"(?:GenericStepTimeBreakdown|PerGenericStepDetails|BottleneckAnalysis)",
+            _STEP_TIMES,
+            _BESIDE,
+        ),
+        (
+            rb'\A\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"',
+            "TensorFlow's memory profile, which has no times",
+            _BESIDE,
+        ),
+        (
+            rb'\A\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"',
+            "TensorFlow's pod_viewer.json, which has times of whole steps only",
+            _BESIDE,
+        ),
+        (
+            rb'\A[^\n]{0,200}\bKernel Name\b[^\n]{0,200}\bRegisters|"cols".{0,2000}"kernel_name"',
+            _KERNELS_ALONE,
+            _BESIDE,
+        ),
+        # NVIDIA's tools print tables, some behind lines of what they did.
+        (
+            rb"\A(?:[^\n]{0,300}\n){0,20}[^\n]{0,300}(?:Time ?\(%\)\W{1,9}(?:Total )?Time\b|"
+            rb"Start \(\w+\)\W{1,9}Duration \(\w+\)|\bcuda_?(?:gpu|api)_?\w*sum\b|NVPROF is profiling|"
+            rb"\"Process ID\",\"Process Name\")",
+            "a table of NVIDIA's profiler (nsys, nvprof, ncu), which doesn't name the framework's operations",
+            _PROFILER,
+        ),
+        (
+            rb"\A(?:[^\n]{0,2000}\n){0,5}[^\n]{0,2000}Self CPU(?: total)?(?: time)? %\s{1,9}Self CPU",
+            "PyTorch's printed key_averages() table, without steps and idle time",
+            _CHROME_TRACE,
+        ),
+        (
+            rb"\A\s*\[\s*\[\s*-?\d",
+            "a list of numbers, such as PyTorch's memory timeline, which has no times of operations",
+            _CHROME_TRACE,
+        ),
+    )
 )
-#: An event file's first record has a length, a checksum, a time, and then its version.
-_EVENTS = b"brain.Event:"
-_EVENTS_WITHIN = 64
-_PAGES = (b"<!doctype html", b"<html", b"<?xml")
 #: Their bytes have no published mark.
-_ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
-
-#: Types of messages that only one of the files beside a TensorFlow trace holds, by the texts in them.
-_STEP_TIMES = "input_pipeline.pb, times of whole steps"
-_SIBLINGS = (
-    (b"tensorflow.profiler.GenericRecommendation", "overview_page.pb, advice without the times of operations"),
-    (b"tensorflow.profiler.GenericStepTimeBreakdown", _STEP_TIMES),
-    (b"tensorflow.profiler.PerGenericStepDetails", _STEP_TIMES),
-    (b"tensorflow.profiler.BottleneckAnalysis", _STEP_TIMES),
-)
-_MEMORY = re.compile(rb'\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"')
+_NSIGHT_ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
 #: How TensorFlow 1's Timeline names a process: a device, and in it a stream.
 _TIMELINE_PROCESS = re.compile(rb'/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
-_POD = re.compile(rb'\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"')
+#: A kernel's record in TensorFlow's kernel_stats.pb: name, registers, memory, sizes of blocks and grids, times, whether
+#: it can use tensor cores, operation, occurrences, occupancy.
+_KERNEL_RECORD, _KERNEL_FIELDS, _KERNEL_TOTAL_NS = 1, range(1, 15), 7
 
 
-def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
-    """What the file is, for "this is ...", and what to do ("" for nothing special); None if nothing is known of it."""
-    for mark, what, instead in _MARKS:
-        if head.startswith(mark):
+def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
+    """What a file is that people take for a profile, for "This is ...", and what to do; None for any other."""
+    if is_chrome_trace(head) and _TIMELINE_PROCESS.search(head):
+        return "a TensorFlow 1 Timeline", _TENSORFLOW_2
+    for pattern, what, instead in _OTHER_FILES:
+        if pattern.search(head):
             return what, instead
-    if _EVENTS in head[:_EVENTS_WITHIN]:
-        return "a TensorFlow event file", _TENSORFLOW
-    start = head[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith(_PAGES):
-        return "a web page or XML", "download the file itself, not the page that shows it"
-    if name.lower().endswith(_ENDINGS):
-        return "an NVIDIA Nsight report", _PROFILER
+    if _is_kernel_stats(head):
+        return _KERNELS_ALONE, _BESIDE
+    return ("an NVIDIA Nsight report", _PROFILER) if name.lower().endswith(_NSIGHT_ENDINGS) else None
+
+
+def is_text(head: bytes) -> bool:
+    """True if a file begins as text does."""
     # The cut may split a character.
     text = head[:1000].decode("utf-8", "ignore")
-    is_text = len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
-    return ("plain text", "") if is_text else None
+    return len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
 
 
-def unsupported_file(head: bytes) -> str:
-    """One line about a file of TensorFlow that no reader takes: a Timeline, or what lies beside a trace; else empty."""
-    if is_chrome_trace(head) and _TIMELINE_PROCESS.search(head):
-        return (
-            "This is a TensorFlow 1 Timeline, which is not supported: record a training step with TensorFlow 2's "
-            "profiler, which records tf.compat.v1 sessions too, or upload PROFET JSON."
-        )
-    what = ""
-    if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"):
-        what = next((what for text, what in _SIBLINGS if text in head), "")
-    elif _MEMORY.match(head):
-        what = "memory profile, which holds no times"
-    elif _POD.match(head):
-        what = "pod_viewer.json, times of whole steps"
-    return (
-        what and f"This is TensorFlow's {what}: upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it."
-    )
+def _is_kernel_stats(head: bytes) -> bool:
+    """True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
+    wire = WireStream(io.BytesIO(head))
+    try:
+        number, size = next(wire.fields())
+        numbers = [field for field, _, _ in wire.entries(size)] if number == _KERNEL_RECORD else []
+    except (StopIteration, ProfileError):
+        return False
+    return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(each in _KERNEL_FIELDS for each in numbers)
 
 
 #: If the best file is damaged, the next ones are tried.
@@ -224,18 +262,27 @@ def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
 
 
 def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
-    content = Content(source, watch=watch)
+    try:
+        content = Content(source, watch=watch)
+    except TraceTooLargeError as error:
+        raise ProfileError(f"{error}: {smaller_trace(b'')}.") from None
     watch.shorten(content.size)
     if is_archive(content):
         return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
-    if refusal := unsupported_file(content.head):
-        raise ProfileError(refusal)
-    if reader := reader_of(content.head):
-        return reader.read(content)
-    what, instead = what_it_is(content.head, name) or ("", "")
+    found = other_file(content.head, name)
+    if found is None and (reader := reader_of(content.head)):
+        return _read_as(reader, content)
+    what, instead = found or ("plain text" if is_text(content.head) else "", "")
     formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
     raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
+
+
+def _read_as(reader: Reader, content: Content) -> Profile:
+    try:
+        return reader.read(content)
+    except TraceTooLargeError as error:
+        raise ProfileError(f"{error}: {smaller_trace(content.head)}.") from None
 
 
 def shown_file_name(name: str) -> str:
@@ -285,7 +332,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
         try:
             with closing(candidate.file.open(HEAD_BYTES)) as content:
                 content.follow()
-                profile = candidate.reader.read(content)
+                profile = _read_as(candidate.reader, content)
         except ProfileError as error:
             failed.append(ProfileError(f"{_short(candidate.file)}: {error}"))
         else:
@@ -310,7 +357,7 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
             failed.append(ProfileError(f"{_short(file)}: {error}"))
             continue
         reader = reader_of(head)
-        if reader is None or unsupported_file(head) or (reader is profet_json and not _OPERATION.search(head)):
+        if reader is None or other_file(head) or (reader is profet_json and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
         found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))

@@ -218,8 +218,8 @@ def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
     """What a profile leaves out of a step for copies that ran beside computation."""
     share = hidden_us / (hidden_us + counted_us)
     return (
-        f"{hidden_us / US_PER_MS:.3g} ms per step ({share:.0%} of the GPU time) of copies that run beside computation: "
-        "they take no time from the step"
+        f"{hidden_us / US_PER_MS:.3g} ms per step ({share:.0%} of the GPU time) of copies run beside computation: they "
+        "are not counted, since they take no time from the step."
     )
 
 

@@ -25,6 +25,7 @@ from profet_recorder.profiles.limits import (
     MAX_UNCHECKED_RATIO_BYTES,
     MAX_WHOLE_BYTES,
     SMALL_BYTES,
+    TraceTooLargeError,
 )
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ class Watch:
     def check_time(self) -> None:
         """Raise ProfileError if reading has taken too long."""
         if time.thread_time() > self._begun + self._seconds:
-            raise ProfileError(
-                f"Reading took more than {self._seconds:.0f} s of processor time and was stopped: record fewer steps."
-            )
+            raise TraceTooLargeError(f"Reading took more than {self._seconds:.0f} s of processor time and was stopped")
 
     def report(self, share: float) -> None:
         """Report the share that is read; forwards only, and a hundred times: a reader may open the content twice."""
@@ -116,7 +115,7 @@ class Content:
         start = self._block(0, 4)
         self.is_packed = start.startswith(_GZIP_MAGIC)
         if not self.is_packed and self.size > MAX_STREAMED_BYTES:
-            raise ProfileError(_too_large(MAX_STREAMED_BYTES))
+            raise TraceTooLargeError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
             self.head = stream.read(head_bytes) if start else b""
         if not self.head.strip():
@@ -133,7 +132,7 @@ class Content:
         with self.open() as stream:
             data = stream.read(max_bytes + 1)
         if len(data) > max_bytes:
-            raise ProfileError(too_large or _too_large(max_bytes))
+            raise ProfileError(too_large) if too_large else TraceTooLargeError(_too_large(max_bytes))
         return data
 
     def open(self) -> BinaryIO:
@@ -213,7 +212,7 @@ class _Unpacked(io.RawIOBase):
         data = self._taken(size) if self._inflater is None else self._inflated(self._inflater, size)
         self._produced += len(data)
         if self._produced > MAX_STREAMED_BYTES:
-            raise ProfileError(_too_large(MAX_STREAMED_BYTES))
+            raise TraceTooLargeError(_too_large(MAX_STREAMED_BYTES))
         return data
 
     def _taken(self, size: int) -> bytes:
@@ -252,7 +251,7 @@ def _seekable(source: BinaryIO) -> BinaryIO:
 
 
 def _too_large(max_bytes: int) -> str:
-    return f"The file unpacks to more than {max_bytes // 2**20} MB: upload a profile of one training step only."
+    return f"The file unpacks to more than {max_bytes // 2**20} MB"
 
 
 MAX_NAME_CHARACTERS = 300

@@ -110,14 +110,14 @@ def test_a_limit_is_a_line_where_it_is_in_sight_beside_the_values():
 def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_tiny():
     def end(longest: float) -> float:
         usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
-        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, before=usual)
+        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
         return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
 
 
 def test_a_mark_is_a_tick_at_the_other_value_and_a_bar_over_a_limit_is_dimmed():
-    bars = [replace(BARS[0], before=replace(BARS[0], value=7.0), dimmed=True), *BARS[1:]]
+    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
     drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
     assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
     assert list(drawn.marker.opacity) == [0.35, 1]

@@ -94,6 +94,14 @@ def _one_of(
     widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
 
 
+def more_options(page: str, draw: Callable[[], None]) -> None:
+    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
+    if expander.open:
+        with expander:
+            draw()
+
+
 def method_input(resources: Resources) -> None:
     """Which method predicts, where the models hold more than one."""
     names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}

@@ -9,9 +9,15 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
-from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    MAX_NAMES,
+    MAX_STEPS,
+    MAX_THREADS,
+    NamesKept,
+    TraceTooLargeError,
+)
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
@@ -95,7 +101,7 @@ class Spans:
         self.threads.extend(threads)
         self.links.extend(links)
         if len(self.keys) > MAX_KEPT_EVENTS:
-            raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
 
 
 class Names(Generic[Name]):
@@ -113,9 +119,7 @@ class Names(Generic[Name]):
             self._kept.add(str(name))
             number = self._numbers[name] = len(self._numbers)
             if number >= self._at_most:
-                raise ProfileError(
-                    f"The trace has more than {self._at_most:,} different names or threads: record fewer steps."
-                )
+                raise TraceTooLargeError(f"The trace has more than {self._at_most:,} different names or threads")
         return number
 
     def __iter__(self) -> Iterator[Name]:
@@ -215,7 +219,7 @@ class PyTorchEvents:
         name, args = str(event.name), event.args or _NO_ARGS
         if step := _STEP.fullmatch(name):
             if len(self.steps) >= MAX_STEPS:
-                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
             self.steps.setdefault(int(step[1]), (event.ts, event.ts + event.dur))
             return -1
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))

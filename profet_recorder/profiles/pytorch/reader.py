@@ -112,6 +112,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         events.input_types,
         _whole(properties.get("computeMajor")),
         None if events.channels_last is None else events.channels_last > 0,
+        check_time,
     )
     batch, _, height, width = events.first_input or (None,) * 4
     return profile_from_totals(
@@ -175,6 +176,8 @@ def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
             "graphs, or only CUDA activity recorded) and is classified by kernel name: record CPU and CUDA "
             "activities."
         )
+    if totals.hidden_copies_us:
+        yield hidden_copies_note(totals.hidden_copies_us, totals.busy_us)
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
@@ -183,8 +186,6 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
     if totals.queued_us:
         yield f"{totals.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
-    if totals.hidden_copies_us:
-        yield hidden_copies_note(totals.hidden_copies_us, totals.busy_us)
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:

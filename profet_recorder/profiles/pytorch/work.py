@@ -130,7 +130,11 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     totals.estimated, totals.estimated_share = int(times.estimated.sum()), times.estimated_share
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
     host.add_up(totals, steps, kept)
-    gpu.add_up(totals, kept, ends - begins, [kernel_of(name) for name in events.kernels], host.shares)
+    kernels = []
+    for name in events.kernels:
+        check_time()
+        kernels.append(kernel_of(name))
+    gpu.add_up(totals, kept, ends - begins, kernels, host.shares)
     return totals
 
 

@@ -12,13 +12,16 @@ import math
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel, read_signs
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -131,9 +134,9 @@ class Gpu:
         self.durations_us.append(duration_us)
         self.streams.append(stream)
         if len(self.names) > MAX_PAIRS:
-            raise ProfileError(f"The trace has more than {MAX_PAIRS:,} different kernels: record fewer steps.")
+            raise TraceTooLargeError(f"The trace has more than {MAX_PAIRS:,} different kernels")
         if len(self.keys) > MAX_KEPT_EVENTS:
-            raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels: record fewer steps.")
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
 
 
 class GpuTimes:
@@ -150,7 +153,7 @@ class GpuTimes:
     estimated, estimated_share : kernels whose durations are estimated, and their share of all or of the time of all.
     """
 
-    def __init__(self, gpu: Gpu) -> None:
+    def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
         import numpy as np  # late: most readers do without
 
         from profet_recorder.profiles.kernel_times import repair_times, without_hidden_copies
@@ -175,6 +178,7 @@ class GpuTimes:
         counted_us = without_hidden_copies(begins_us, durations_us, is_copy, streams)
         self.hidden_copies_us = float(durations_us.sum() - counted_us.sum())
         self.worked_us = float(counted_us[~is_copy].sum())
+        check_time()
         for (kernel, kind, operation), us in zip(gpu.names, np.bincount(keys, counted_us).tolist(), strict=True):
             self.kernels_us[kernel] += us
             if kind is None:
@@ -231,9 +235,9 @@ class Trace:
         self.has_gradient = self.has_gradient or has_gradient(name)
         self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
 
-    def profile(self, source_format: str, nothing: str) -> Profile:
+    def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
-        worked = [GpuTimes(gpu) for gpu in self.gpus if gpu.names]
+        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.names]
         gpu = max(worked, key=lambda each: each.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
@@ -244,7 +248,7 @@ class Trace:
         marked = self.marked or max((each.steps for each in self.gpus), default=0)
         steps, basis, unmarked = count_steps(marked, self.runs.values())
         totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
-        warnings, ignored, refusal, sharing = [*self.warnings], [*self.ignored], "", 1
+        warnings, refusal, sharing = [*self.warnings], "", 1
         if gpu is not None:
             enough_us = max(_WORKED_SHARE * gpu.worked_us, math.ulp(0.0))
             sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
@@ -253,7 +257,7 @@ class Trace:
                     f"{sharing} GPUs ran this step. Only GPU {gpu.gpu.number} is read, with its share of the batch; "
                     "communication between GPUs (NCCL) counts as an operation of the step."
                 )
-            rows_us, doubts, refusal = _gpu_rows(gpu)
+            rows_us, doubts, refusal = _gpu_rows(gpu, check_time)
             totals_us |= {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
             warnings += doubts
             if gpu.estimated_share > MAX_ESTIMATED_SHARE:
@@ -261,9 +265,11 @@ class Trace:
                 if not gpu.worked_us and not self.host_us:
                     raise ProfileError(refusal)
             if gpu.hidden_copies_us:
-                ignored.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
+                warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
-        signs = read_signs(gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability)
+        signs = read_signs(
+            gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
+        )
         return profile_from_totals(
             totals_us,
             source_format=source_format,
@@ -278,20 +284,21 @@ class Trace:
                 batch_size=_share(self.batch_sizes, sharing),
                 estimated_share=(round(gpu.estimated_share, 4) or None) if gpu else None,
             ),
-            ignored=tuple(ignored),
+            ignored=tuple(self.ignored),
             warnings=(*unmarked, *warnings),
             refusal=refusal or training_refusal(totals_us, gradient_seen=self.has_gradient),
             may_be_cut=False,
         )
 
 
-def _gpu_rows(gpu: GpuTimes) -> tuple[dict[str, float], list[str], str]:
+def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
     if len(gpu.kernels_us) > MAX_KERNELS:
-        raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
+        raise TraceTooLargeError(f"The trace has more than {MAX_KERNELS:,} different kernels")
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():
+        check_time()
         if kernel in searched:
             search_us += us
         elif not (gpu.operations_us and moves_memory(kernel)):

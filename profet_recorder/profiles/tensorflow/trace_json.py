@@ -11,10 +11,14 @@ import re
 from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
-from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
 from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    MAX_THREADS,
+    NamesKept,
+    TraceTooLargeError,
+)
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
 from profet_recorder.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
@@ -57,7 +61,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return events.trace().profile(NAME, _NOTHING)
+    return events.trace().profile(NAME, _NOTHING, content.check_time)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float]:
@@ -93,7 +97,7 @@ class _Events:
             is_device = process.startswith(DEVICE_PROCESS_PREFIX)
             if where not in self._lines:
                 if len(self._lines) >= MAX_THREADS:
-                    raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+                    raise TraceTooLargeError(f"The trace has more than {MAX_THREADS:,} threads")
                 self._names_kept.add(str(where))
                 self._lines[where] = len(self._lines) if is_device else Thread() if process == HOST_PROCESS else None
             begin_us, duration_us = times_of(event)
@@ -150,7 +154,7 @@ class _Events:
             thread.add(begin_us, duration_us)
             self._kept += 1
             if self._kept > MAX_KEPT_EVENTS:
-                raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
             if kind_of_step not in thread.marks:
@@ -165,7 +169,7 @@ class _Events:
             self._names_kept.add(name if isinstance(name, str) else "")
             self._names += 1
             if self._names > MAX_NAMES:
-                raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_NAMES:,} different names")
 
     def trace(self) -> Trace:
         """What the trace holds, once all events are added."""

@@ -28,6 +28,7 @@ from profet_recorder.profiles.limits import (
     MAX_OPERATION_US,
     MAX_STEPS,
     NamesKept,
+    TraceTooLargeError,
     check_operations,
 )
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
@@ -150,7 +151,7 @@ def read(content: Content) -> Profile:
     # Planes that describe the task or the host's libraries are in every trace and hold no operation.
     if others := sum(plane.name.startswith("/device:") and not plane.is_device for plane in planes):
         found.ignored.append(f"devices other than GPUs: {others}")
-    return found.profile(NAME, NO_OPERATION)
+    return found.profile(NAME, NO_OPERATION, content.check_time)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
                     plane.name = _text(wire.read(length))
                 elif part in (_PLANE_EVENT_METADATA, _PLANE_STAT_METADATA) and length <= PIECE_BYTES:
                     if (names_left := names_left - 1) < 0:
-                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
+                        raise TraceTooLargeError(f"The trace has more than {MAX_METADATA:,} names")
                     _keep_metadata(found, plane, part, wire.read(length), names)
                 elif part == _PLANE_STATS and length <= PIECE_BYTES:
                     fact = messages().Stat.FromString(wire.read(length))
@@ -340,9 +341,7 @@ class _HostLine:
                 self._note_step(event)
         check_operations(len(self.total_ps))
         if len(self.thread.begins) > MAX_KEPT_EVENTS:
-            raise ProfileError(
-                f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread: record fewer steps."
-            )
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread")
 
     def _note_step(self, event: Any) -> None:
         stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
@@ -353,7 +352,7 @@ class _HostLine:
             numbers = self.thread.marks.setdefault(event.metadata_id, set())
             numbers.add(number)
             if len(numbers) + len(self.thread.marks) > MAX_STEPS:
-                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
             if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
                 self._found.batch_sizes.add(batch_size)
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of, measured_networks, named_networks, network_name
-from profet_core.layers.networks import LIBRARIES, named_network, other_definitions
+from profet_core.layers.networks import (
+    LIBRARIES,
+    counts_of,
+    measured_networks,
+    named_network,
+    named_networks,
+    network_name,
+    other_definitions,
+)
 
 #: What people type -> the unique name here, and parameters as the library's documentation has them.
 TYPED = {

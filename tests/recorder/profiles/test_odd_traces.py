@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -95,7 +96,7 @@ def test_a_copy_beside_computation_takes_no_time_from_the_step(models, catalog, 
     ]
     assert times[1] == pytest.approx(times[0], rel=0.02)
     assert copied.operations.get("Device__Send", 0.0) < 0.05 * ms * 1000
-    (note,) = set(copied.ignored) - set(sound.ignored)
+    (note,) = set(copied.warnings) - set(sound.warnings)
     assert note.startswith(f"{ms:.3g} ms per step") and "%" in note
 
 
@@ -118,3 +119,25 @@ def test_times_as_text_are_told_by_name():
         each.update(ts=str(each["ts"]), dur=str(each["dur"]))
     with pytest.raises(ProfileError, match="times as text"):
         read_profile(json.dumps(document).encode(), "trace.json")
+
+
+def test_a_trace_too_large_for_its_stacks_is_to_be_recorded_without_them(monkeypatch):
+    monkeypatch.setattr("profet_recorder.profiles.chrome_trace.MAX_EVENTS", 50)
+    document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
+    with pytest.raises(ProfileError, match="more than 50 events: record fewer steps"):
+        read_profile(json.dumps(document).encode())
+    with_stack = json.dumps({"schemaVersion": 1, "with_stack": 1, **document}).encode()
+    with pytest.raises(ProfileError, match="more than 50 events: record it without with_stack"):
+        read_profile(with_stack)
+
+
+def test_names_that_take_long_to_search_end_at_the_limit(monkeypatch):
+    monkeypatch.setattr("profet_recorder.profiles.unpacking.MAX_SMALL_SECONDS", 0.5)
+    kernels = [
+        replace(kernel, name=f"{number}{'batch_norm' * 50}") for number, kernel in enumerate(odd.sound_kernels() * 12)
+    ]
+    for name in FORMATS:
+        started = time.thread_time()
+        with pytest.raises(ProfileError, match="more than 0 s of processor time"):
+            read(name, kernels)
+        assert time.thread_time() - started < 1.0

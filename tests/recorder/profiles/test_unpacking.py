@@ -19,9 +19,10 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_recorder.profiles import read_profile_folder, unpacking
-from profet_recorder.profiles.reading import unsupported_file, what_it_is
+from profet_recorder.profiles.reading import other_file
 from profet_recorder.profiles.unpacking import Content, Watch
 from tests.fuzz.damage import hostile_files
+from tests.made import odd_files
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, gpu_step_2_4, xplane
@@ -342,6 +343,10 @@ CASES = (
     (b"\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01a\x94K\x01s.", "a Python pickle", "record the step"),
     (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a PyTorch checkpoint", "record the step"),
     (b"\n <!DOCTYPE html><html></html>", "a web page or XML", "download the file itself"),
+    *((data, "TensorFlow's kernel statistics", "upload the xplane.pb") for data in odd_files.KERNEL_STATISTICS),
+    *((data, "a table of NVIDIA's profiler", "record the step with") for data in odd_files.NVIDIA_TABLES),
+    *((data, "PyTorch's printed key_averages() table", "upload the trace that") for data in odd_files.KEY_AVERAGES),
+    *((data, "a list of numbers, such as PyTorch's memory", "upload the trace") for data in odd_files.MEMORY_TIMELINES),
     ("Epoch 1/5: 122 ms a step, naïve\n".encode() * 100, "plain text", "upload PROFET JSON, "),
 )
 
@@ -351,7 +356,7 @@ def test_a_file_that_is_no_profile_is_named_and_what_to_upload_said():
         with pytest.raises(ProfileError) as caught:
             read_profile(data, "upload")
         message = str(caught.value)
-        assert message.startswith(f"upload: this is {what}, not a supported profile: {instead}")
+        assert message.startswith(f"upload: this is {what}") and f", not a supported profile: {instead}" in message
         assert message.endswith(".") and message.isprintable() and len(message) < 300
 
 
@@ -361,7 +366,7 @@ def test_reports_of_nsight_are_told_by_their_names():
 
 
 def test_of_other_bytes_nothing_is_known():
-    assert what_it_is(bytes(range(128, 256)), "a.bin") is None
+    assert other_file(bytes(range(128, 256)), "a.bin") is None
     with pytest.raises(ProfileError, match="this is not a supported profile: upload PROFET JSON"):
         read_profile(bytes(range(128, 256)))
 
@@ -403,4 +408,4 @@ def test_a_file_beside_the_trace_is_refused_by_its_name(data, name):
     ],
 )
 def test_profiles_are_none_of_them(data):
-    assert unsupported_file(data) == ""
+    assert other_file(data) is None

@@ -225,5 +225,5 @@ def test_the_views_that_tensorflow_2_4_wrote_agree_too():
 def test_a_timeline_of_tensorflow_1_is_refused_by_its_name(process):
     step = {"ph": "X", "cat": "Op", "name": "Conv2D", "pid": 1, "tid": 0, "ts": 0, "dur": 40, "args": {"op": "Conv2D"}}
     named = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": process}}
-    with pytest.raises(ProfileError, match=r"^run\.json: This is a TensorFlow 1 Timeline, .*TensorFlow 2's profiler"):
+    with pytest.raises(ProfileError, match=r"^run\.json: this is a TensorFlow 1 Timeline, .*TensorFlow 2's profiler"):
         read_profile(json.dumps({"traceEvents": [named, step]}, indent=1).encode(), "run.json")
