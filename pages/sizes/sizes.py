@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -72,9 +72,8 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     at = _chosen_size(network, axis)
     recorded = (network.batch_size if axis == "batch" else network.training.pixels) or 0
     sizes = sizes_for(axis, recorded)
-    # From a profile of larger images on, as far as they are scaled.
-    larger: Iterable[float] = np.geomspace(recorded, sizes[-1], 6) if recorded > axis_range(axis)[1] else ()
-    grid = _GRID[axis] | {round(size) for size in larger} | ({at} if at in sizes else set())
+    # Every fourth of the larger sizes, where the profile's are larger.
+    grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
     answer = answer_sizes(
         resources,
         with_offers(resources, network.question),
