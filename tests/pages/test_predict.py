@@ -140,7 +140,7 @@ def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
             assert begins / ends_at == pytest.approx(1 - plans[label].waiting), label
         ratio = ends["g6e.xlarge"][1] / ends["g5.xlarge"][1]
         assert ratio == pytest.approx(getattr(plans["g6e.xlarge"], total) / getattr(plans["g5.xlarge"], total))
-    assert any("waits for data" in text for text in lines(app.markdown))
+    assert any("waits\N{NO-BREAK SPACE}for\N{NO-BREAK SPACE}data" in text for text in lines(app.markdown))
     assert any("4 vCPUs feed 120 images/s; this GPU could train " in text for text in lines(app.markdown)), "its dialog"
 
 
