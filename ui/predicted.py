@@ -180,6 +180,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,
         **training.more,
+        **training.extras,
         deadline_hours=training.deadline_h,
         budget_usd=training.budget_usd,
         certainty=training.certainty / 100,

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.messages import Code
@@ -26,13 +26,12 @@ from ui.exports import Rows, export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
-    loading_input,
+    costs_input,
     method_input,
     more_options,
     number_field,
     precision_input,
     recorded_sizes,
-    runs_input,
     select,
     size_sliders,
     validation_input,
@@ -58,6 +57,22 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
+<<<<<<< HEAD
+    with st.expander("More options"):
+        deadline, budget = st.columns(2, gap="small")
+        number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+        number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
+        number_field(
+            "Confidence for deadline and budget (%)",
+            Training.certainty,
+            tip="Cards recommend an instance only if it meets both with this probability.",
+        )
+        validation_input()
+        second_input(resources)
+        whole_nodes_input(held_in(resources, session.profile).profile.meta)
+        costs_input()
+        method_input(resources)
+=======
     more_options("predict", partial(_more, resources))
 
 
@@ -102,6 +117,7 @@ def _set_exports(rows: Callable[[], Rows] = list, report: Callable[[], str] = st
     drawn, exports.rows, exports.report, exports.none = exports.none, rows, report, none
     if drawn != none:
         st.rerun()
+>>>>>>> speed
 
 
 def main(resources: Resources) -> None:
@@ -126,6 +142,8 @@ def main(resources: Resources) -> None:
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+        if spot := spot_plan(resources, advice):
+            st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:

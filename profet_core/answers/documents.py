@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from profet_core.answers.schema import (
     FLAG,
@@ -36,6 +36,7 @@ from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency
 from profet_core.training.advise import Dominated, ExcludedInstance, Upgrade
 from profet_core.training.cost import Energy, Workload
+from profet_core.training.extras import Breakdown
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import TOTALS, Limits, Plan
 from profet_core.training.recommend import Comparison, Within
@@ -180,6 +181,9 @@ _PLAN = record(
     rests_on=at("latency_note", TEXT),
     note=TEXT,
     **keys(Plan, "waiting"),
+    breakdown=record(
+        **keys(Breakdown, "training_usd interruptions_usd start_up_usd storage_usd total_usd total_s"),
+    ),
     **under("offer", provider=TEXT, **PER_GPU),
 )
 _WITHIN = record(
@@ -196,6 +200,22 @@ _COMPARISON = record(
 )
 _UPGRADE = keys(Upgrade, "extra_usd saves_h hours_per_usd certainty cheaper faster", cheaper=PLAN, faster=PLAN)
 
+_ENDS = ("total", "low", "high")
+
+
+def _of(name: str, place: int) -> Callable[[Any], object]:
+    return lambda record: getattr(record, name)[place]
+
+
+_SPOT = record(
+    plan=PLAN,
+    interruptions=at("plan.lost.interruptions", NUMBER),
+    **{f"{name}_s": at(_of("total_s", place), NUMBER) for place, name in enumerate(_ENDS)},
+    **{f"{name}_usd": at(_of("total_usd", place), NUMBER) for place, name in enumerate(_ENDS)},
+    on_demand_s=at("on_demand.total_s", maybe(NUMBER)),
+    on_demand_usd=at("on_demand.total_usd", maybe(NUMBER)),
+    sentence=TEXT,
+)
 _WORKLOAD = record(
     **keys(Workload, "images batch_size epochs validation_images runs machines images_per_s_per_vcpu", machines=WHOLE)
 )
@@ -217,6 +237,7 @@ ADVICE = record(
         left_out=at("excluded", many(record(**keys(ExcludedInstance, "instance reason")))),
     ),
     comparison=maybe(_COMPARISON),
+    spot=maybe(_SPOT),
     memory=at("fits", MEMORY),
     warnings=at("training.warnings", TEXTS),
 )

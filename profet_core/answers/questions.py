@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from typing import TYPE_CHECKING
 
 from profet_core.answers.fields import LARGE, NAMES, WHOLE, asked, fields_of
@@ -11,6 +11,8 @@ from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Nar
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
+from profet_core.training.extras import INTERRUPTION_BANDS, Interruptions, extras_of, interruptions_per_h
+from profet_core.units import positive_number
 
 if TYPE_CHECKING:
     from profet_recorder.profiles import Profile
@@ -161,6 +163,16 @@ class AdviseQuestion(TrainingQuestion):
     spot_discount: float | None = asked(
         "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
     )
+    interruptions: str | None = asked(
+        f"interruptions of a spot machine: a number per day, or AWS's band of a month, {', '.join(INTERRUPTION_BANDS)} "
+        "(default: not counted)",
+        unit="N|BAND",
+    )
+    checkpoint_minutes: float = asked("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
+    restart_minutes: float = asked("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
+    start_up_minutes: float | None = asked("minutes before the first step, in the cost's breakdown", unit="MIN")
+    dataset_gib: float | None = asked("size of the data set, for storage in the cost's breakdown", unit="GIB")
+    storage_usd_per_gib_month: float | None = asked("price of storing a GiB for a month, in US dollars", unit="USD")
     include_retired: bool = asked("include retired instances", default=False)
     compare: Sequence[str] | None = asked("compare two instances")
     whole_nodes: bool = asked(
@@ -169,6 +181,16 @@ class AdviseQuestion(TrainingQuestion):
     )
     network: str | None = asked("network name, such as ResNet50 (default: from the profile)", unit="NAME")
     parameters: float | None = asked("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+
+    def workload(self, batch_size: int) -> Workload:
+        """The training at a batch size, with its costs beside the steps."""
+        interruptions = None
+        if self.interruptions is not None:
+            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
+            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
+            interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
+        extras = extras_of(self.start_up_minutes, self.dataset_gib, self.storage_usd_per_gib_month, interruptions)
+        return replace(TrainingQuestion.workload(self, batch_size), extras=extras)
 
 
 INSTANCES, PREDICT, COST, ADVISE = map(

@@ -17,7 +17,7 @@ from profet_core.training.advise import Advice
 from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty, shortlist
-from profet_core.training.words import answer_sentences, named_plans
+from profet_core.training.words import answer_sentences, breakdown_line, named_plans
 from profet_core.units import (
     TimeUnit,
     format_duration,
@@ -148,6 +148,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     more = len(advice.plans) - len(_shown(advice))
     left_out = "; ".join(f"{_first(names)}: {reason}" for reason, names in advice.excluded_by_reason.items())
     lines = [
+        f"All costs of {advice.answer.phrase}: {costs}." if (costs := breakdown_line(advice.answer)) else "",
         f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,

@@ -11,6 +11,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
+from profet_core.training.extras import NO_EXTRAS, Extras
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
@@ -69,6 +70,7 @@ class Workload:
         (`MEASURED_EPOCH_FACTOR`). It is not added if the rate of loading is known.
     images_per_s_per_vcpu : images that one vCPU prepares per second; None: the GPU never waits for them.
     runs : number of such trainings. at_once : each on a machine of its own, instead of in turn on one.
+    extras : costs beside the steps, which `Plan.breakdown` has.
     """
 
     images: int
@@ -79,6 +81,7 @@ class Workload:
     images_per_s_per_vcpu: float | None = None
     runs: int = 1
     at_once: bool = False
+    extras: Extras = NO_EXTRAS
 
     @cached_property
     def steps(self) -> tuple[int, int]:

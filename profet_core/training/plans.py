@@ -10,12 +10,13 @@ from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.instance import OWN_PROVIDER, SPOT, Instance
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
 from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.extras import HOURS_PER_MONTH, Breakdown, LostTime
 from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
@@ -202,6 +203,28 @@ class Plan:
     def epoch_usd(self) -> float:
         """US dollars per epoch."""
         return self.total_usd / self.workload.epochs / self.workload.runs
+
+    @property
+    def lost(self) -> LostTime | None:
+        """Time that interruptions of one machine are expected to take; None if they aren't counted, or can't happen."""
+        interruptions = self.workload.extras.interruptions
+        return interruptions.lost(self.total_s) if interruptions and self.offer.market == SPOT else None
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """All that the training costs, with interruptions, start-up and storage."""
+        work, extras, lost = self.workload, self.workload.extras, self.lost
+        lost_s = 0.0 if lost is None else lost.seconds
+        total_s = self.total_s + lost_s + extras.start_up_s
+        usd_per_s = work.machines * self.offer.usd_per_hour / S_PER_HOUR
+        months = work.machines * total_s / S_PER_HOUR / HOURS_PER_MONTH
+        return Breakdown(
+            training_usd=self.total_usd,
+            interruptions_usd=lost_s * usd_per_s,
+            start_up_usd=extras.start_up_s * usd_per_s,
+            storage_usd=extras.dataset_gib * extras.usd_per_gib_month * months,
+            total_s=total_s,
+        )
 
     @property
     def waiting(self) -> float:

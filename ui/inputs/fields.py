@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
 from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
 from profet_core.sizes.axes import axis_range
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
@@ -131,8 +132,8 @@ def workload_input() -> None:
     number_field("Epochs", Training.epochs, at=epochs)
 
 
-def loading_input() -> None:
-    """How the images are loaded, and how many of them a vCPU prepares."""
+def costs_input() -> None:
+    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
     select(
         "Data loading",
         Training.loading,
@@ -142,13 +143,22 @@ def loading_input() -> None:
     )
     if session.training.loading == "rate":
         number_field("Images/s per vCPU", Training.vcpu_rate)
-
-
-def runs_input() -> None:
-    """Number of trainings, and whether they share a machine."""
     number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
     if session.training.runs > 1:
         toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
+    tip = "Start-up and storage of the data set are in an instance's *All costs*, not in the bars."
+    number_field("Start-up (min)", Training.start_up_min, empty="none", tip=tip)
+    size, price = st.columns(2, gap="small")
+    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
+    number_field("$/GiB-month", Training.storage_usd, empty="none", at=price)
+    if session.offers.market == SPOT:
+        tip = "Share of spot machines that are interrupted in a month, in the five bands that AWS publishes."
+        select("Interruptions", Training.interruptions, help=tip)
+        if session.training.interruptions == "day":
+            number_field("Interruptions per day", Training.per_day)
+        checkpoint, restart = st.columns(2, gap="small")
+        number_field("Checkpoint (min)", Training.checkpoint_min, at=checkpoint)
+        number_field("Restart (min)", Training.restart_min, at=restart)
 
 
 def validation_input() -> None:
