@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -81,7 +82,11 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     why = "This profile has no prediction for this instance."
     try:
         network = current_network(resources)
-        only = {"gpu": (resources.catalog[instance].gpu,), "include_retired": True, "images_per_s_per_vcpu": None}
+        only: dict[str, Any] = {
+            "gpu": (resources.catalog[instance].gpu,),
+            "include_retired": True,
+            "images_per_s_per_vcpu": None,
+        }
         answer = answer_sizes(
             resources,
             replace(network.question, **only),
