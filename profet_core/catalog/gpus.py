@@ -183,6 +183,14 @@ class Gpus(dict[str, Gpu]):
             same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
         return _of_form(name, same) if _FORM.search(name) else same
 
+    def without_offer(self, name: str) -> str:
+        """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
+        meant = self.meant(name)
+        if not meant:
+            return ""
+        names = " and ".join(gpu.name for gpu in meant)
+        return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
+
     def called(self, name: str) -> Gpu | None:
         """The GPU whose full name or model this is, ignoring makers; None if there is none."""
         bare = _bare(name)
