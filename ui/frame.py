@@ -37,11 +37,19 @@ Draw = Callable[[Resources], None]
 _ASKED_FOR = ("view", "inspect", "open", "part")
 
 
-def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
+def run_page(
+    title: str,
+    main: Draw,
+    linked: Linked,
+    sidebar: Draw | None = None,
+    *,
+    header: Draw | None = None,
+    alone: bool = False,
+) -> None:
     """Run a page.
 
-    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
-    chosen in it draws nothing else, so that a slider is followed at once.
+    `main`: draws what is below the title, or below what `header` draws; where it is drawn `alone`, what is chosen in it
+    draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -73,7 +81,9 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            if title:
+            if header is not None:
+                header(resources)
+            else:
                 st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
@@ -112,7 +122,7 @@ def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
     own, fields = session.own, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, *fields)
+    return (*catalog, session.network.anchor, session.predict.chart, *fields)
 
 
 def _keep_fields() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
+
+import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
@@ -17,6 +19,9 @@ from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
 from ui.words import error_words
+
+#: Key of the last question and its training.
+_LAST = "predicted:last"
 
 
 class MissingAnchorError(NoPredictionError):
@@ -77,7 +82,7 @@ def current_network(resources: Resources) -> Predicted:
     question = replace(question, latency_ms=held.latency_ms, trust_latency=trusted)
     while True:
         try:
-            training = predicted_training(resources, question)
+            training = _predicted(resources, question)
             break
         except LatencyDoubtError as error:
             doubt, question = error, replace(question, latency_ms=None)
@@ -87,6 +92,17 @@ def current_network(resources: Resources) -> Predicted:
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
+
+
+def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
+    """The training; the last one's prediction of the profile holds while only sizes, images or limits change."""
+    # All else that it is predicted from is the same for every visitor.
+    asked = [getattr(question, one.name) for one in fields(ProfileQuestion)]
+    asked += [session.own.own_gpus, session.own.own_instances]
+    before, last = st.session_state.get(_LAST, (None, None))
+    training = predicted_training(resources, question, last if before == asked else None)
+    st.session_state[_LAST] = asked, training
+    return training
 
 
 def shown_words(resources: Resources, network: Predicted) -> str:
@@ -104,6 +120,7 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
         else "",
+        f"{network.question.runs:,} runs" if network.question.runs > 1 else "",
     )
     return " · ".join(filter(None, parts))
 
@@ -162,7 +179,8 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         **values,
         at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,
-        with_loading=training.loading,
+        **training.more,
+        **training.extras,
         deadline_hours=training.deadline_h,
         budget_usd=training.budget_usd,
         certainty=training.certainty / 100,

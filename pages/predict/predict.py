@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,26 +12,28 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.messages import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
-from profet_core.training.cost import Workload, training_energy
+from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.training.words import headline
+from ui import tables
 from ui.columns import TableRow, predict_columns
-from ui.exports import export_row
+from ui.exports import Rows, export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
+    costs_input,
     method_input,
+    more_options,
     number_field,
     precision_input,
     recorded_sizes,
     select,
     size_sliders,
-    toggle,
     validation_input,
     whole_nodes_input,
     workload_input,
@@ -42,13 +44,12 @@ from ui.predicted import MissingAnchorError, Predicted, current_network, shown_w
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
-from ui.tables import exported_view, result_table
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
-_PROFILED, _DETAILS = "predict:profiled", "predict:details"
-_BOUNDARY = "Training steps only: no start-up, data, storage or egress."
+_PROFILED, _DETAILS, _EXPORTS = "predict:profiled", "predict:details", "predict:exports"
+_BOUNDARY = "Training steps only: no start-up, {}storage or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -56,6 +57,7 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
+<<<<<<< HEAD
     with st.expander("More options"):
         deadline, budget = st.columns(2, gap="small")
         number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
@@ -68,22 +70,67 @@ def sidebar(resources: Resources) -> None:
         validation_input()
         second_input(resources)
         whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
+        costs_input()
         method_input(resources)
+=======
+    more_options("predict", partial(_more, resources))
+
+
+def _more(resources: Resources) -> None:
+    deadline, budget = st.columns(2, gap="small")
+    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
+    number_field(
+        "Confidence for deadline and budget (%)",
+        Training.certainty,
+        tip="Cards recommend an instance only if it meets both with this probability.",
+    )
+    validation_input()
+    second_input(resources)
+    whole_nodes_input(held_in(resources, session.profile).profile.meta)
+    loading_input()
+    runs_input()
+    method_input(resources)
+
+
+@dataclass(slots=True)
+class _Exports:
+    """What the buttons in the header save, made when they are clicked; `none`: there is nothing to save."""
+
+    rows: Callable[[], Rows] = list
+    report: Callable[[], str] = str
+    none: bool = False
+
+
+def header(_: Resources) -> None:
+    """Draw the title and the exports, which a slider below doesn't draw again."""
+    exports: _Exports = st.session_state.setdefault(_EXPORTS, _Exports())
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.title(TITLE, anchor=False, width="content")
+        if not exports.none:
+            charts = session.predict.chart != "table"
+            export_row("profet-predict", lambda: exports.rows(), charts=charts, report=lambda: exports.report())
+
+
+def _set_exports(rows: Callable[[], Rows] = list, report: Callable[[], str] = str, *, none: bool = False) -> None:
+    exports: _Exports = st.session_state[_EXPORTS]
+    drawn, exports.rows, exports.report, exports.none = exports.none, rows, report, none
+    if drawn != none:
+        st.rerun()
+>>>>>>> speed
 
 
 def main(resources: Resources) -> None:
     """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
-        st.title(TITLE, anchor=False, width="content")
-        exports = st.container(width="content", key="exports")
     try:
         network = current_network(resources)
         _strip(resources, network)
         answer, rows = _advised(resources, network)
     except MissingAnchorError:
+        _set_exports(none=True)
         raise
     except ProfetError:
+        _set_exports(none=True)
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -95,34 +142,35 @@ def main(resources: Resources) -> None:
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+        if spot := spot_plan(resources, advice):
+            st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
-        show_cards(advice.recommended, request.workload, per)
+        show_cards(advice.recommended, per)
     else:
         show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    table = partial(_table_rows, resources, request.workload, rows, per)
-    columns = predict_columns(per, per.unit(request.workload, plans))
-    if plans:
-        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-        with exports:
-            export_row(
-                "profet-predict",
-                lambda: exported_view(table(), columns, session.predict_table),
-                charts=view != "table",
-                report=partial(report_html, advice, source),
-            )
+    table = partial(_table_rows, resources, rows, per)
+    columns = predict_columns(per, per.unit(plans))
+    # A file is made outside of the session.
+    order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
+    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    _set_exports(
+        lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown),
+        partial(report_html, advice, source),
+        none=not plans,
+    )
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, request.workload, per, request.limits, level)
+        show_bars(rows, profiled, per, request.limits, level)
     elif view == "scatter":
-        show_scatter(rows, request.workload, per, request.limits)
+        show_scatter(rows, per, request.limits)
     else:
-        result_table(
+        tables.result_table(
             table(),
             columns,
             choices=session.predict_table,
@@ -135,7 +183,8 @@ def main(resources: Resources) -> None:
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
-        st.caption(f"{count}{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        data = "data, " if session.training.loading == "off" else ""
+        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
         if view != "table":
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
@@ -182,11 +231,10 @@ def _open_chosen() -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        with st.container(width="content", key="shown"):
-            st.markdown(plain(shown_words(resources, network)))
-        if not network.held.is_own:
-            st.badge("Sample", color="primary")
+    mark = "" if network.held.is_own else "\N{EN SPACE}:primary-badge[Sample]"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
+        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
@@ -210,12 +258,12 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, workload: Workload, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
+def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
     found = []
     for row in rows:
         if row.plan is not None:
-            plan = per.of(workload, row.plan)
-            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
+            plan = per.of(row.plan)
+            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
     return found
@@ -225,4 +273,4 @@ def _linked() -> Iterable[Part | str]:
     return *session.asked, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page("", main, _linked, sidebar, alone=True)
+run_page("Predict", main, _linked, sidebar, header=header, alone=True)

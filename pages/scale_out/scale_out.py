@@ -22,6 +22,7 @@ from ui.frame import run_page
 from ui.inputs.fields import (
     choice,
     chosen_parameters,
+    more_options,
     number_field,
     parameters_input,
     select,
@@ -62,9 +63,12 @@ def sidebar(resources: Resources) -> None:
     left, right = st.columns(2, gap="small")
     number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
-    with st.expander("More options"):
-        toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
-        validation_input()
+    more_options("scale_out", _more)
+
+
+def _more() -> None:
+    toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
+    validation_input()
 
 
 _SHOWN = {

@@ -20,7 +20,7 @@ from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
+from ui.inputs.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, second_input, show_notices
 from ui.predicted import Predicted, current_network
@@ -43,10 +43,13 @@ def sidebar(resources: Resources) -> None:
     """What the curves depend on."""
     network_input(resources)
     workload_input()
-    with st.expander("More options"):
-        choice("Scale of the chart", SizesView.scale)
-        validation_input()
-        second_input(resources)
+    more_options("sizes", partial(_more, resources))
+
+
+def _more(resources: Resources) -> None:
+    choice("Scale of the chart", SizesView.scale)
+    validation_input()
+    second_input(resources)
 
 
 def main(resources: Resources) -> None:

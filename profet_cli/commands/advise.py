@@ -20,7 +20,7 @@ from profet_cli.output import (
     print_warnings,
     write_output,
 )
-from profet_core.answers.advise import answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import NetworkParameters
 from profet_core.answers.documents import ADVICE
 from profet_core.answers.questions import ADVISE, AdviseQuestion
@@ -28,7 +28,7 @@ from profet_core.answers.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
-from profet_core.training.recommend import Comparison, format_certainty
+from profet_core.training.recommend import format_certainty
 from profet_core.training.several_gpus import CHECKED_ON, ScaledStep
 from profet_core.training.whole_nodes import ScaledTraining, WholeNodePlan
 from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
@@ -56,7 +56,7 @@ def run_advise(options: argparse.Namespace) -> None:
         print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
-        _print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
+        _print_advice(answer, every=options.every_offer or question.narrowing.is_narrow)
 
 
 def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
@@ -64,11 +64,13 @@ def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
         raise InputError(f"{target} is an input trace: name another file for the report.")
 
 
-def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) -> None:
+def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     """The answer first, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
+    advice, comparison = answer.advice, answer.comparison
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
-    print("\n".join(answer_sentences(advice)), end="\n\n")
+    first, *others = answer_sentences(advice)
+    print("\n".join([first, *([answer.spot.sentence] if answer.spot else []), *others]), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))

@@ -18,6 +18,7 @@ from profet_core.answers.documents import CostRow
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
+from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
@@ -28,6 +29,7 @@ from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
 from profet_core.training.recommend import Comparison, compare
 from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.words import spot_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
     table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in plans])
-    energy = {plan.instance: training_energy(plan.total_s, plan.offer, context.gpus) for plan in plans}
+    machines = request.workload.machines
+    energy = {plan.instance: training_energy(machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -67,12 +70,14 @@ class AdviseAnswer:
     Attributes
     ----------
     rows : one per requested offer, including those without a number.
+    spot : the recommended plan with its interruptions; None if it isn't on a spot machine, or they aren't counted.
     """
 
     training: PredictedTraining
     advice: Advice
     rows: tuple[OfferRow, ...]
     comparison: Comparison | None
+    spot: SpotPlan | None
 
     @property
     def fits(self) -> dict[str, FitAnswer]:
@@ -113,7 +118,47 @@ def answer_advise(
         interval_level=prediction.interval_level,
     )
     comparison = None if question.compare is None else _compared(advice, question.compare)
-    return AdviseAnswer(training, advice, tuple(offer_rows(advice, offers, fits, prediction.anchor)), comparison)
+    shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
+    return AdviseAnswer(training, advice, shown, comparison, spot_plan(context, advice))
+
+
+@dataclass(frozen=True, slots=True)
+class SpotPlan:
+    """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered."""
+
+    plan: Plan
+    on_demand: Plan | None
+
+    @property
+    def total_s(self) -> tuple[float, float, float]:
+        """Expected seconds with interruptions, and their 90% range."""
+        lost = self.plan.lost
+        seconds = (0.0,) * 3 if lost is None else (lost.seconds, *lost.range_s)
+        return seconds[0] + self.plan.total_s, seconds[1] + self.plan.total_s, seconds[2] + self.plan.total_s
+
+    @property
+    def total_usd(self) -> tuple[float, float, float]:
+        """The same in US dollars."""
+        expected, low, high = (seconds * self.plan.total_usd / self.plan.total_s for seconds in self.total_s)
+        return expected, low, high
+
+    @property
+    def sentence(self) -> str:
+        """'V100 at AWS spot with 0.5 interruptions expected: ...; on demand ...'."""
+        return spot_sentence(self.plan, self.total_s, self.total_usd, self.on_demand)
+
+
+def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
+    """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
+    plan = advice.answer
+    if plan.lost is None:
+        return None
+    offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
+    on_demand = sorted(
+        (offer for offer in offers if offer.market == ON_DEMAND),
+        key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour),
+    )
+    return SpotPlan(plan, plan_of(advice.request, plan.row, on_demand[0]) if on_demand else None)
 
 
 def node_rows(

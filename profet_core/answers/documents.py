@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from profet_core.answers.schema import (
     FLAG,
@@ -36,6 +36,7 @@ from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency
 from profet_core.training.advise import Dominated, ExcludedInstance, Upgrade
 from profet_core.training.cost import Energy, Workload
+from profet_core.training.extras import Breakdown
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import TOTALS, Limits, Plan
 from profet_core.training.recommend import Comparison, Within
@@ -140,11 +141,12 @@ _COST = record(
     energy_kwh_at_most=at("energy.kwh", maybe(NUMBER)),
     co2e_kg_at_most=at("energy.co2e_kg", maybe(NUMBER)),
     **keys(StepTime, "basis note", "plan.row"),
+    **keys(Plan, "waiting", "plan"),
     **under("plan", **RENTED),
 )
 COSTS = record(
     anchor=at("training.prediction.anchor", TEXT),
-    **keys(Workload, "images validation_images batch_size epochs", "table.workload"),
+    **keys(Workload, "images validation_images batch_size epochs runs machines", "table.workload", machines=WHOLE),
     rows=many(_COST),
     warnings=at("training.warnings", TEXTS),
     memory=at("fits", MEMORY),
@@ -178,6 +180,10 @@ _PLAN = record(
     **keys(Plan, "in_time in_budget"),
     rests_on=at("latency_note", TEXT),
     note=TEXT,
+    **keys(Plan, "waiting"),
+    breakdown=record(
+        **keys(Breakdown, "training_usd interruptions_usd start_up_usd storage_usd total_usd total_s"),
+    ),
     **under("offer", provider=TEXT, **PER_GPU),
 )
 _WITHIN = record(
@@ -194,10 +200,29 @@ _COMPARISON = record(
 )
 _UPGRADE = keys(Upgrade, "extra_usd saves_h hours_per_usd certainty cheaper faster", cheaper=PLAN, faster=PLAN)
 
+_ENDS = ("total", "low", "high")
+
+
+def _of(name: str, place: int) -> Callable[[Any], object]:
+    return lambda record: getattr(record, name)[place]
+
+
+_SPOT = record(
+    plan=PLAN,
+    interruptions=at("plan.lost.interruptions", NUMBER),
+    **{f"{name}_s": at(_of("total_s", place), NUMBER) for place, name in enumerate(_ENDS)},
+    **{f"{name}_usd": at(_of("total_usd", place), NUMBER) for place, name in enumerate(_ENDS)},
+    on_demand_s=at("on_demand.total_s", maybe(NUMBER)),
+    on_demand_usd=at("on_demand.total_usd", maybe(NUMBER)),
+    sentence=TEXT,
+)
+_WORKLOAD = record(
+    **keys(Workload, "images batch_size epochs validation_images runs machines images_per_s_per_vcpu", machines=WHOLE)
+)
 #: `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE = record(
     anchor=at("training.prediction.anchor", TEXT),
-    workload=at("advice.request.workload", record(**keys(Workload, "images batch_size epochs validation_images"))),
+    workload=at("advice.request.workload", _WORKLOAD),
     **keys(Limits, "deadline_h budget_usd", "advice.request.limits"),
     **under(
         "advice",
@@ -212,6 +237,7 @@ ADVICE = record(
         left_out=at("excluded", many(record(**keys(ExcludedInstance, "instance reason")))),
     ),
     comparison=maybe(_COMPARISON),
+    spot=maybe(_SPOT),
     memory=at("fits", MEMORY),
     warnings=at("training.warnings", TEXTS),
 )

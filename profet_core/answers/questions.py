@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from typing import TYPE_CHECKING
 
 from profet_core.answers.fields import LARGE, NAMES, WHOLE, asked, fields_of
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
-from profet_core.training.cost import Workload
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
+from profet_core.training.extras import INTERRUPTION_BANDS, Interruptions, extras_of, interruptions_per_h
+from profet_core.units import positive_number
 
 if TYPE_CHECKING:
     from profet_recorder.profiles import Profile
@@ -116,6 +118,14 @@ class TrainingQuestion(ProfileQuestion):
     images: int | None = asked("training images per epoch", default=MISSING)
     validation_images: int = asked("validation images per epoch (default: 0)", default=0)
     epochs: int = asked("number of epochs (default: 1)", default=1)
+    runs: int = asked("number of such trainings, as in a sweep (default: 1)", default=1)
+    at_once: bool = asked("train all runs at once, each on its own machine (default: in turn on one)", default=False)
+    with_loading: bool = asked("add the measured data-loading overhead, 6 to 9%", default=False)
+    images_per_s_per_vcpu: float | None = asked(
+        f"images per second that one vCPU prepares, such as {JPEG_IMAGES_PER_S_PER_VCPU} from JPEG: GPUs wait where an "
+        "instance's vCPUs prepare fewer than they train (default: data loading is not counted)",
+        unit="N",
+    )
     price: Mapping[str, float] = asked("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
     at_batch: int | None = asked("predict at this batch size instead of the profiled one")
     at_pixels: int | None = asked("predict at this pixel size instead of the profiled one")
@@ -130,7 +140,16 @@ class TrainingQuestion(ProfileQuestion):
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size."""
         images = batch_size if self.images is None else self.images
-        return Workload(images, batch_size, self.epochs, self.validation_images, getattr(self, "with_loading", False))
+        return Workload(
+            images=images,
+            batch_size=batch_size,
+            epochs=self.epochs,
+            validation_images=self.validation_images,
+            with_loading=self.with_loading,
+            images_per_s_per_vcpu=self.images_per_s_per_vcpu,
+            runs=self.runs,
+            at_once=self.at_once,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +163,16 @@ class AdviseQuestion(TrainingQuestion):
     spot_discount: float | None = asked(
         "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
     )
-    with_loading: bool = asked("add the measured data-loading overhead, 6 to 9%", default=False)
+    interruptions: str | None = asked(
+        f"interruptions of a spot machine: a number per day, or AWS's band of a month, {', '.join(INTERRUPTION_BANDS)} "
+        "(default: not counted)",
+        unit="N|BAND",
+    )
+    checkpoint_minutes: float = asked("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
+    restart_minutes: float = asked("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
+    start_up_minutes: float | None = asked("minutes before the first step, in the cost's breakdown", unit="MIN")
+    dataset_gib: float | None = asked("size of the data set, for storage in the cost's breakdown", unit="GIB")
+    storage_usd_per_gib_month: float | None = asked("price of storing a GiB for a month, in US dollars", unit="USD")
     include_retired: bool = asked("include retired instances", default=False)
     compare: Sequence[str] | None = asked("compare two instances")
     whole_nodes: bool = asked(
@@ -153,6 +181,16 @@ class AdviseQuestion(TrainingQuestion):
     )
     network: str | None = asked("network name, such as ResNet50 (default: from the profile)", unit="NAME")
     parameters: float | None = asked("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+
+    def workload(self, batch_size: int) -> Workload:
+        """The training at a batch size, with its costs beside the steps."""
+        interruptions = None
+        if self.interruptions is not None:
+            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
+            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
+            interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
+        extras = extras_of(self.start_up_minutes, self.dataset_gib, self.storage_usd_per_gib_month, interruptions)
+        return replace(TrainingQuestion.workload(self, batch_size), extras=extras)
 
 
 INSTANCES, PREDICT, COST, ADVISE = map(

@@ -17,7 +17,7 @@ from profet_core.training.advise import Advice
 from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty, shortlist
-from profet_core.training.words import answer_sentences, named_plans
+from profet_core.training.words import answer_sentences, breakdown_line, named_plans
 from profet_core.units import (
     TimeUnit,
     format_duration,
@@ -104,7 +104,10 @@ def _training(work: Workload) -> str:
     validation = f", {work.validation_images:,} validation images" if work.validation_images else ""
     epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
     loading = "; includes data loading" if work.with_loading else "; steps only, without data loading"
-    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}"
+    if work.images_per_s_per_vcpu is not None:
+        loading = f"; each vCPU prepares {work.images_per_s_per_vcpu:,g} images/s"
+    runs = "" if work.runs == 1 else f"; {work.runs:,} runs {'at once' if work.at_once else 'in turn'}"
+    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}{runs}"
 
 
 def _plan_rows(advice: Advice) -> str:
@@ -145,6 +148,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     more = len(advice.plans) - len(_shown(advice))
     left_out = "; ".join(f"{_first(names)}: {reason}" for reason, names in advice.excluded_by_reason.items())
     lines = [
+        f"All costs of {advice.answer.phrase}: {costs}." if (costs := breakdown_line(advice.answer)) else "",
         f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,

@@ -150,37 +150,41 @@ class PredictedTraining:
         return self.profile.meta.pixels
 
 
-def predicted_training(context: Context, question: TrainingQuestion) -> PredictedTraining:
+def predicted_training(
+    context: Context, question: TrainingQuestion, known: PredictedTraining | None = None
+) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
+
+    `known`: a training with the same `ProfileQuestion`, whose prediction is used again.
 
     Raises
     ------
     InputError : a size is out of range, unknown, or contradicts a profile.
     OptionalInputError : `second` or `measured` can't be used.
     """
-    profile, prediction = predicted_question(context, question)
+    profile, prediction = (known.profile, known.prediction) if known else predicted_question(context, question)
     first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
         raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
-    known: tuple[KnownStep, ...] = (first,)
+    profiled: tuple[KnownStep, ...] = (first,)
     warnings = list(prediction.warnings)
     if question.second is not None:
         second = _second_step(context, question, question.second, first)
         own = [note for note in second.prediction.warnings if note not in warnings]
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
-        known = joint_predictions((first, second))
-    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
+        profiled = joint_predictions((first, second))
+    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in profiled):
         warnings.append(Note(Code.MORE_CLASSES))
-    prediction, pixels = known[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
+    prediction, pixels = profiled[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
-    if batch_size is None or known[0].is_at(batch_size, pixels):
+    if batch_size is None or profiled[0].is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
         steps = TrainingSteps(batch_size or 1, prediction.predictions, pixels=pixels)
     else:
-        steps = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), known, measured_there(question))
+        steps = steps_at(context.models, profiled, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), profiled, measured_there(question))
 
 
 def measured_there(question: ProfileQuestion) -> tuple[str, ...]:

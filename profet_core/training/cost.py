@@ -11,7 +11,8 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, S_PER_HOUR, whole_number
+from profet_core.training.extras import NO_EXTRAS, Extras
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
 #: convolutions per forward convolution), so a validation step counts as one third.
@@ -54,6 +55,11 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
     return -(-images // whole_number("The batch size", batch_size))
 
 
+#: Images per second that one vCPU decodes from JPEG, crops to 224 pixels and flips, in PyTorch's or TensorFlow's
+#: loader; `profet collect --loading` measures it for your images and machine. Cached tensors take next to nothing.
+JPEG_IMAGES_PER_S_PER_VCPU = 120
+
+
 @dataclass(frozen=True)
 class Workload:
     """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
@@ -61,7 +67,10 @@ class Workload:
     Attributes
     ----------
     with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
-        (`MEASURED_EPOCH_FACTOR`).
+        (`MEASURED_EPOCH_FACTOR`). It is not added if the rate of loading is known.
+    images_per_s_per_vcpu : images that one vCPU prepares per second; None: the GPU never waits for them.
+    runs : number of such trainings. at_once : each on a machine of its own, instead of in turn on one.
+    extras : costs beside the steps, which `Plan.breakdown` has.
     """
 
     images: int
@@ -69,12 +78,46 @@ class Workload:
     epochs: int = 1
     validation_images: int = 0
     with_loading: bool = False
+    images_per_s_per_vcpu: float | None = None
+    runs: int = 1
+    at_once: bool = False
+    extras: Extras = NO_EXTRAS
 
     @cached_property
-    def steps(self) -> float:
-        """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
+    def steps(self) -> tuple[int, int]:
+        """Training and validation steps of one run. Raises InputError for counts that aren't positive."""
         epochs = whole_number("The number of epochs", self.epochs)
-        return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
+        validation = steps_per_epoch(self.validation_images, self.batch_size) if self.validation_images else 0
+        return epochs * steps_per_epoch(self.images, self.batch_size), epochs * validation
+
+    @cached_property
+    def machines(self) -> int:
+        """Machines that are rented."""
+        runs = whole_number("The number of runs", self.runs)
+        return runs if self.at_once else 1
+
+    @property
+    def turns(self) -> int:
+        """Runs that one machine trains."""
+        return self.runs // self.machines
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """Least and most by which measured epochs exceed their steps."""
+        return MEASURED_EPOCH_FACTOR if self.with_loading and self.images_per_s_per_vcpu is None else (1.0, 1.0)
+
+    def loading_ms(self, vcpus: int | None) -> float:
+        """Milliseconds in which this many vCPUs prepare one step's images; 0 if one of both is unknown."""
+        if self.images_per_s_per_vcpu is None:
+            return 0.0
+        rate = positive_number("The number of images per second per vCPU", self.images_per_s_per_vcpu)
+        return MS_PER_S * self.batch_size / (rate * vcpus) if vcpus else 0.0
+
+    def duration_s(self, step_ms: float, loading_ms: float = 0.0) -> float:
+        """Seconds of all runs on one machine; each step takes the longer of GPU time and loading time."""
+        training, validation = self.steps
+        waited_ms = validation * max(step_ms * VALIDATION_STEP_SHARE, loading_ms)
+        return self.turns * (training * max(step_ms, loading_ms) + waited_ms) / MS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

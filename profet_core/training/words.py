@@ -100,11 +100,45 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
         if found.answer.note:
             lines.append(f"{found.answer.note[0].upper()}{found.answer.note[1:]}.")
         lines += _start_up_caveat(advice)
-    if any(one.offer.market == SPOT for one in advice.plans):
+    work = advice.request.workload
+    if work.runs > 1:
+        lines.append(
+            f"That is for {work.runs:,} runs, {'each on its own machine' if work.at_once else 'one after another'}."
+        )
+    if line := breakdown_line(advice.answer):
+        lines.append(f"With all costs: {line}.")
+    if work.extras.interruptions is None and any(one.offer.market == SPOT for one in advice.plans):
         lines.append(SPOT_CAVEAT)
     if any(is_guess(one.offer) for one in advice.plans):
         lines.append("Spot prices are your guess, not published prices.")
     return tuple(lines)
+
+
+def breakdown_line(plan: Plan) -> str:
+    """'training $12.76 + start-up $0.02 + storage $0.30 = $13.08 in 3 d 21 h'; empty if nothing is added."""
+    found = plan.breakdown
+    parts = {
+        "training": found.training_usd,
+        "interruptions": found.interruptions_usd,
+        "start-up": found.start_up_usd,
+        "storage": found.storage_usd,
+    }
+    if found.total_usd == found.training_usd:
+        return ""
+    sums = " + ".join(f"{name} {format_usd(usd)}" for name, usd in parts.items() if usd)
+    return f"{sums} = {format_usd(found.total_usd)} in {format_duration(found.total_s)}"
+
+
+def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
+    """Expected time and cost on a spot machine with its interruptions, each with its range, beside those on demand."""
+    number = "" if plan.lost is None else f"{format_significant(plan.lost.interruptions, 2)} "
+    (seconds, low_s, high_s), (usd, low_usd, high_usd) = total_s, total_usd
+    times, costs = format_duration(seconds), format_usd(usd)
+    if format_duration(low_s) != format_duration(high_s):
+        times += f" ({format_duration(low_s)} to {format_duration(high_s)})"
+        costs += f" ({format_usd_range(low_usd, high_usd)})"
+    against = "" if on_demand is None else f"; on demand {_totals(on_demand)}"
+    return f"{plan.phrase} with {number}interruptions expected: {times}, {costs}{against}."
 
 
 def named_plans(advice: Advice) -> list[Plan]:
@@ -299,7 +333,7 @@ def _start_up_caveat(advice: Advice) -> list[str]:
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
     ]
-    if advice.request.workload.with_loading or not any(near):
+    if advice.request.workload.factors != (1.0, 1.0) or not any(near):
         return []
     return [
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "

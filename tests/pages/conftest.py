@@ -121,9 +121,17 @@ def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
 
 def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "", recorded_on: str | None = "g4dn.xlarge") -> AppTest:
     """Choose the upload tab, of the first slot or another, give files, and say where the last was recorded if asked."""
+    if slot:
+        open_more(app)
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     give(app, *files, slot=slot)
     return say_missing(app, anchor=recorded_on) if recorded_on is not None and "anchor" in missing(app) else app
+
+
+def open_more(app: AppTest, page: str = "predict") -> AppTest:
+    """Open "More options", whose fields are drawn only then."""
+    app.session_state[f"more:{page}"] = True
+    return app.run()
 
 
 def missing(app: AppTest) -> dict[str, str]:

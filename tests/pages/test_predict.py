@@ -19,6 +19,7 @@ from tests.pages.conftest import (
     lines,
     link,
     notices,
+    open_more,
     say_missing,
     sentences,
     type_in,
@@ -110,7 +111,7 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
 
 
 def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, samples):
-    app = open_app(loading="True", sample=SMALL)
+    app = open_more(open_app(loading="overhead", sample=SMALL))
     for key, value in (("images", 50_000), ("validation_images", 10_000), ("epochs", 20), ("deadline_h", 2)):
         type_in(app, key, value)
     fields = {"images": 50_000, "validation_images": 10_000, "epochs": 20, "with_loading": True}

@@ -49,6 +49,13 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"epochs": 1, "images": 50_000})
     yield Case(RESNET, {"validation_images": 50_000})
     yield Case(RESNET, {"with_loading": True})
+    yield Case(RESNET, {"images_per_s_per_vcpu": 120})
+    yield Case(LENET, {"images_per_s_per_vcpu": 37.5, "validation_images": 50_000, "deadline_hours": 40.0})
+    yield Case(RESNET, {"market": "spot", "interruptions": "10-15%", "runs": 2})
+    yield Case(RESNET, {"market": "spot", "interruptions": "2.5", "checkpoint_minutes": 90.0, "restart_minutes": 12.0})
+    yield Case(RESNET, {"start_up_minutes": 12.0, "dataset_gib": 150.0, "storage_usd_per_gib_month": 0.08})
+    yield Case(RESNET, {"runs": 5})
+    yield Case(RESNET, {"runs": 5, "at_once": True, "budget_usd": 300.0})
     yield Case(RESNET, {"price": {"g4dn.xlarge": 0.4, "p3.2xlarge": 1.25}})
     yield Case(RESNET, {"price": {"vast/1x-A100_SXM4": 0.5}, "market": "any"})
     yield Case(RESNET, {"market": "spot"})
@@ -113,11 +120,19 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
-    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "with_loading": "loading"}
+    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "start_up_minutes": "start_up_min"}
+    names |= {"storage_usd_per_gib_month": "storage_usd"}
+    names |= {"checkpoint_minutes": "checkpoint_min", "restart_minutes": "restart_min"}
     found: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
             found |= {f"{name}_{instance}": number for instance, number in value.items()}
+        elif name == "interruptions":
+            found |= {"interruptions": value} if "%" in value else {"interruptions": "day", "per_day": float(value)}
+        elif name == "with_loading":
+            found["loading"] = "overhead"
+        elif name == "images_per_s_per_vcpu":
+            found |= {"loading": "jpeg"} if value == 120 else {"loading": "rate", "vcpu_rate": value}
         elif name == "certainty":
             found["certainty"] = round(100 * value)
         elif name == "deadline_hours":
@@ -156,6 +171,8 @@ def check(app, samples, port, capsys, case: Case) -> None:
         return
     assert not app.error and not app.exception, lines(app.error)
     plans = {plan["plan"]: plan for plan in document["plans"]}
+    if document["spot"]:
+        assert document["spot"]["sentence"] in [clean(text) for text in lines(app.markdown)]
     shown = {title: column(app, title) for title in ("Step", "Time", "Cost", "$/h", "In time", "Memory")}
     assert shown["Time"] and set(shown["Time"]) <= set(plans)
     unit = shared_time_unit(plans[label]["total_s"] for label in shown["Time"])

@@ -18,6 +18,7 @@ from tests.pages.conftest import (
     go,
     has_results,
     missing,
+    open_more,
     result_rows,
     say_missing,
     upload,
@@ -105,7 +106,7 @@ def test_gpus_shown_at_first_have_a_color_each(open_app, preset, sample):
 
 
 def test_the_slider_has_every_size_and_the_chart_the_chosen_scale(open_app):
-    app = open_sizes(open_app)
+    app = open_more(open_sizes(open_app), "sizes")
     app.segmented_control(key="scale").set_value("linear").run()
     assert [int(option) for option in app.select_slider(key="slider:batch").options] == list(range(16, 257))
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]

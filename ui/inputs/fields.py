@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
 from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
 from profet_core.sizes.axes import axis_range
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
@@ -93,6 +94,14 @@ def _one_of(
     widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
 
 
+def more_options(page: str, draw: Callable[[], None]) -> None:
+    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
+    if expander.open:
+        with expander:
+            draw()
+
+
 def method_input(resources: Resources) -> None:
     """Which method predicts, where the models hold more than one."""
     names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}
@@ -121,6 +130,35 @@ def workload_input() -> None:
     images, epochs = st.columns(2, gap="small")
     number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
+
+
+def costs_input() -> None:
+    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
+    select(
+        "Data loading",
+        Training.loading,
+        help="A GPU waits where the instance's vCPUs prepare fewer images than it trains. JPEG: decode, crop to 224 "
+        "pixels, flip. Your rate: `profet collect --loading FOLDER` measures it. 6–9%: what measured epochs took "
+        "beyond their steps. Cached tensors: don't count it.",
+    )
+    if session.training.loading == "rate":
+        number_field("Images/s per vCPU", Training.vcpu_rate)
+    number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
+    if session.training.runs > 1:
+        toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
+    tip = "Start-up and storage of the data set are in an instance's *All costs*, not in the bars."
+    number_field("Start-up (min)", Training.start_up_min, empty="none", tip=tip)
+    size, price = st.columns(2, gap="small")
+    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
+    number_field("$/GiB-month", Training.storage_usd, empty="none", at=price)
+    if session.offers.market == SPOT:
+        tip = "Share of spot machines that are interrupted in a month, in the five bands that AWS publishes."
+        select("Interruptions", Training.interruptions, help=tip)
+        if session.training.interruptions == "day":
+            number_field("Interruptions per day", Training.per_day)
+        checkpoint, restart = st.columns(2, gap="small")
+        number_field("Checkpoint (min)", Training.checkpoint_min, at=checkpoint)
+        number_field("Restart (min)", Training.restart_min, at=restart)
 
 
 def validation_input() -> None:

@@ -202,7 +202,7 @@ def offer_values(resources: Resources) -> dict[str, Any]:
 def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
     """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
     training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
-    work = Workload(training.images, batch_size, training.epochs, training.validation_images, training.loading)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
     more = {name: values[name] for name in ("price", "spot_discount")}
     offers, names = market_offers(resources, narrowing, values["market"], **more)
     known = {step.instance: step for step in narrowed_rows(steps, narrowing, names, "")}

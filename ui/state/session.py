@@ -13,6 +13,7 @@ from profet_core import InputError
 from profet_core.answers.context import LONGEST_NETWORK
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
+from profet_core.catalog.instance import SPOT
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.rates import CODES
@@ -21,6 +22,8 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.training.advise import ORIGINAL, Preset, Sort
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
+from profet_core.training.extras import INTERRUPTION_BANDS
 from profet_core.training.many_core import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, PUBLISHED
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MOST_GPUS
@@ -34,7 +37,7 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
+MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
@@ -275,7 +278,27 @@ class Training(Part):
     epochs = number(90, 1, MAX_EPOCHS)
     batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
     pixels: Field[int | None] = number(None, *AXIS_RANGE["pixels"])
-    loading = _flag()
+    runs = number(1, 1, MAX_RUNS)
+    at_once = _flag()
+    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    loading = one_of(
+        {
+            "off": "Not counted",
+            "overhead": "6–9% overhead",
+            "jpeg": f"JPEG, {JPEG_IMAGES_PER_S_PER_VCPU}/s per vCPU",
+            "rate": "Your rate",
+        }
+    )
+    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
+    #: Costs beside the steps, which bars leave out.
+    start_up_min: Field[float | None] = number(None)
+    dataset_gib: Field[float | None] = number(None)
+    storage_usd: Field[float | None] = number(None)
+    interruptions = one_of(
+        {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
+    )
+    per_day = number(0.1)
+    checkpoint_min, restart_min = number(30.0), number(5.0)
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
     budget_usd: Field[float | None] = number(None)
@@ -283,6 +306,27 @@ class Training(Part):
     whole_nodes = _flag()
     #: Its name or its number of parameters.
     network: Field[str | None] = Field(None, _network)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Runs and data loading as fields of a question for any offers."""
+        rates = {"jpeg": JPEG_IMAGES_PER_S_PER_VCPU, "rate": self.vcpu_rate}
+        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rates.get(self.loading)}
+        return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
+        stored = self.dataset_gib is not None and self.storage_usd is not None
+        rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
+        return {
+            "interruptions": None if rate == "off" or session.offers.market != SPOT else rate,
+            "checkpoint_minutes": self.checkpoint_min,
+            "restart_minutes": self.restart_min,
+            "start_up_minutes": self.start_up_min,
+            "dataset_gib": self.dataset_gib if stored else None,
+            "storage_usd_per_gib_month": self.storage_usd if stored else None,
+        }
 
 
 class Offers(Part):

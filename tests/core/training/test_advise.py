@@ -15,7 +15,7 @@ from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.training.advise import advise, without_larger_nodes
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Request, plan_of
+from profet_core.training.plans import Limits, Per, Request, plan_of
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
@@ -262,7 +262,7 @@ def test_loading_lengthens_the_training_and_its_range():
     assert with_loading.interval.low_s == pytest.approx(1.06 * without.interval.low_s)
     assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
     assert with_loading.latency_ms == without.latency_ms
-    assert Workload(1, 1, with_loading=True).steps == 1
+    assert Workload(1, 1, with_loading=True).steps == (1, 0)
 
 
 def test_hardware_of_ones_own_is_not_rented():
@@ -323,3 +323,73 @@ def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(plans, catalog):
     assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
     own = ({"own": True}, {"provider": "own"}, {"market": "own price"})
     assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"
+
+
+#: Batches of 64, a GPU that trains 1,430 images/s, and vCPUs that prepare 120 images/s each.
+FED = replace(HOUR_AT_100_MS, images_per_s_per_vcpu=120)
+FAST_MS = 64_000 / 1_430
+
+
+def test_a_gpu_waits_for_images_that_too_few_vcpus_prepare():
+    four = planned(row("four", FAST_MS, 0.1), offer("four", 3.6, vcpus=4), workload=FED)
+    # 480 images/s: 133.3 ms for 64 images.
+    assert (four.latency_ms, four.gpu_ms) == pytest.approx((64_000 / 480, FAST_MS))
+    assert four.waiting == pytest.approx(1 - 480 / 1_430)
+    assert four.note == "4 vCPUs feed 480 images/s; this GPU could train 1,430"
+    assert four.total_s == pytest.approx(36_000 * 64 / 480) and four.total_usd == pytest.approx(four.total_s / 1000)
+    # The whole interval waits: its length is certain.
+    assert (four.interval.low_s, four.interval.high_s, four.deviation) == (four.total_s, four.total_s, 0)
+    many = planned(row("many", FAST_MS, 0.1), offer("many", 3.6, vcpus=32), workload=FED)
+    assert (many.waiting, many.note, many.latency_ms) == (0, "", FAST_MS)
+    unknown = planned(row("unknown", FAST_MS), offer("unknown", 1, vcpus=None), workload=FED)
+    assert (unknown.waiting, unknown.note) == (0, "data loading not counted: vCPUs unknown")
+
+
+def test_only_the_part_of_an_interval_that_waits_is_cut():
+    # 120 ms of loading between 100 ms and both ends of its interval, 80 and 125 ms.
+    step, fed = row("middle", 100, math.log(1.25) / Z90), replace(FED, images_per_s_per_vcpu=64_000 / 120 / 4)
+    plan = planned(step, offer("middle", 1), workload=fed)
+    assert (plan.interval.low_s, plan.total_s, plan.interval.high_s) == pytest.approx((4320, 4320, 4500))
+    # Nothing is faster than the loading, and at most 5% slower than the interval's end.
+    limits = [Limits(deadline_h=hours) for hours in (4319 / 3600, 4500 / 3600)]
+    chances = [planned(step, offer("middle", 1), limit, workload=fed).in_time for limit in limits]
+    assert chances == pytest.approx([0.001, 0.95])
+
+
+def test_validation_images_are_loaded_too():
+    """A validation step takes a third of a training step, or as long as its images."""
+    work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
+    # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
+    assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
+
+
+def test_cards_take_waiting_into_account():
+    """The faster GPU has too few vCPUs: the slower one is as fast and cheaper."""
+    rows = (row("slow", 100, 0.05), row("fast", 40, 0.05))
+    offers = (offer("slow", 1, vcpus=32), offer("fast", 4, vcpus=4))
+    assert advise(rows, offers, HOUR_AT_100_MS).fastest.plan.label == "fast"
+    fed = advise(rows, offers, FED)
+    assert (fed.fastest.plan.label, fed.cheapest.plan.label) == ("slow", "slow")
+    assert fed.answer.note == "" and "vCPUs feed" in fed.plans[1].note
+
+
+def test_runs_in_turn_take_longer_and_at_once_more_machines():
+    one, turns, once = (
+        planned(row("middle", 100), offer("middle", 2), workload=replace(HOUR_AT_100_MS, runs=runs, at_once=at_once))
+        for runs, at_once in ((1, False), (5, False), (5, True))
+    )
+    assert [plan.total_s for plan in (one, turns, once)] == pytest.approx([3600, 18_000, 3600])
+    assert [plan.total_usd for plan in (one, turns, once)] == pytest.approx([2, 10, 10])
+    assert turns.interval.high_usd == pytest.approx(once.interval.high_usd) == pytest.approx(5 * one.interval.high_usd)
+    # A step and an epoch are those of one run on one machine.
+    for per in (Per.STEP, Per.EPOCH):
+        shown = [per.of(plan) for plan in (one, turns, once)]
+        assert [plan.total_s for plan in shown] == pytest.approx([shown[0].total_s] * 3)
+        assert [plan.total_usd for plan in shown] == pytest.approx([shown[0].total_usd] * 3)
+    assert turns.epoch_s == once.epoch_s == pytest.approx(one.epoch_s) and turns.epoch_usd == pytest.approx(2 / 36)
+
+
+@pytest.mark.parametrize("wrong", [{"runs": 0}, {"images_per_s_per_vcpu": 0.0}, {"images_per_s_per_vcpu": math.inf}])
+def test_no_training_has_such_runs_or_loading(wrong):
+    with pytest.raises(InputError):
+        planned(row("middle", 100), offer("middle", 2), workload=replace(HOUR_AT_100_MS, **wrong))
