@@ -17,8 +17,9 @@ _ROUNDING_US = 10.0
 _ZERO_IS_LOST_US = 10.0
 #: A stream whose kernels take together more than this multiple of the time in which any runs has no sound times.
 _MAX_STREAM_LOAD = 2.0
-#: Starts of exactly 0 are lost in a trace that ran this long after it.
-_LATE_US = 1e6
+#: Starts of exactly 0 are lost if there are more of them, or if the trace ran this long after it; starts this far from
+#: most are lost too.
+_MAX_AT_ZERO, _LATE_US, _MAX_TRACE_US = 2, 1e6, 3.6e9
 #: Kernels and copies that run beside each other for less than this share of the time are taken to run one after the
 #: other.
 OVERLAP_SHARE = 0.01
@@ -66,22 +67,27 @@ def repair_times(
     marked_us : (steps,), lengths of the marked steps; empty if none is marked.
     """
     begins, durations = begins_us.copy(), durations_us.copy()
-    if len(begins) and (begins == 0).any() and np.nanmedian(begins) > _LATE_US:
-        begins[begins == 0] = np.nan
-    known = np.isfinite(durations)
-    if not known.any():
-        return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), np.ones(len(begins), bool))
-    typical = _median_of_like(durations, names, known)
-    lost = ~known | ((durations == 0) & (typical > _ZERO_IS_LOST_US))
-    others = _median_of_others(durations, names, known)
-    doubted = known & ~(durations <= _OUTLIER_RATIO * others)
-    if doubted.any():
+    middle_us = float(np.nanmedian(begins)) if np.isfinite(begins).any() else 0.0
+    at_zero = begins == 0
+    zeros_are_lost = middle_us > _LATE_US or at_zero.sum() > _MAX_AT_ZERO
+    begins[(np.abs(begins - middle_us) > _MAX_TRACE_US) | (at_zero & zeros_are_lost)] = np.nan
+    lost = ~np.isfinite(durations)
+    if lost.all():
+        return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), lost)
+    lost |= (durations == 0) & (_median_of_like(durations, names, ~lost) > _ZERO_IS_LOST_US)
+    overlaps_us = _overlaps_followers(begins, durations, streams)
+    lost |= (overlaps_us > durations / 2) & (durations > 10 * _ROUNDING_US)
+    for _ in range(2):
+        # Again, since what is impossible may have been most of a name.
+        others = _median_of_others(durations, names, ~lost)
+        doubted = ~lost & ~(durations <= _OUTLIER_RATIO * others)
+        if not doubted.any():
+            break
         # Where no step is marked, only kernels of the same name tell.
         comparable = doubted if len(marked_us) else doubted & np.isfinite(others)
-        overlap_us = _overlaps_followers(begins, durations, streams)
-        # A kernel without its like may run beside the next ones for a while, as in graphs.
-        least_us = np.where(np.isnan(others), durations / 2, _ROUNDING_US)
-        lost |= doubted & ((overlap_us > least_us) | _dominates(durations, comparable, marked_us))
+        lost |= (doubted & np.isfinite(others) & (overlaps_us > _ROUNDING_US)) | _dominates(
+            np.where(lost, 0.0, durations), comparable, marked_us
+        )
     if lost.any() or np.isnan(begins).any():
         if lost.any():
             sound = ~lost
@@ -104,10 +110,10 @@ def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray)
     return np.where(end > first, found, np.nan)
 
 
-def _median_of_others(durations: FloatArray, names: np.ndarray, known: np.ndarray) -> FloatArray:
+def _median_of_others(durations: FloatArray, names: np.ndarray, sound: np.ndarray) -> FloatArray:
     """As `_median_of_like`, but NaN too for a kernel that is the only one of its name."""
-    counts = np.bincount(names[known], minlength=int(names.max()) + 1)
-    return np.where(counts[names] > 1, _median_of_like(durations, names, known), np.nan)
+    counts = np.bincount(names[sound], minlength=int(names.max()) + 1)
+    return np.where(counts[names] > 1, _median_of_like(durations, names, sound), np.nan)
 
 
 def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:

@@ -182,7 +182,7 @@ class PyTorchEvents:
         for event in device:
             if not _has_time(event):
                 # What a kernel took that the profiler lost is estimated later: it was no idle time.
-                event.ts = event.ts if abs(event.ts) <= MAX_TIME_US and event.ts else math.nan
+                event.ts = event.ts if 0 < event.ts <= MAX_TIME_US else math.nan
                 event.dur = math.nan
         self.device.add(
             device,
