@@ -57,22 +57,6 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
-<<<<<<< HEAD
-    with st.expander("More options"):
-        deadline, budget = st.columns(2, gap="small")
-        number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
-        number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-        number_field(
-            "Confidence for deadline and budget (%)",
-            Training.certainty,
-            tip="Cards recommend an instance only if it meets both with this probability.",
-        )
-        validation_input()
-        second_input(resources)
-        whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        costs_input()
-        method_input(resources)
-=======
     more_options("predict", partial(_more, resources))
 
 
@@ -88,8 +72,7 @@ def _more(resources: Resources) -> None:
     validation_input()
     second_input(resources)
     whole_nodes_input(held_in(resources, session.profile).profile.meta)
-    loading_input()
-    runs_input()
+    costs_input()
     method_input(resources)
 
 
@@ -117,7 +100,6 @@ def _set_exports(rows: Callable[[], Rows] = list, report: Callable[[], str] = st
     drawn, exports.rows, exports.report, exports.none = exports.none, rows, report, none
     if drawn != none:
         st.rerun()
->>>>>>> speed
 
 
 def main(resources: Resources) -> None:
