@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_recorder.profiles import chrome_trace
+from profet_recorder.profiles import chrome_trace, intervals
 from profet_recorder.profiles.chrome_trace import ChromeTrace, Event
 from profet_recorder.profiles.intervals import (
     covered_us,
