@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
-from profet_recorder.profiles.kernel_names import read_signs
+from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch.events import RGB, Args, PyTorchEvents
 from profet_recorder.profiles.record import (
@@ -107,7 +107,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         if number is None and len(peaks) == 1
         else peaks.get(-1 if number is None else number)
     )
-    signs = read_signs(
+    traits = detect_traits(
         totals.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
         events.input_types,
@@ -124,9 +124,9 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         meta=ProfileMeta(
             gpu=(name.strip() or None) if is_short_text(name) else None,
             framework=f"PyTorch {found[0]}" if found else "PyTorch",
-            precision=signs.precision,
-            compiled=signs.compiled or None,
-            channels_last=signs.channels_last or None,
+            precision=traits.precision,
+            compiled=traits.compiled or None,
+            channels_last=traits.channels_last or None,
             batch_size=batch,
             pixels=_pixels(events),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),

@@ -12,7 +12,7 @@ from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.features.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_recorder.profiles.pytorch.translations import kernel_of, shares, translation_of
+from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate
 from profet_recorder.profiles.record import NO_WORK
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 
@@ -470,7 +470,7 @@ def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
     ],
 )  # fmt: skip
 def test_a_gradient_is_split_by_its_kernel(name, expected):
-    assert shares(translation_of("aten::convolution_backward"), kernel_of(name), None) == expected
+    assert shares(translate("aten::convolution_backward"), parse_kernel(name), None) == expected
 
 
 # --- what the trace tells of the step -------------------------------------------------------------------------------
