@@ -104,7 +104,6 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 def run(options: argparse.Namespace) -> None:
     """Run the script and write the profile; every message is on stderr, stdout and exit status are the script's."""
-    # `profet` has other commands, which start without these.
     from profet_recorder.plan import record_plan
     from profet_recorder.script import record_script
 
