@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
 from profet_core.messages import Code
-from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.sizes.axes import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
@@ -71,12 +71,15 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     latency_question(network)
     show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
-    smallest, largest = axis_range(axis)
+    recorded = (network.batch_size if axis == "batch" else network.training.pixels) or 0
+    sizes = sizes_for(axis, recorded)
+    # Every fourth of the larger sizes, where the profile's are larger.
+    grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
     answer = answer_sizes(
         resources,
         with_offers(resources, network.question),
         axis,
-        sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
+        sorted(grid),
         choose=partial(chosen_rows, keep=session.sizes_table.open),
         draw=partial(_drawn, gpus_place),
         at_largest=axis == "batch" and session.sizes.each_at == "largest",

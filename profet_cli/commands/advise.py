@@ -13,9 +13,9 @@ from profet_cli.output import (
     Column,
     cell,
     fit_words,
+    price_date,
     print_json,
     print_offers,
-    print_old_prices,
     print_table,
     print_warnings,
     write_output,
@@ -82,7 +82,6 @@ def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     beaten = [one for one in advice.dominated if one.plan in shown and one.by.instance != one.plan.instance]
     _print_list("Slower and more expensive:", [dominated_line(one) for one in beaten])
     _print_list("Not shown:", _grouped((one.instance, one.reason) for one in advice.excluded))
-    print_old_prices(shown)
     if comparison:
         a, b = comparison.a.name_and_code, comparison.b.name_and_code
         _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
@@ -114,6 +113,7 @@ def _columns(advice: Advice) -> list[Column[Plan]]:
         *chances,
         ("$/h", lambda plan: format_usd(plan.offer.usd_per_hour)),
         ("$/GPU/h", lambda plan: format_usd(plan.offer.usd_per_gpu_hour)),
+        ("price date", lambda plan: price_date(plan.offer)),
         ("basis", lambda plan: plan.basis.word),
         ("note", lambda plan: plan.note or MISSING),
     ]
@@ -244,8 +244,8 @@ def _print_nodes(answer: ScaledTraining, *, every: bool) -> None:
         ("time/epoch", lambda plan: unit.words(plan.epoch_s)),
         ("$/epoch", lambda plan: format_usd(plan.epoch_usd)),
         ("$/h", lambda plan: format_usd(plan.usd_per_hour)),
+        ("price date", lambda plan: price_date(plan.offer)),
         ("memory", lambda plan: fit_words(plan.fit)),
         ("status", lambda plan: plan.offer.status),
     ]
-    shown = print_offers(answer.plans, columns, every=every)
-    print_old_prices(shown)
+    print_offers(answer.plans, columns, every=every)

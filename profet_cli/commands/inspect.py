@@ -54,7 +54,7 @@ def _print_limits(output: str) -> None:
     if output == "json":
         print_json({"limits": [asdict(limit) for limit in LIMITS]})
     else:
-        print_table(("bound", "most", "unit"), [(each.what, f"{each.most:,.0f}", each.unit) for each in LIMITS])
+        print_table(("bound", "maximum", "unit"), [(each.what, f"{each.maximum:,.0f}", each.unit) for each in LIMITS])
 
 
 def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: Diagnosis, refused: str) -> Document:

@@ -15,10 +15,10 @@ from profet_cli.output import (
     Column,
     cell,
     fit_words,
+    price_date,
     print_json,
     print_notes,
     print_offers,
-    print_old_prices,
     print_warnings,
 )
 from profet_core.answers.documents import COSTS, PREDICTION, SCALED
@@ -60,13 +60,13 @@ def run_predict(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
         ("$/GPU/h", lambda row: format_usd(row.offer.usd_per_gpu_hour)),
+        ("price date", lambda row: price_date(row.offer)),
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
     every, keep = options.every_offer or question.narrowing.is_narrow, {prediction.anchor, *(question.targets or ())}
     shown = print_offers(prediction.predictions, columns, every=every, keep=keep)
     print_notes(shown)
-    print_old_prices(shown)
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
     similarity = prediction.similarity
@@ -114,13 +114,13 @@ def run_cost(options: argparse.Namespace) -> None:
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
         ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
+        ("price date", lambda row: price_date(row.offer)),
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.offer.status),
     ]
     every = options.every_offer or question.narrowing.is_narrow
     shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
     print_notes(plan.row for plan in shown)
-    print_old_prices(shown)
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
@@ -210,6 +210,7 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         *(per_epoch if costs else ()),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
+        ("price date", lambda row: price_date(row.offer)),
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
@@ -217,7 +218,6 @@ def run_estimate(options: argparse.Namespace) -> None:
     if found.rows:
         shown = print_offers(found.rows, columns, every=every)
         print_notes(shown)
-        print_old_prices(shown)
     for gpu, step in found.gpus.items():
         interval = step.interval_at()
         within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"

@@ -97,6 +97,11 @@ def answer_advise(
     offers, names = market_offers(
         context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
+    for option in () if question.include_retired else ("compare", "price"):
+        named = [name for name in getattr(question, option) or () if name in context.catalog]
+        if retired := [name for name in named if context.catalog[name].status == "retired"]:
+            names = ("compare", "price", "include_retired")
+            raise InputError(f"{{{option}}} names {retired[0]}, which is retired: add {{include_retired}}.", *names)
     training = training or predicted_training(context, question)
     prediction, steps = training.prediction, training.steps
     size = steps.batch_size, steps.pixels or training.pixels

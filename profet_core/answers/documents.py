@@ -59,7 +59,7 @@ OFFERS = Type(
     lambda rows: [{**OFFER.document(offer), "basis": basis} for offer, basis in rows],
 )
 #: Of a record's offer, what stands beside any number: whose it is, its GPUs, and the same.
-RENTED = under("offer", **keys(Instance, "provider gpu gpu_count"), **PER_GPU)
+RENTED = under("offer", **keys(Instance, "provider gpu gpu_count as_of"), **PER_GPU)
 GPU_PRECISIONS = record(
     gpu=at("name", TEXT),
     memory_gib=NUMBER,

@@ -301,7 +301,8 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
 
     Raises NoOffersError if none passes, or the region or market has none; one line says what to widen.
     """
-    every, conditions = list(offers), narrowing.conditions(gpus or load_gpus())
+    gpus = gpus or load_gpus()
+    every, conditions = list(offers), narrowing.conditions(gpus)
     unknown = [name for name in _PLACES if name in conditions and not any(map(conditions[name], every))]
 
     def passing(names: Iterable[str]) -> list[Instance]:
@@ -318,6 +319,8 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     left = {name: count for name in conditions if (count := len(passing(conditions.keys() - {name})))}
     for name in conditions:
         if name in unknown or not passing([name]):
+            if name == "gpu" and (line := gpus.without_offer(" ".join(narrowing.gpu))):
+                raise NoOffersError(line, without=left)
             there_is = _what_there_is(name, narrowing, every)
             raise NoOffersError(f"No offer has {_words(name, narrowing)}: {there_is}.", without=left)
     ways = [

@@ -179,9 +179,17 @@ class Gpus(dict[str, Gpu]):
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
         """
         same = self.named(name)
-        if told_gib := told_memory_gib(name):
+        if told_gib := memory_in_name_gib(name):
             same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
         return _of_form(name, same) if _FORM.search(name) else same
+
+    def without_offer(self, name: str) -> str:
+        """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
+        meant = self.meant(name)
+        if not meant:
+            return ""
+        names = " and ".join(gpu.name for gpu in meant)
+        return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
 
     def called(self, name: str) -> Gpu | None:
         """The GPU whose full name or model this is, ignoring makers; None if there is none."""
@@ -253,7 +261,7 @@ def is_laptops(name: str) -> bool:
     return _LAPTOP.search(name) is not None
 
 
-def told_memory_gib(name: str) -> float | None:
+def memory_in_name_gib(name: str) -> float | None:
     """Memory size in a GPU's name, such as "A100 80GB PCIe"."""
     found = _MEMORY.search(name)
     return None if found is None else float(found.group(1))

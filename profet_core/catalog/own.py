@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from profet_core.catalog.collection import HOME_REGION, Catalog
-from profet_core.catalog.gpus import Gpus, load_gpus, told_memory_gib
+from profet_core.catalog.gpus import Gpus, load_gpus, memory_in_name_gib
 from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MACHINE_COLUMNS,
@@ -218,7 +218,7 @@ def _agreeing(row: Instance) -> Instance:
     gpus = load_gpus()
     share_gib = row.gpu_memory_gib / row.gpu_count
     is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
-    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
+    if is_share and memory_in_name_gib(row.gpu) != row.gpu_memory_gib:
         try:
             gpus.check_memory(row.gpu, row.gpu_memory_gib)
         except InputError as error:

@@ -158,7 +158,8 @@ def _wanted(
     others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
         if target not in known:
-            raise InputError(f"Unknown target {target!r}: {nearest(target, known)}.")
+            without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
     if not others:
         raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
     return others

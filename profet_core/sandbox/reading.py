@@ -33,7 +33,7 @@ from profet_recorder.profiles.limits import (
     smaller_trace,
 )
 from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
-from profet_recorder.profiles.reading import read_profile, reader_of, shown_file_name
+from profet_recorder.profiles.reading import find_reader, read_profile, shown_file_name
 from profet_recorder.profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_recorder.profiles.unpacking import HEAD_BYTES
 
@@ -78,7 +78,7 @@ def read_guarded(
     with taken(source) as file:
         file.seek(0)
         start = file.read(SMALL_BYTES + 1)
-        if len(start) <= SMALL_BYTES and reader_of(start) is profet_json:
+        if len(start) <= SMALL_BYTES and find_reader(start) is profet_json:
             return read_profile(start, name)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)

@@ -194,7 +194,9 @@ def advise(
         excluded.append(ExcludedInstance(row.instance, reason))
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
-        raise InputError(f"There is no offer to choose from ({reasons}).")
+        retired = not include_retired and any(one.status == "retired" for several in listed.values() for one in several)
+        hint = "; {include_retired} includes retired instances" if retired else ""
+        raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
     return Advice(request, (), tuple(excluded)).among(plans)
 
 

@@ -16,24 +16,24 @@ from typing import TypeVar
 
 _Answer = TypeVar("_Answer")
 
-_FORGET: list[Callable[[], None]] = []
+_CLEAR_CACHES: list[Callable[[], None]] = []
 
 
-def remembered(most: int) -> Callable[[Callable[[str], _Answer]], Callable[[str], _Answer]]:
-    """Remember up to `most` answers of a function of a name, until `forget_names`."""
+def cached_by_name(max_names: int) -> Callable[[Callable[[str], _Answer]], Callable[[str], _Answer]]:
+    """Cache up to `max_names` answers of a function of a name, until `clear_name_caches`."""
 
-    def remember(function: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
-        cached = lru_cache(maxsize=most)(function)
-        _FORGET.append(cached.cache_clear)
+    def cache(function: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
+        cached = lru_cache(maxsize=max_names)(function)
+        _CLEAR_CACHES.append(cached.cache_clear)
         return cached
 
-    return remember
+    return cache
 
 
-def forget_names() -> None:
-    """Forget all names; whoever reads another file at the same time only finds its answers anew."""
-    for forget in _FORGET:
-        forget()
+def clear_name_caches() -> None:
+    """Forget all names; a file that is read at the same time only has to search its names again."""
+    for clear in _CLEAR_CACHES:
+        clear()
 
 
 #: What a kernel of one element at a time counts as, if its name does not say more.
@@ -133,7 +133,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
 )
 
 
-@remembered(8192)
+@cached_by_name(8192)
 def operation_of_kernel(name: str) -> str | None:
     """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
 
@@ -155,13 +155,13 @@ def operation_of_kernel(name: str) -> str | None:
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
 
 
-@remembered(8192)
+@cached_by_name(8192)
 def moves_memory(name: str) -> bool:
     """True for copies and settings of memory, which the GPU lists beside its kernels."""
     return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
-@remembered(8192)
+@cached_by_name(8192)
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
@@ -215,7 +215,7 @@ _CONVERSION = re.compile(r"nchwtonhwc|nhwctonchw|batched_transpose|SwapDimension
 
 
 @dataclass(frozen=True, slots=True)
-class PrecisionSigns:
+class StepTraits:
     """What the names say; `precision` is None where they leave it open."""
 
     precision: str | None
@@ -223,14 +223,14 @@ class PrecisionSigns:
     channels_last: bool = False
 
 
-def read_signs(
+def detect_traits(
     kernels_us: Mapping[str, float],
     operations: Iterable[str] = (),
     input_types: Iterable[str] = (),
     compute_capability: int | None = None,
     channels_last_inputs: bool | None = None,
     check_time: Callable[[], None] = lambda: None,
-) -> PrecisionSigns:
+) -> StepTraits:
     """Precision, compilation and layout of a step.
 
     Parameters
@@ -284,4 +284,4 @@ def read_signs(
         nhwc_us = time_of(named(_NHWC) - named(_NOT_NHWC))
         many = nhwc_us > 0 and nhwc_us >= MIN_NHWC_SHARE * total_us
         channels_last_inputs = bool(named(_NHWC_TENSOR)) or (many and not named(_CONVERSION))
-    return PrecisionSigns(precision, compiled, channels_last_inputs)
+    return StepTraits(precision, compiled, channels_last_inputs)

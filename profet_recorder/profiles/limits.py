@@ -62,10 +62,10 @@ MAX_KEPT_EVENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One bound: what it is of, the most that is read, and its unit."""
+    """One bound: of what, the largest value that is read, and its unit."""
 
     what: str
-    most: float
+    maximum: float
     unit: str
 
 

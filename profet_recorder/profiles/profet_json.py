@@ -297,7 +297,7 @@ def profile_to_link_text(profile: Profile) -> str | None:
     return text if len(text) <= MAX_LETTERS else None
 
 
-def profile_of_link_text(text: str) -> Profile:
+def profile_from_link_text(text: str) -> Profile:
     """The profile that `profile_to_link_text` wrote.
 
     Raises

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles import profet_json
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
-from profet_recorder.profiles.kernel_names import forget_names
+from profet_recorder.profiles.kernel_names import clear_name_caches
 from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.protobuf_wire import WireStream
 from profet_recorder.profiles.pytorch import reader as pytorch
@@ -62,13 +62,13 @@ READERS: tuple[Reader, ...] = (
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch, profet_json)
+PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch, profet_json)
 
 
-def reader_of(head: bytes) -> Reader | None:
+def find_reader(head: bytes) -> Reader | None:
     """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
 
-    >>> reader_of(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
+    >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
     'PyTorch trace'
     """
     return next((reader for reader in READERS if reader.looks_like(head)), None)
@@ -243,7 +243,7 @@ def _named(name: str, read: Callable[[], Profile]) -> Profile:
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:
-        forget_names()
+        clear_name_caches()
 
 
 def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
@@ -271,7 +271,7 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
         return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
     found = other_file(content.head, name)
-    if found is None and (reader := reader_of(content.head)):
+    if found is None and (reader := find_reader(content.head)):
         return _read_as(reader, content)
     what, instead = found or ("plain text" if is_text(content.head) else "", "")
     formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
@@ -316,7 +316,7 @@ class _Candidate(NamedTuple):
     @property
     def preference(self) -> int:
         """Place of its format among those that tell most."""
-        return MOST_TELLING_FIRST.index(self.reader) if self.reader in MOST_TELLING_FIRST else len(MOST_TELLING_FIRST)
+        return PREFERRED_FORMATS.index(self.reader) if self.reader in PREFERRED_FORMATS else len(PREFERRED_FORMATS)
 
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
@@ -356,7 +356,7 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
         except ProfileError as error:
             failed.append(ProfileError(f"{_short(file)}: {error}"))
             continue
-        reader = reader_of(head)
+        reader = find_reader(head)
         if reader is None or other_file(head) or (reader is profet_json and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
@@ -384,3 +384,40 @@ def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
 
 def _short(file: ArchivedFile) -> str:
     return file.name if len(file.name) <= _NAME_CHARACTERS else "..." + file.name[3 - _NAME_CHARACTERS :]
+
+
+# --- sizes in a file's name -------------------------------------------------------------------------------------------
+
+_SEPARATED = re.compile(r"[^a-z0-9]+")
+#: EfficientNet-B4 is no batch of 4.
+_BATCH = re.compile(
+    r"\b(?:batch ?size|batch|bs) ?([1-9]\d{0,4})\b|\b([1-9]\d{0,4}) ?(?:batch|bs)\b|(?<!net )\bb ?([1-9]\d{0,4})\b"
+)
+_PIXELS = re.compile(
+    r"\b(?:pixels|px|ds|img ?sz|img|image|size) ?(\d{2,4})\b|\b(\d{2,4}) ?(?:pixels|pix|px|ds|p)\b|\b(\d{2,4}) ?x ?\3\b"
+)
+#: A number alone is an image size where it is one that networks are trained at.
+_ALONE = re.compile(r"\b(32|64|96|128|160|192|224|240|256|299|331|384|416|448|480|512|600|640)\b")
+
+
+def sizes_in_name(name: str) -> tuple[int | None, int | None]:
+    """Batch size and pixels that a file's name states; None where it doesn't.
+
+    >>> sizes_in_name("vgg16_224ds_16bs.json"), sizes_in_name("ResNet50_128_b32.json"), sizes_in_name("trace.json")
+    ((16, 224), (32, 128), (None, None))
+    """
+    words = _SEPARATED.sub(" ", name.lower())
+    batch, words = _number_in(_BATCH, words)
+    pixels, words = _number_in(_PIXELS, words)
+    if pixels is None and len(alone := _ALONE.findall(words)) == 1:
+        pixels = int(alone[0])
+    return batch, pixels
+
+
+def _number_in(pattern: re.Pattern[str], words: str) -> tuple[int | None, str]:
+    """The number that `pattern` finds, if it finds just one, and the words without it."""
+    found = list(pattern.finditer(words))
+    if len(found) != 1:
+        return None, words
+    match = found[0]
+    return int(next(filter(None, match.groups()))), f"{words[: match.start()]} {words[match.end() :]}"

@@ -15,8 +15,8 @@ from profet_core.prediction.checks import counted, steps_note, steps_words, unto
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.sandbox.reading import read_guarded
 from profet_core.units import format_ms
-from profet_recorder.profiles.file_names import sizes_in_name
 from profet_recorder.profiles.limits import MAX_STEPS
+from profet_recorder.profiles.reading import sizes_in_name
 from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.uploads import Take, notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted

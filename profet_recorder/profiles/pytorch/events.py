@@ -45,9 +45,9 @@ _KINDS = {
 }
 #: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
 _MEMORY, _CUDA = "[memory]", 1
-_MOST_BYTES = 2**50
+_MAX_BYTES = 2**50
 #: One dimension of a convolution's input is less.
-_MOST_SIZE = 10**6
+_MAX_SIZE = 10**6
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
 
 Name = TypeVar("Name", bound=Hashable)
@@ -142,6 +142,7 @@ class PyTorchEvents:
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     untimed : events of the host without a valid time.
     """
@@ -157,6 +158,7 @@ class PyTorchEvents:
         self.channels_last: int | None = None
         self.first_input: tuple[int, ...] | None = None
         self._first_input_us = float("inf")
+        self.image_areas: list[int] = []
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
         self._threads: Names[Where] = Names(MAX_THREADS)
@@ -182,7 +184,7 @@ class PyTorchEvents:
         for event in device:
             if not _has_time(event):
                 # What a kernel took that the profiler lost is estimated later: it was no idle time.
-                event.ts = event.ts if abs(event.ts) <= MAX_TIME_US and event.ts else math.nan
+                event.ts = event.ts if 0 < event.ts <= MAX_TIME_US else math.nan
                 event.dur = math.nan
         self.device.add(
             device,
@@ -235,7 +237,7 @@ class PyTorchEvents:
         # Allocations of a CPU are counted from the profiler's start: no peak of a step.
         if not (type(kind) is int and kind == _CUDA and type(device) is int and type(held) is int):
             return
-        if 0 <= device < _MAX_DEVICE and 0 < held < _MOST_BYTES:
+        if 0 <= device < _MAX_DEVICE and 0 < held < _MAX_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
     def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
@@ -243,15 +245,21 @@ class PyTorchEvents:
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
-        shape = _four(shapes, _MOST_SIZE) if is_convolution else None
+        shape = _four(shapes, _MAX_SIZE) if is_convolution else None
         if shape is None:
             return
-        strides = _four(args.get("Input Strides"), _MOST_BYTES)
+        strides = _four(args.get("Input Strides"), _MAX_BYTES)
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
+        if shape[1] == RGB and len(self.image_areas) < MAX_NAMES:
+            self.image_areas.append(shape[2] * shape[3])
         if begin_us < self._first_input_us:
             self.first_input, self._first_input_us = shape, begin_us
+
+
+#: Channels of an image.
+RGB = 3
 
 
 def _has_time(event: TraceEvent) -> bool:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from profet_recorder.profiles.intervals import FloatArray, nesting_order
 from profet_recorder.profiles.kernel_names import operation_of_kernel
-from profet_recorder.profiles.nested_times import FloatArray, in_nesting_order
 from profet_recorder.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans
 from profet_recorder.profiles.record import StepsBasis
 
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     links: np.ndarray
 
     @classmethod
-    def of(cls, spans: Spans) -> Rows:
+    def from_spans(cls, spans: Spans) -> Rows:
         """The same numbers, not copied."""
         kept = (spans.begins_us, spans.durations_us, spans.keys, spans.threads, spans.links)
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
     def nested(self, rows: np.ndarray) -> np.ndarray:
         """`rows` in the order in which every event is behind those it lies in: by start, the longer first."""
-        ordered: np.ndarray = rows[in_nesting_order(self.begins[rows], self.durations[rows])]
+        ordered: np.ndarray = rows[nesting_order(self.begins[rows], self.durations[rows])]
         return ordered
 
 

@@ -60,7 +60,7 @@ class Kernel(NamedTuple):
     depthwise: bool
 
 
-def kernel_of(name: str) -> Kernel:
+def parse_kernel(name: str) -> Kernel:
     """What `name` tells."""
     operation = operation_of_kernel(name)
     if _COMPUTER_COPY.search(name):
@@ -89,7 +89,7 @@ def load_translations() -> dict[str, Translation]:
     }
 
 
-def translation_of(operation: str) -> Translation:
+def translate(operation: str) -> Translation:
     """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
 
     Any other may be a name of the user's, and is not named.

@@ -9,25 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory
-from profet_recorder.profiles.kernel_times import OVERLAP_SHARE, repair_times, without_hidden_copies
-from profet_recorder.profiles.nested_times import (
+from profet_recorder.profiles.intervals import (
+    OVERLAP_SHARE,
     FloatArray,
     covered_us,
     covered_within_us,
     gaps_us,
-    innermost,
+    innermost_events,
+    repair_times,
     self_times,
+    without_hidden_copies,
 )
+from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory
 from profet_recorder.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
 from profet_recorder.profiles.pytorch.steps import Rows, StepBounds, find_steps
 from profet_recorder.profiles.pytorch.translations import (
     COPY,
     Kernel,
     Translation,
-    kernel_of,
+    parse_kernel,
     shares,
-    translation_of,
+    translate,
     update_operation,
 )
 from profet_recorder.profiles.record import (
@@ -105,8 +107,8 @@ class StepTotals:
 
 def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
     """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
-    rows, calls = Rows.of(events.host), Rows.of(events.calls)
-    device, number, gpus = _busiest_gpu(Rows.of(events.device), [gpu for gpu, _ in events.streams])
+    rows, calls = Rows.from_spans(events.host), Rows.from_spans(events.calls)
+    device, number, gpus = _busiest_gpu(Rows.from_spans(events.device), [gpu for gpu, _ in events.streams])
     times = repair_times(
         device.begins,
         device.durations,
@@ -133,7 +135,7 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     kernels = []
     for name in events.kernels:
         check_time()
-        kernels.append(kernel_of(name))
+        kernels.append(parse_kernel(name))
     gpu.add_up(totals, kept, ends - begins, kernels, host.shares)
     return totals
 
@@ -159,7 +161,7 @@ class _HostWork:
     def __init__(self, events: PyTorchEvents, host: Rows, calls: Rows, check_time: Callable[[], None]) -> None:
         self._check_time = check_time
         self._operations = list(events.operations)
-        self._translations = [translation_of(name) for name, _ in self._operations]
+        self._translations = [translate(name) for name, _ in self._operations]
         marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
         named = np.array([bool(BACKWARD_NODE.match(name)) for name, _ in self._operations], bool)
         backward = _backward_passes(host, named)
@@ -182,7 +184,7 @@ class _HostWork:
             thread = host.threads[rows[0]]
             made = by_thread[slice(*np.searchsorted(sorted_threads, [thread, thread + 1]))]
             if len(made):
-                inner = innermost(begins, durations, calls.begins[made])
+                inner = innermost_events(begins, durations, calls.begins[made])
                 self.call_owners[made] = np.where(inner >= 0, owners[np.maximum(inner, 0)], _NOBODY)
             self.threads.append(_Thread(begins, durations, self_times(begins, durations), owners))
         #: From the first operation's start to the last one's end; empty without any.

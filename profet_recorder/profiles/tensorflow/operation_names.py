@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from string import whitespace
 
-from profet_recorder.profiles.kernel_names import remembered
+from profet_recorder.profiles.kernel_names import cached_by_name
 from profet_recorder.profiles.record import UNKNOWN
 
 DATASET = "Dataset"
@@ -48,7 +48,7 @@ _DERIVED_LINES = frozenset(
 )
 
 
-@remembered(4096)
+@cached_by_name(4096)
 def operation_type(full_name: str) -> str | None:
     """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
 
@@ -81,7 +81,7 @@ def eager_type(full_name: str) -> str | None:
     return public_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
 
 
-@remembered(4096)
+@cached_by_name(4096)
 def kernel_operation(label: str) -> str:
     """The type that a kernel's label names, "Unknown" if it names none.
 

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel, read_signs
+from profet_recorder.profiles.kernel_names import (
+    detect_traits,
+    is_convolution_kernel,
+    moves_memory,
+    operation_of_kernel,
+)
 from profet_recorder.profiles.limits import (
     MAX_KEPT_EVENTS,
     TraceTooLargeError,
@@ -44,7 +49,7 @@ from profet_recorder.units import US_PER_MS
 if TYPE_CHECKING:
     import numpy as np
 
-    from profet_recorder.profiles.nested_times import FloatArray
+    from profet_recorder.profiles.intervals import FloatArray
 
 _JAX = (
     "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
@@ -98,7 +103,7 @@ class Thread:
         """What the operations leave of the time from the first one's start to the last one's end."""
         import numpy as np  # late: most readers do without
 
-        from profet_recorder.profiles.nested_times import gaps_us
+        from profet_recorder.profiles.intervals import gaps_us
 
         begins, durations = np.frombuffer(self.begins), np.frombuffer(self.durations)
         order = np.argsort(begins, kind="stable")
@@ -156,7 +161,7 @@ class GpuTimes:
     def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
         import numpy as np  # late: most readers do without
 
-        from profet_recorder.profiles.kernel_times import repair_times, without_hidden_copies
+        from profet_recorder.profiles.intervals import repair_times, without_hidden_copies
 
         self.gpu = gpu
         self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
@@ -267,7 +272,7 @@ class Trace:
             if gpu.hidden_copies_us:
                 warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
-        signs = read_signs(
+        traits = detect_traits(
             gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
         )
         return profile_from_totals(
@@ -278,9 +283,9 @@ class Trace:
             meta=ProfileMeta(
                 gpu=gpu.gpu.name if gpu and gpu.worked_us > 0 else None,
                 framework="TensorFlow",
-                precision=signs.precision,
-                compiled=signs.compiled or None,
-                channels_last=signs.channels_last or None,
+                precision=traits.precision,
+                compiled=traits.compiled or None,
+                channels_last=traits.channels_last or None,
                 batch_size=_share(self.batch_sizes, sharing),
                 estimated_share=(round(gpu.estimated_share, 4) or None) if gpu else None,
             ),

@@ -220,17 +220,17 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
             found.kinds |= {*plane.types.values()}
             # Names come after what they name.
             major, minor, multiprocessors, memory_bytes = (facts.get(plane.stats.get(name), 0) for name in _FACTS)
-            plane.gpu = server_gpu((major, minor), multiprocessors, memory_bytes)
+            plane.gpu = gpu_from_properties((major, minor), multiprocessors, memory_bytes)
             if major:
                 found.capability = min(found.capability or major, major)
     found.devices = [plane.name for plane in planes]
     return planes
 
 
-def server_gpu(capability: tuple[int, int], multiprocessors: int, memory_bytes: int) -> str | None:
+def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memory_bytes: int) -> str | None:
     """The name of the GPU with these properties if it is one of those that clouds rent out, else None.
 
-    >>> server_gpu((7, 5), 40, 15_843_721_216)
+    >>> gpu_from_properties((7, 5), 40, 15_843_721_216)
     'Tesla T4'
     """
     for known, count, least_gib, name in _SERVER_GPUS:

@@ -87,7 +87,11 @@ def test_the_text_answers_first(run, asked, expected):
         (["--spot-discount", "60"], "not 60"),
         (["--region", "mars"], "No offer has region mars"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of"),
-        (["--compare", "g4dn.xlarge,p2.xlarge"], "not 'p2.xlarge'"),
+        (["--compare", "g4dn.xlarge,p2.xlarge"], "--compare names p2.xlarge, which is retired: add --include-retired."),
+        (["--price", "p2.xlarge=0.2"], "--price names p2.xlarge, which is retired: add --include-retired."),
+        (["--gpu", "V100", "--provider", "aws"], "p3.2xlarge: retired; "),
+        (["--gpu", "V100", "--provider", "aws"], "; --include-retired includes retired instances."),
+        (["--compare", "g4dn.xlarge,p4.xlarge"], "not 'p4.xlarge'"),
         (["--market", "black"], "--market: invalid choice"),
         (["--network", "no net"], "Unknown network 'no net'"),
         (["--parameters", "many"], '"many" is not a number'),
@@ -103,7 +107,7 @@ def test_nothing_to_choose_from_says_why(refused, samples):
     sample = samples["vgg16-224px-b16-g3s"]
     line = refused(
         *("advise", sample.path, "--anchor", sample.anchor, "--images", 100, "--without-latency"),
-        *("--price", "g3s.xlarge=1", "--market", "reserved"),
+        *("--price", "g3s.xlarge=1", "--market", "reserved", "--include-retired"),
     )
     assert "g3s.xlarge: no latency given" in line and "g4dn.xlarge: no price in this market" in line
 

@@ -123,7 +123,7 @@ def test_an_hour_on_a_t4_by_hand(catalog, gpus):
 def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catalog, gpus):
     offer = catalog["g5.xlarge"]
     own = training_energy(7200, replace(offer, region="my cellar"), gpus)
-    assert (own.kwh, own.co2e_kg) == (pytest.approx(2 * (150 + 14) / 1000), None)
+    assert (own.kwh, own.co2e_kg) == (pytest.approx(2 * (300 + 14) / 1000), None)
     assert training_energy(3600, replace(offer, gpu="Abacus"), gpus) is None
     assert training_energy(3600, replace(offer, vcpus=None), gpus) is None
 

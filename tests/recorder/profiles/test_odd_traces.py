@@ -24,6 +24,8 @@ SMALL = {
     "two seconds": (odd.every(10_000, odd.never_ending, first=61), 1 / 255),
     "two of two seconds": (odd.every(100, odd.never_ending, first=20), 3 / 255),
     "two seconds at the end": (odd.last_never_ends, 1 / 255),
+    "most of a name": (odd.every(9, odd.never_ending, first=84), 1 / 9),
+    "begins days later": (odd.every(9, lambda kernel: replace(kernel, begin_us=1.5e11)), 0.0),
     "first lost": (odd.every(10_000, odd.at_zero, first=0), 1 / 255),
 }
 

@@ -17,7 +17,7 @@ from profet_cli.main import main
 from profet_core import Profile, ProfileError, ProfileMeta, read_profile
 from profet_recorder.profiles import write_profile
 from profet_recorder.profiles.limits import LIMITS
-from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_of_link_text, profile_to_link_text
+from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_from_link_text, profile_to_link_text
 from profet_recorder.profiles.tensorflow.xplane import messages
 from tests.made.chrome_traces import op, tensorflow_trace, tf_event, trace
 from tests.made.xplane import xplane
@@ -285,20 +285,20 @@ def test_every_sample_reads_back_in_a_thousand_letters(samples):
     for sample in samples.values():
         text = profile_to_link_text(sample.profile)
         assert 500 < len(text) < 1_200 and text.replace("-", "").replace("_", "").isalnum()
-        read = profile_of_link_text(text)
+        read = profile_from_link_text(text)
         assert (dict(read.operations), read.meta) == (dict(sample.profile.operations), sample.profile.meta)
         assert (read.steps, read.steps_basis) == (sample.profile.steps, sample.profile.steps_basis)
 
 
 def test_meta_warnings_and_steps_go_along():
-    read = profile_of_link_text(profile_to_link_text(FULL))
+    read = profile_from_link_text(profile_to_link_text(FULL))
     assert (dict(read.operations), read.meta, read.warnings) == (dict(FULL.operations), FULL.meta, FULL.warnings)
     assert (read.steps, read.steps_basis) == (1, "stated")
 
 
 def test_version_1_stays_version_1():
     profile = read_profile(b'{"Device_Conv2D": 51425.8, "Host_IDLE": 613483.8}')
-    read = profile_of_link_text(profile_to_link_text(profile))
+    read = profile_from_link_text(profile_to_link_text(profile))
     assert read == profile and read.steps == 2
 
 
@@ -322,9 +322,9 @@ def test_what_is_too_long_for_an_address_is_in_none():
 )
 def test_a_link_that_was_cut_or_changed_gets_one_line(text):
     with pytest.raises(ProfileError, match=r"^The profile in this link can't be read.*\.$"):
-        profile_of_link_text(text)
+        profile_from_link_text(text)
     with pytest.raises(ProfileError, match="'Device_Conv2D' is negative"):
-        profile_of_link_text(packed(b'{"Device_Conv2D": -1}'))
+        profile_from_link_text(packed(b'{"Device_Conv2D": -1}'))
 
 
 ONE = trace([op("aten::mm", 0, 1)])
@@ -332,7 +332,7 @@ ONE = trace([op("aten::mm", 0, 1)])
 
 def test_every_bound_is_listed_once():
     assert len({limit.what for limit in LIMITS}) == len(LIMITS)
-    assert all(limit.most > 0 and limit.unit for limit in LIMITS)
+    assert all(limit.maximum > 0 and limit.unit for limit in LIMITS)
 
 
 @pytest.mark.parametrize(

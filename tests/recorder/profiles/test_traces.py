@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_recorder.profiles import chrome_trace, nested_times
+from profet_recorder.profiles import chrome_trace, intervals
 from profet_recorder.profiles.chrome_trace import ChromeTrace, Event
-from profet_recorder.profiles.kernel_names import PrecisionSigns, operation_of_kernel, read_signs
-from profet_recorder.profiles.nested_times import (
+from profet_recorder.profiles.intervals import (
     covered_us,
     covered_within_us,
     gaps_us,
-    in_nesting_order,
-    innermost,
+    innermost_events,
+    nesting_order,
     self_times,
 )
+from profet_recorder.profiles.kernel_names import StepTraits, detect_traits, operation_of_kernel
 from profet_recorder.profiles.unpacking import Content
 
 KERNELS = {
@@ -113,24 +113,24 @@ def test_a_kernels_name_tells_its_operation():
     ],
 )
 def test_a_kernels_name_tells_the_precision(kernel, precision):
-    found = read_signs({kernel: 10.0, "other": 10.0})
+    found = detect_traits({kernel: 10.0, "other": 10.0})
     assert (found.precision, found.compiled) == (precision, False)
     # Below compute capability 8 there is no TF32: no sign is FP32.
     if precision is None:
-        assert read_signs({kernel: 10.0}, compute_capability=7).precision == "fp32"
-        assert read_signs({kernel: 10.0}, compute_capability=8).precision is None
+        assert detect_traits({kernel: 10.0}, compute_capability=7).precision == "fp32"
+        assert detect_traits({kernel: 10.0}, compute_capability=8).precision is None
 
 
 def test_a_trace_of_half_precision_at_the_edges_is_no_mixed_precision():
-    assert read_signs({"volta_h884gemm": 1.0, "volta_sgemm": 99.0}).precision is None
-    assert read_signs({"volta_h884gemm": 3.0, "volta_sgemm": 97.0}).precision == "amp"
+    assert detect_traits({"volta_h884gemm": 1.0, "volta_sgemm": 99.0}).precision is None
+    assert detect_traits({"volta_h884gemm": 3.0, "volta_sgemm": 97.0}).precision == "amp"
 
 
 def test_the_format_of_most_16_bit_kernels_or_of_all_inputs_counts():
-    assert read_signs({"ampere_bf16_s16816gemm": 6.0, "sm80_tensorop_s16816": 4.0}).precision == "bf16"
-    assert read_signs({"ampere_bf16_s16816gemm": 4.0, "ampere_fp16_s16816gemm": 6.0}).precision == "amp"
-    assert read_signs({}, input_types=["float", "c10::BFloat16"]).precision == "bf16"
-    assert read_signs({}, input_types=["c10::Half", "c10::BFloat16"]).precision == "amp"
+    assert detect_traits({"ampere_bf16_s16816gemm": 6.0, "sm80_tensorop_s16816": 4.0}).precision == "bf16"
+    assert detect_traits({"ampere_bf16_s16816gemm": 4.0, "ampere_fp16_s16816gemm": 6.0}).precision == "amp"
+    assert detect_traits({}, input_types=["float", "c10::BFloat16"]).precision == "bf16"
+    assert detect_traits({}, input_types=["c10::Half", "c10::BFloat16"]).precision == "amp"
 
 
 #: Kernels of torch.compile in today's and older releases, of TorchScript, and of XLA, as published traces have them.
@@ -150,16 +150,16 @@ COMPILED = (
 
 @pytest.mark.parametrize("kernel", COMPILED)
 def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
-    assert read_signs({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
-    assert read_signs({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
+    assert detect_traits({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
+    assert detect_traits({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
 
 
 def test_operations_on_the_host_tell_of_autocast_and_compilers():
     for name in ("aten::_autocast_to_reduced_precision", "aten::_amp_foreach_non_finite_check_and_unscale_"):
-        assert read_signs({}, [name]).precision == "amp"
+        assert detect_traits({}, [name]).precision == "amp"
     for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
-        assert read_signs({}, [name]).compiled is True
-    assert read_signs({}, ["Conv2D", "aten::mm"], compute_capability=7) == PrecisionSigns(None, False)
+        assert detect_traits({}, [name]).compiled is True
+    assert detect_traits({}, ["Conv2D", "aten::mm"], compute_capability=7) == StepTraits(None, False)
 
 
 #: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
@@ -185,20 +185,20 @@ CONVERSIONS = (
 
 @pytest.mark.parametrize("kernel", NHWC_TENSORS)
 def test_a_kernel_for_nhwc_tensors_tells_channels_last(kernel):
-    assert read_signs({kernel: 1.0, "volta_sgemm": 99.0}).channels_last is True
+    assert detect_traits({kernel: 1.0, "volta_sgemm": 99.0}).channels_last is True
 
 
 @pytest.mark.parametrize("kernel", NHWC_KERNELS)
 def test_many_nhwc_kernels_without_conversions_tell_channels_last(kernel):
-    assert read_signs({kernel: 20.0, "volta_sgemm": 80.0}).channels_last is True
-    assert read_signs({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
+    assert detect_traits({kernel: 20.0, "volta_sgemm": 80.0}).channels_last is True
+    assert detect_traits({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
     for conversion in CONVERSIONS:
-        assert read_signs({kernel: 90.0, conversion: 5.0}).channels_last is False
+        assert detect_traits({kernel: 90.0, conversion: 5.0}).channels_last is False
 
 
 def test_strides_of_inputs_decide_where_the_trace_has_them():
-    assert read_signs({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
-    assert read_signs({}, channels_last_inputs=True).channels_last is True
+    assert detect_traits({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
+    assert detect_traits({}, channels_last_inputs=True).channels_last is True
 
 
 def test_bottomless_nesting_is_refused():
@@ -211,12 +211,12 @@ def test_bottomless_nesting_is_refused():
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=30), st.sampled_from([1, 3, 1000]))
 def test_self_times_are_bounded_by_the_union_for_any_intervals(spans, piece):
     begins, durations = np.array([s[0] for s in spans], float), np.array([s[1] for s in spans], float)
-    order = in_nesting_order(begins, durations)
+    order = nesting_order(begins, durations)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nested_times, "_PIECE", piece)
+        patch.setattr(intervals, "_PIECE", piece)
         self_us = self_times(begins[order], durations[order])
         at = np.arange(-1.0, 90.0)
-        inner = innermost(begins[order], durations[order], at)
+        inner = innermost_events(begins[order], durations[order], at)
     covered = len({at for begin, duration in spans for at in range(begin, begin + duration)})
     assert covered_us(begins, durations) == covered
     assert (self_us >= 0).all() and (self_us <= durations[order]).all()

@@ -1,12 +1,134 @@
-"""Finds times of kernels that can't be and estimates them: what a profiler lost was no idle time."""
+"""Times of events that nest or follow each other: self times, covered time, and kernel times that can't be."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profet_recorder.profiles.nested_times import FloatArray, covered_us
+from profet_recorder.errors import ProfileError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+#: Operations call each other some twenty deep.
+MAX_DEPTH = 1_000
+
+_PIECE = 50_000
+
+
+def nesting_order(begins_us: FloatArray, durations_us: FloatArray) -> np.ndarray:
+    """Indices that put every event behind those it lies in: by start, the longer first, else as given."""
+    return np.lexsort((-durations_us, begins_us))
+
+
+def self_times(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
+    """Self times of events of one thread in nesting order.
+
+    Returns
+    -------
+    self_us : (events,), duration less what events directly inside take; at least 0.
+
+    Raises
+    ------
+    ProfileError : deeper than `MAX_DEPTH`.
+
+    >>> self_times(np.array([0.0, 2.0, 3.0]), np.array([10.0, 5.0, 1.0]))
+    array([5., 4., 1.])
+    """
+    self_us = durations_us.astype(np.float64, copy=True)
+    open_ends: list[float] = []
+    open_indices: list[int] = []
+    for index, begin, duration in _rows(begins_us, durations_us):
+        while open_ends and open_ends[-1] <= begin:
+            open_ends.pop()
+            open_indices.pop()
+        end = begin + duration
+        if open_ends:
+            # A child that outlasts its parent by rounding takes no more than is there.
+            self_us[open_indices[-1]] -= min(end, open_ends[-1]) - begin
+        if len(open_ends) >= MAX_DEPTH:
+            raise ProfileError(f"Operations are nested more than {MAX_DEPTH:,} deep: record the trace again.")
+        open_ends.append(end)
+        open_indices.append(index)
+    return np.maximum(self_us, 0.0)
+
+
+def innermost_events(begins_us: FloatArray, durations_us: FloatArray, at_us: FloatArray) -> np.ndarray:
+    """Index of the innermost event that is open at each of some times, -1 where none is; one pass over both."""
+    found = np.full(len(at_us), -1, dtype=np.int32)
+    open_ends: list[float] = []
+    open_indices: list[int] = []
+    rows = _rows(begins_us, durations_us)
+    row = next(rows, None)
+    for place, at, _ in _rows(at_us, at_us):
+        while row is not None and row[1] <= at:
+            index, begin, duration = row
+            while open_ends and open_ends[-1] <= begin:
+                open_ends.pop()
+                open_indices.pop()
+            open_ends.append(begin + duration)
+            open_indices.append(index)
+            row = next(rows, None)
+        while open_ends and open_ends[-1] <= at:
+            open_ends.pop()
+            open_indices.pop()
+        if open_indices:
+            found[place] = open_indices[-1]
+    return found
+
+
+def gaps_us(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
+    """Time before each event but the first in which no earlier one is open; events ascend by start."""
+    ends_us = np.maximum.accumulate(begins_us + durations_us)
+    return np.maximum(begins_us[1:] - ends_us[:-1], 0.0)
+
+
+def covered_us(begins_us: FloatArray, durations_us: FloatArray) -> float:
+    """Length of the union of intervals.
+
+    >>> covered_us(np.array([0.0, 1.0, 10.0]), np.array([2.0, 3.0, 5.0]))
+    9.0
+    """
+    if not len(begins_us):
+        return 0.0
+    order = np.argsort(begins_us, kind="stable")
+    begins_us, durations_us = begins_us[order], durations_us[order]
+    last_us = (begins_us + durations_us).max()
+    return float(last_us - begins_us[0] - gaps_us(begins_us, durations_us).sum())
+
+
+def covered_within_us(begins_us: FloatArray, durations_us: FloatArray, windows_us: FloatArray) -> FloatArray:
+    """Length of the union of intervals inside each window.
+
+    Parameters
+    ----------
+    windows_us : (windows, 2), start and end.
+    """
+    order = np.argsort(begins_us, kind="stable")
+    begins, ends = begins_us[order], np.maximum.accumulate((begins_us + durations_us)[order])
+    starts = np.maximum(begins, np.concatenate([begins[:1], ends[:-1]]))
+    before = np.concatenate([[0.0], np.maximum(ends - starts, 0.0).cumsum()])
+
+    def until(times: FloatArray) -> FloatArray:
+        """Covered before each time: what began before it, less what of the union lies behind it."""
+        begun = np.searchsorted(starts, times, side="left")
+        last_ends = np.where(begun > 0, ends[np.maximum(begun - 1, 0)], -np.inf)
+        return before[begun] - np.maximum(last_ends - times, 0.0)
+
+    return until(windows_us[:, 1]) - until(windows_us[:, 0])
+
+
+def _rows(begins_us: FloatArray, durations_us: FloatArray) -> Iterator[tuple[int, float, float]]:
+    """Index, start and duration as Python numbers, a piece at a time: lists of millions take much memory."""
+    for first in range(0, len(begins_us), _PIECE):
+        begins = begins_us[first : first + _PIECE].tolist()
+        durations = durations_us[first : first + _PIECE].tolist()
+        yield from zip(range(first, first + len(begins)), begins, durations, strict=True)
+
+
+# --- lost and impossible times of kernels -----------------------------------------------------------------------------
 
 #: A duration is doubted only from this multiple of the median of its like on; kernels of one name work on layers of
 #: many sizes.
@@ -17,8 +139,9 @@ _ROUNDING_US = 10.0
 _ZERO_IS_LOST_US = 10.0
 #: A stream whose kernels take together more than this multiple of the time in which any runs has no sound times.
 _MAX_STREAM_LOAD = 2.0
-#: Starts of exactly 0 are lost in a trace that ran this long after it.
-_LATE_US = 1e6
+#: Starts of exactly 0 are lost if there are more of them, or if the trace ran this long after it; starts this far from
+#: most are lost too.
+_MAX_AT_ZERO, _LATE_US, _MAX_TRACE_US = 2, 1e6, 3.6e9
 #: Kernels and copies that run beside each other for less than this share of the time are taken to run one after the
 #: other.
 OVERLAP_SHARE = 0.01
@@ -66,22 +189,27 @@ def repair_times(
     marked_us : (steps,), lengths of the marked steps; empty if none is marked.
     """
     begins, durations = begins_us.copy(), durations_us.copy()
-    if len(begins) and (begins == 0).any() and np.nanmedian(begins) > _LATE_US:
-        begins[begins == 0] = np.nan
-    known = np.isfinite(durations)
-    if not known.any():
-        return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), np.ones(len(begins), bool))
-    typical = _median_of_like(durations, names, known)
-    lost = ~known | ((durations == 0) & (typical > _ZERO_IS_LOST_US))
-    others = _median_of_others(durations, names, known)
-    doubted = known & ~(durations <= _OUTLIER_RATIO * others)
-    if doubted.any():
+    middle_us = float(np.nanmedian(begins)) if np.isfinite(begins).any() else 0.0
+    at_zero = begins == 0
+    zeros_are_lost = middle_us > _LATE_US or at_zero.sum() > _MAX_AT_ZERO
+    begins[(np.abs(begins - middle_us) > _MAX_TRACE_US) | (at_zero & zeros_are_lost)] = np.nan
+    lost = ~np.isfinite(durations)
+    if lost.all():
+        return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), lost)
+    lost |= (durations == 0) & (_median_of_like(durations, names, ~lost) > _ZERO_IS_LOST_US)
+    overlaps_us = _overlaps_followers(begins, durations, streams)
+    lost |= (overlaps_us > durations / 2) & (durations > 10 * _ROUNDING_US)
+    for _ in range(2):
+        # Again, since what is impossible may have been most of a name.
+        others = _median_of_others(durations, names, ~lost)
+        doubted = ~lost & ~(durations <= _OUTLIER_RATIO * others)
+        if not doubted.any():
+            break
         # Where no step is marked, only kernels of the same name tell.
         comparable = doubted if len(marked_us) else doubted & np.isfinite(others)
-        overlap_us = _overlaps_followers(begins, durations, streams)
-        # A kernel without its like may run beside the next ones for a while, as in graphs.
-        least_us = np.where(np.isnan(others), durations / 2, _ROUNDING_US)
-        lost |= doubted & ((overlap_us > least_us) | _dominates(durations, comparable, marked_us))
+        lost |= (doubted & np.isfinite(others) & (overlaps_us > _ROUNDING_US)) | _dominates(
+            np.where(lost, 0.0, durations), comparable, marked_us
+        )
     if lost.any() or np.isnan(begins).any():
         if lost.any():
             sound = ~lost
@@ -104,10 +232,10 @@ def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray)
     return np.where(end > first, found, np.nan)
 
 
-def _median_of_others(durations: FloatArray, names: np.ndarray, known: np.ndarray) -> FloatArray:
+def _median_of_others(durations: FloatArray, names: np.ndarray, sound: np.ndarray) -> FloatArray:
     """As `_median_of_like`, but NaN too for a kernel that is the only one of its name."""
-    counts = np.bincount(names[known], minlength=int(names.max()) + 1)
-    return np.where(counts[names] > 1, _median_of_like(durations, names, known), np.nan)
+    counts = np.bincount(names[sound], minlength=int(names.max()) + 1)
+    return np.where(counts[names] > 1, _median_of_like(durations, names, sound), np.nan)
 
 
 def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:
