@@ -210,9 +210,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each figure (default: 3)")
     parser.add_argument("--visitors", type=int, nargs="*", default=[25, 50, 100], help="at once (default: 25 50 100)")
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, help="how long actions are timed (default: 20)"
-    )
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long actions are timed (default: 20)")
     parser.add_argument("--processes", type=int, default=1, help="app processes that share the visitors (default: 1)")
     parser.add_argument("--write", action="store_true", help=f"write the medians into {LAST.name}")
     options = parser.parse_args()
