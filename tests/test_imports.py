@@ -71,8 +71,8 @@ DISTRIBUTIONS = {
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
-#: Imported and not declared: brought by tensorflow, in the Python whose loader is timed, the user's in a recording,
-#: installed to count their networks, known to type checkers only.
+#: Imported and not declared: brought by tensorflow, the user's in a recording or a timed loader, installed to
+#: count their networks, known to type checkers only.
 UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}

@@ -132,9 +132,9 @@ def _keep_fields() -> None:
     other page is over: until then every field that both pages have would be empty.
     """
     own = (key for slot in session.slots for key in (slot.key("chosen"), slot.key("pasted")))
-    for key in (*LINKED, *own, "carry_profile"):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+    # Asked for once: each question goes through all that the session holds.
+    held = st.session_state.to_dict()
+    st.session_state.update({key: held[key] for key in (*LINKED, *own, "carry_profile") if key in held})
 
 
 def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:

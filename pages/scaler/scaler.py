@@ -81,10 +81,10 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     why = "This profile has no prediction for this instance."
     try:
         network = current_network(resources)
-        only = {"gpu": (resources.catalog[instance].gpu,), "include_retired": True, "images_per_s_per_vcpu": None}
+        asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
         answer = answer_sizes(
             resources,
-            replace(network.question, **only),
+            replace(asked, gpu=(resources.catalog[instance].gpu,)),
             axis,
             axis_range(axis),
             choose=lambda rows: [row for row in rows if row.offer.name == instance],

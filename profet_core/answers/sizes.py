@@ -44,7 +44,7 @@ class SizesAnswer:
     Attributes
     ----------
     rows : the chosen rows of the advice, at the training's size, or each at its largest batch that fits.
-    curves : of the chosen rows with a known latency.
+    curves : of the drawn rows with a known latency.
     """
 
     advice: AdviseAnswer
@@ -61,6 +61,7 @@ def answer_sizes(
     sizes: Sequence[int],
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
+    draw: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
     training: PredictedTraining | None = None,
 ) -> SizesAnswer:
@@ -68,7 +69,7 @@ def answer_sizes(
 
     Parameters
     ----------
-    choose : selects the rows of the advice to answer for.
+    choose : selects the rows of the advice to answer for. draw : selects those of them that get a curve.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
     """
     axis_range(axis)
@@ -81,10 +82,10 @@ def answer_sizes(
     steps = advice.training.steps
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
-    points = along.points(rows, sizes)
-    limits = along.largest_fits(rows)
+    drawn = list(draw(rows))
+    points, limits = along.points(drawn, sizes), along.largest_fits(drawn)
     curves = [
-        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
+        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
     ]
     own = steps.batch_size if axis == "batch" else steps.pixels or 0
     found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]

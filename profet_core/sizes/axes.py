@@ -24,6 +24,21 @@ def axis_range(axis: str) -> tuple[int, int]:
     return AXIS_RANGE[axis]
 
 
+#: Largest image size, and the step of sizes beyond the training data; detection and segmentation train there.
+LARGEST_PIXELS, _LARGE_STEP = 1280, 32
+
+
+def sizes_for(axis: str, recorded: int) -> list[int]:
+    """Sizes to choose from for a profile, its own among them; larger images only where the profile's are larger.
+
+    >>> sizes_for("pixels", 224)[-1], sizes_for("pixels", 640)[-1], sizes_for("batch", 512)[-2:]
+    (256, 1280, [256, 512])
+    """
+    smallest, largest = axis_range(axis)
+    larger = range(largest, LARGEST_PIXELS + 1, _LARGE_STEP) if axis == "pixels" and recorded > largest else ()
+    return sorted({*range(smallest, largest + 1), *larger, recorded})
+
+
 def check_size(axis: str, size: object) -> int:
     """`size` as an int within the axis range; InputError for anything else."""
     smallest, largest = axis_range(axis)

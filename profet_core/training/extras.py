@@ -29,8 +29,10 @@ def interruptions_per_h(text: str) -> float:
     >>> interruptions_per_h("2.4"), round(interruptions_per_h("5-10%"), 6)
     (0.1, 0.000107)
     """
-    if text in INTERRUPTION_BANDS:
-        return -math.log1p(-INTERRUPTION_BANDS[text]) / HOURS_PER_MONTH
+    band = text.replace(" ", "").replace("–", "-")
+    band = {"<5%": "0-5%", ">20%": "20%+"}.get(band, band)
+    if band in INTERRUPTION_BANDS:
+        return -math.log1p(-INTERRUPTION_BANDS[band]) / HOURS_PER_MONTH
     try:
         return positive_number("The number of interruptions per day", float(text)) / 24
     except ValueError:

@@ -122,6 +122,28 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
     assert cards(app)[0][1] in {format_usd(plan.total_usd) for plan in fast}
 
 
+def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
+    app = open_app(sample=FIRST, loading="rate", vcpu_rate="30", preset="aws", chart="bars", predict_open="g5.xlarge")
+    plans = {
+        plan.label: plan for plan in core.advise(samples[FIRST], images_per_s_per_vcpu=30).advice.plans if plan.waiting
+    }
+    # A10G, L4 and L40S have four vCPUs there, and train more than 120 images/s.
+    assert {"g5.xlarge", "g6.xlarge", "g6e.xlarge"} <= set(plans)
+    for chart, total in zip(app.get("plotly_chart")[:2], ("total_s", "total_usd"), strict=True):
+        _, hatched = (one for one in json.loads(chart.proto.spec)["data"] if one["type"] == "bar")
+        assert hatched["marker"]["pattern"]["shape"] == "/"
+        ends = {
+            label: (base, base + x)
+            for label, base, x in zip(hatched["customdata"], hatched["base"], hatched["x"], strict=True)
+        }
+        for label, (begins, ends_at) in ends.items():
+            assert begins / ends_at == pytest.approx(1 - plans[label].waiting), label
+        ratio = ends["g6e.xlarge"][1] / ends["g5.xlarge"][1]
+        assert ratio == pytest.approx(getattr(plans["g6e.xlarge"], total) / getattr(plans["g5.xlarge"], total))
+    assert any("waits\N{NO-BREAK SPACE}for\N{NO-BREAK SPACE}data" in text for text in lines(app.markdown))
+    assert any("4 vCPUs feed 120 images/s; this GPU could train " in text for text in lines(app.markdown)), "its dialog"
+
+
 def test_a_stranger_s_names_stay_text(open_app):
     hostile = {
         "Device_Conv2D": 50_000.0,

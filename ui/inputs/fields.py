@@ -16,7 +16,7 @@ from profet_core import InputError
 from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
-from profet_core.sizes.axes import axis_range
+from profet_core.sizes.axes import axis_range, sizes_for
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 from ui.state.own import held_in
@@ -258,9 +258,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
-    smallest, largest = axis_range(axis)
-    # A profile's own size may lie beyond the axis.
-    stops = sorted({*range(smallest, largest + 1), recorded, chosen})
+    stops = sorted({*sizes_for(axis, recorded), chosen})
     label, pixels = SIZE_LABELS[axis], axis == "pixels"
     if chosen != recorded:
         # In the label's line it takes no room: nothing jumps.

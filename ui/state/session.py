@@ -20,7 +20,7 @@ from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
-from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.extras import INTERRUPTION_BANDS
@@ -277,7 +277,7 @@ class Training(Part):
     validation_images = number(0, 0, MAX_IMAGES)
     epochs = number(90, 1, MAX_EPOCHS)
     batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
-    pixels: Field[int | None] = number(None, *AXIS_RANGE["pixels"])
+    pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
     runs = number(1, 1, MAX_RUNS)
     at_once = _flag()
     #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.

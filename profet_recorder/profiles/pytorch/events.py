@@ -142,6 +142,7 @@ class PyTorchEvents:
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     untimed : events of the host without a valid time.
     """
@@ -157,6 +158,7 @@ class PyTorchEvents:
         self.channels_last: int | None = None
         self.first_input: tuple[int, ...] | None = None
         self._first_input_us = float("inf")
+        self.image_areas: list[int] = []
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
         self._threads: Names[Where] = Names(MAX_THREADS)
@@ -250,8 +252,14 @@ class PyTorchEvents:
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
+        if shape[1] == RGB and len(self.image_areas) < MAX_NAMES:
+            self.image_areas.append(shape[2] * shape[3])
         if begin_us < self._first_input_us:
             self.first_input, self._first_input_us = shape, begin_us
+
+
+#: Channels of an image.
+RGB = 3
 
 
 def _has_time(event: TraceEvent) -> bool:

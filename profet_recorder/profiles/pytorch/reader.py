@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
-from profet_recorder.profiles.pytorch.events import Args, PyTorchEvents
+from profet_recorder.profiles.pytorch.events import RGB, Args, PyTorchEvents
 from profet_recorder.profiles.record import Profile, ProfileMeta, hidden_copies_note, profile_from_totals
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.units import US_PER_MS
@@ -107,7 +108,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         None if events.channels_last is None else events.channels_last > 0,
         check_time,
     )
-    batch, _, height, width = events.first_input or (None,) * 4
+    batch = None if events.first_input is None else events.first_input[0]
     return profile_from_totals(
         {name: us * totals.steps for name, us in (*totals.host_us.items(), *totals.device_us.items())},
         totals.steps,
@@ -120,7 +121,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             compiled=traits.compiled or None,
             channels_last=traits.channels_last or None,
             batch_size=batch,
-            pixels=width if width == height else None,
+            pixels=_pixels(events),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
             estimated_share=totals.times.estimated_share,
         ),
@@ -129,6 +130,15 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         refusal=_refusal(events, totals),
         may_be_cut=False,
     )
+
+
+def _pixels(events: PyTorchEvents) -> int | None:
+    """The side of a square image with the mean area of the step's images; None if no convolution has a shape."""
+    if events.first_input is None:
+        return None
+    _, channels, height, width = events.first_input
+    areas = events.image_areas if channels == RGB and events.image_areas else [height * width]
+    return round(math.sqrt(sum(areas) / len(areas)))
 
 
 def _whole(value: object) -> int | None:
@@ -188,8 +198,9 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
             f"the length of a profiled step ({totals.step_us / US_PER_MS:.4g} ms): it is shorter without the profiler"
         )
     _, _, height, width = events.first_input or (None,) * 4
-    if height != width:
-        yield f"images of {height} x {width} pixels: the models support square ones only"
+    if height != width or len(set(events.image_areas)) > 1:
+        several = ", and others" * (len(set(events.image_areas)) > 1)
+        yield f"the shape of images of {height} x {width} pixels{several}: they count as square ones of the same area"
     if events.untimed:
         share = events.untimed / (events.untimed + len(events.host.keys) + len(events.calls.keys))
         yield f"{events.untimed} events of the CPU ({share:.1%}) without a valid time"

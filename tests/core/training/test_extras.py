@@ -58,6 +58,9 @@ def test_many_interruptions_have_a_normal_range():
 def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
     assert 1 - math.exp(-730 * interruptions_per_h("5-10%")) == pytest.approx(0.075)
     assert interruptions_per_h("48") == 2
+    # As AWS writes them.
+    for aws, ours in (("<5%", "0-5%"), ("5 – 10 %", "5-10%"), (">20%", "20%+")):
+        assert interruptions_per_h(aws) == interruptions_per_h(ours)
     for wrong in ("", "often", "-1", "0", "nan", "100%"):
         with pytest.raises(InputError):
             interruptions_per_h(wrong)

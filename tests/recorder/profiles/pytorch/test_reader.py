@@ -483,11 +483,45 @@ def test_batch_and_pixels_are_those_of_the_first_convolution():
     assert (meta.batch_size, meta.pixels) == (64, 224)
 
 
-def test_pictures_that_are_not_square_have_no_one_size():
-    first = {"Input Dims": [[8, 3, 64, 60], [64, 3, 7, 7]], "Input type": ["float", "float"]}
-    profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **first)]))
-    assert (profile.meta.batch_size, profile.meta.pixels) == (8, None)
-    assert "images of 64 x 60 pixels: the models support square ones only" in profile.ignored
+def image(at: float, batch: int, height: int, width: int, channels: int = 3) -> list[dict]:
+    """The first convolution of a step, and one inside of the network."""
+    shapes = {at + 100: [batch, channels, height, width], at + 300: [batch, 256, height // 4, width // 4]}
+    return [op("aten::conv2d", begin, 5, **{"Input Dims": [shape, [64, 3, 7, 7]]}) for begin, shape in shapes.items()]
+
+
+def test_images_that_are_not_square_count_as_square_ones_of_the_same_area():
+    profile = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 100)]))
+    assert (profile.meta.batch_size, profile.meta.pixels) == (8, 80)
+    assert any(line.startswith("the shape of images of 64 x 100 pixels: ") for line in profile.ignored)
+    square = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 64)]))
+    assert square.meta.pixels == 64 and not any("images of" in line for line in square.ignored)
+
+
+def several_losses(number: int, at: float) -> list[dict]:
+    """A step with a backward pass of each of two losses before its one update, as detectors may train."""
+    again = [
+        op("autograd::engine::evaluate_function: ConvolutionBackward0", at + 800, 60, 2),
+        op("ConvolutionBackward0", at + 805, 50, 2),
+        op("aten::convolution_backward", at + 810, 40, 2),
+        call(100 * number + 9, at + 815, 2),
+        kernel("cudnn_wgrad_engine", 100 * number + 9, at + 820, 50),
+    ]
+    return [*loop_step(number, at), *again]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_detector_s_steps_batch_and_sizes_are_read(marked):
+    """Images are padded to the largest of a batch of two, so that each step has another size."""
+    sizes = [(800, 1344), (768, 1152), (640, 960)]
+    events = [event for number in range(3) for event in several_losses(number + 1, 1000 * number)]
+    events += [event for number, size in enumerate(sizes) for event in image(1000 * number, 2, *size)]
+    events += [step(number + 1, 1000 * number, 1000) for number in range(3) if marked]
+    profile = read_profile(trace(events))
+    assert (profile.steps, profile.refusal) == (3, "") and profile.operations["Device_Conv2D"] == pytest.approx(200)
+    assert profile.operations["Device_Conv2DBackpropFilter"] == pytest.approx(125 + 50)
+    mean_area = sum(height * width for height, width in sizes) / 3
+    assert (profile.meta.batch_size, profile.meta.pixels) == (2, round(mean_area**0.5))
+    assert any("800 x 1344 pixels, and others" in line for line in profile.ignored)
 
 
 @pytest.mark.parametrize(
