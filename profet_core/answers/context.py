@@ -21,7 +21,7 @@ from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
-from profet_core.prediction.checks import refusal
+from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import basis_by_instance
 from profet_core.training.plans import confidence
 from profet_core.training.scaling_model import ScaleoutModel
@@ -242,7 +242,7 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
     """
     models = context.models
     # No anchor could help.
-    if reason := refusal(question.profile):
+    if reason := refusal_by(models, question.profile):
         raise NoPredictionError(reason)
     if question.anchor is not None:
         return question.anchor

@@ -35,6 +35,10 @@ NO_DEVICE = (
     "This profile has no GPU time (no Device_ rows): it was recorded on a CPU and can't be used to predict GPU "
     "latency. Record the step on the anchor's GPU."
 )
+#: Of a CPU's step whose operations count as a device's (`profet profile --device cpu`); `profet_core` looks for it.
+STAND_IN = (
+    "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
+)
 #: Why a profile without any of a network's work gets no prediction.
 NO_WORK = (
     "This profile has no convolution, matrix product or backward pass, so it is not a training step: profile a "
