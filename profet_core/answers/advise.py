@@ -101,8 +101,9 @@ def answer_advise(
         context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
     )
     for option in () if question.include_retired else ("compare", "price"):
-        named = [name for name in getattr(question, option) or () if name in context.catalog]
-        if retired := [name for name in named if context.catalog[name].status == "retired"]:
+        # A plan may be named with its market, "p3.2xlarge spot".
+        named = [name.partition(" ")[0] for name in getattr(question, option) or ()]
+        if retired := [name for name in named if name in context.catalog and context.catalog[name].status == "retired"]:
             names = ("compare", "price", "include_retired")
             raise InputError(f"{{{option}}} names {retired[0]}, which is retired: add {{include_retired}}.", *names)
     training = training or predicted_training(context, question)

@@ -49,8 +49,6 @@ FORWARD_ONLY = (
     "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
     "model.fit or a step with tf.GradientTape."
 )
-#: A profile is refused if more than this share of the GPU's work is estimated.
-MAX_ESTIMATED_SHARE = 0.2
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
@@ -208,14 +206,6 @@ def holds_work(operations: Iterable[str]) -> bool:
     (False, True)
     """
     return any(_WORK.search(name) for name in operations)
-
-
-def lost_times_refusal(kernels: int, share: float) -> str:
-    """Why a trace that lost or garbled the times of this many kernels gets no prediction."""
-    return (
-        f"The times of {kernels:,} kernels ({share:.0%} of the GPU's work) are missing or impossible in this trace: "
-        "record the step again."
-    )
 
 
 def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
