@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from profet_recorder.errors import InputError, ProfetError
@@ -85,9 +87,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options; what follows `--` is the script's, in `script_arguments`."""
+    # `profet` has other commands, which start without it.
+    from profet_recorder.script import LAUNCHERS
+
     end = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
     options, unknown = parser.parse_known_args(arguments[:end])
-    if unknown:
+    name = Path(options.script).name
+    if re.fullmatch(r"python[\d.]*(\.exe)?", name):
+        right = ["-m"] * options.module + (unknown[:1] or ["SCRIPT"]) + [SEPARATOR] * bool(unknown[1:]) + unknown[1:]
+        raise InputError(f"Leave {options.script} out: {parser.prog} profile {' '.join(right)}")
+    if unknown and name not in LAUNCHERS:
         raise InputError(f"Unknown arguments {' '.join(unknown)}: put the script's arguments after `{SEPARATOR}`.")
     options.script_arguments = list(arguments[end + 1 :])
     return options
@@ -95,7 +104,6 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 def run(options: argparse.Namespace) -> None:
     """Run the script and write the profile; every message is on stderr, stdout and exit status are the script's."""
-    # `profet` has other commands, which start without these.
     from profet_recorder.plan import record_plan
     from profet_recorder.script import record_script
 

@@ -54,11 +54,11 @@ answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits, file_names
+limits
 record
 unpacking
-chrome_trace, protobuf_wire, kernel_names, nested_times
-profet_json, kernel_times
+chrome_trace, protobuf_wire, intervals, kernel_names
+profet_json
 pytorch, tensorflow
 reading
 """

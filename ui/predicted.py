@@ -14,7 +14,7 @@ from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.prediction.checks import refusal
+from profet_core.prediction.checks import refusal_by
 from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
@@ -146,7 +146,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
     # No answer of the visitor's could help.
-    if reason := refusal(held.profile):
+    if reason := refusal_by(resources.models, held.profile):
         raise NoPredictionError(reason)
     anchor = held.anchor
     if anchor is None:

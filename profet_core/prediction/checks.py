@@ -20,7 +20,15 @@ from profet_core.prediction.anchors import unknown_gpu
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
 from profet_recorder.profiles.limits import MAX_STEPS
 from profet_recorder.profiles.profet_json import VERSION_1
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
+from profet_recorder.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_IDLE,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    STAND_IN,
+    Profile,
+)
 
 #: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
 #: without 1% on either side. The profiler's overhead gives ratios above
@@ -176,6 +184,13 @@ _PRODUCTS = "matrix product"
 LEAST_BUSY_SHARE = 0.01
 
 
+#: Why a profile of `profet profile --device cpu` has no anchor but what was measured in the same way.
+NO_ANCHOR = (
+    "This profile was recorded with --device cpu, which is to try things out with, and a CPU is no anchor: record the "
+    "step on the anchor's GPU."
+)
+
+
 def refusal(profile: Profile) -> str:
     """Why no latency can be predicted from `profile`, and what to do: one line; empty if one can."""
     if profile.refusal:
@@ -244,8 +259,10 @@ def _unplaced_us(profile: Profile) -> dict[str, float]:
 
 
 def refusal_by(models: Models, profile: Profile) -> str:
-    """Like `refusal`, or that the GPU in the profile is unknown."""
+    """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
     reason, recorded = refusal(profile), profile.meta.gpu
+    if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
+        return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 
 

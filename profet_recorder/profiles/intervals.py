@@ -130,6 +130,8 @@ def _rows(begins_us: FloatArray, durations_us: FloatArray) -> Iterator[tuple[int
 
 # --- lost and impossible times of kernels -----------------------------------------------------------------------------
 
+#: A trace is refused if more than this share of its kernels, or of their time, is estimated.
+MAX_ESTIMATED_SHARE = 0.2
 #: A duration is doubted only from this multiple of the median of its like on; kernels of one name work on layers of
 #: many sizes.
 _OUTLIER_RATIO = 20.0
@@ -159,13 +161,24 @@ class KernelTimes(NamedTuple):
     estimated: np.ndarray
 
     @property
-    def estimated_share(self) -> float:
-        """Part of the kernels or of their time that is estimated, whichever is more, 0 to 1."""
+    def estimated_share(self) -> float | None:
+        """Part of the kernels or of their time that is estimated, whichever is more, 0 to 1; None if none is."""
         if not self.estimated.any():
-            return 0.0
+            return None
         total_us = float(self.durations_us.sum())
         of_time = float(self.durations_us[self.estimated].sum()) / total_us if total_us else 1.0
-        return max(float(self.estimated.mean()), of_time)
+        return round(max(float(self.estimated.mean()), of_time), 4)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing may be predicted from these times; empty if something may."""
+        share = self.estimated_share
+        if share is None or share <= MAX_ESTIMATED_SHARE:
+            return ""
+        return (
+            f"The times of {self.estimated.sum():,} kernels ({share:.0%} of the GPU's work) are missing or impossible "
+            "in this trace: record the step again."
+        )
 
 
 def repair_times(

@@ -35,6 +35,10 @@ NO_DEVICE = (
     "This profile has no GPU time (no Device_ rows): it was recorded on a CPU and can't be used to predict GPU "
     "latency. Record the step on the anchor's GPU."
 )
+#: Of a CPU's step whose operations count as a device's (`profet profile --device cpu`); `profet_core` looks for it.
+STAND_IN = (
+    "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
+)
 #: Why a profile without any of a network's work gets no prediction.
 NO_WORK = (
     "This profile has no convolution, matrix product or backward pass, so it is not a training step: profile a "
@@ -45,8 +49,6 @@ FORWARD_ONLY = (
     "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
     "model.fit or a step with tf.GradientTape."
 )
-#: A profile is refused if more than this share of the GPU's work is estimated.
-MAX_ESTIMATED_SHARE = 0.2
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
@@ -204,14 +206,6 @@ def holds_work(operations: Iterable[str]) -> bool:
     (False, True)
     """
     return any(_WORK.search(name) for name in operations)
-
-
-def lost_times_refusal(kernels: int, share: float) -> str:
-    """Why a trace that lost or garbled the times of this many kernels gets no prediction."""
-    return (
-        f"The times of {kernels:,} kernels ({share:.0%} of the GPU's work) are missing or impossible in this trace: "
-        "record the step again."
-    )
 
 
 def hidden_copies_note(hidden_us: float, counted_us: float) -> str:

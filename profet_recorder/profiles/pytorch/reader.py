@@ -12,14 +12,7 @@ from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch.events import RGB, Args, PyTorchEvents
-from profet_recorder.profiles.record import (
-    MAX_ESTIMATED_SHARE,
-    Profile,
-    ProfileMeta,
-    hidden_copies_note,
-    lost_times_refusal,
-    profile_from_totals,
-)
+from profet_recorder.profiles.record import Profile, ProfileMeta, hidden_copies_note, profile_from_totals
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.units import US_PER_MS
 
@@ -130,7 +123,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             batch_size=batch,
             pixels=_pixels(events),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
-            estimated_share=round(totals.estimated_share, 4) or None,
+            estimated_share=totals.times.estimated_share,
         ),
         ignored=tuple(_ignored(events, totals)),
         warnings=tuple(_warnings(totals, processes)),
@@ -154,8 +147,8 @@ def _whole(value: object) -> int | None:
 
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
-    if totals.estimated_share > MAX_ESTIMATED_SHARE:
-        return lost_times_refusal(totals.estimated, totals.estimated_share)
+    if totals.times.refusal:
+        return totals.times.refusal
     names = [name for name, _ in events.operations]
     if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.

@@ -12,6 +12,7 @@ import numpy as np
 from profet_recorder.profiles.intervals import (
     OVERLAP_SHARE,
     FloatArray,
+    KernelTimes,
     covered_us,
     covered_within_us,
     gaps_us,
@@ -71,9 +72,10 @@ class StepTotals:
     cold_us : length of the first step, which was left out because libraries started in it; None if it counts.
     step_us : median length of a marked step on the host; None if none is marked.
     hidden_copies_us : of copies that ran beside computing.
-    estimated, estimated_share : kernels whose durations are estimated, and their share of all or of the time of all.
+    times : of the GPU's kernels, lost ones estimated.
     """
 
+    times: KernelTimes
     gpu_number: int | None
     gpus: int
     steps: int
@@ -91,8 +93,6 @@ class StepTotals:
     cold_us: float | None = None
     step_us: float | None = None
     hidden_copies_us: float = 0.0
-    estimated: int = 0
-    estimated_share: float = 0.0
 
     @property
     def idle_us(self) -> float:
@@ -126,10 +126,11 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     first, last = host.span_us if host.threads else gpu.span_us
     begins, ends = steps.bounds_us.T
     begins, ends = np.where(np.isinf(begins), first, begins), np.where(np.isinf(ends), last, ends)
-    totals = StepTotals(number, gpus, len(begins), steps.basis, steps.partial, cold_us=gpu.first_is_cold(begins[0]))
+    totals = StepTotals(
+        times, number, gpus, len(begins), steps.basis, steps.partial, cold_us=gpu.first_is_cold(begins[0])
+    )
     kept = np.ones(len(begins), bool)
     kept[0] = totals.cold_us is None
-    totals.estimated, totals.estimated_share = int(times.estimated.sum()), times.estimated_share
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
     host.add_up(totals, steps, kept)
     kernels = []

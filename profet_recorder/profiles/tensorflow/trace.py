@@ -31,14 +31,12 @@ from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE,
-    MAX_ESTIMATED_SHARE,
     TPU,
     UNKNOWN,
     Profile,
     ProfileMeta,
     StepsBasis,
     hidden_copies_note,
-    lost_times_refusal,
     no_times,
     profile_from_totals,
     training_refusal,
@@ -155,7 +153,7 @@ class GpuTimes:
     worked_us : time of kernels; copies may run on a GPU that does nothing else.
     span_us : from the first start to the last end of the step.
     hidden_copies_us : of copies that ran beside computing, which the sums leave out.
-    estimated, estimated_share : kernels whose durations are estimated, and their share of all or of the time of all.
+    times : of every kernel and copy, lost ones estimated.
     """
 
     def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
@@ -177,7 +175,7 @@ class GpuTimes:
             np.arange(len(keys)),
             np.zeros(0),
         )
-        self.estimated, self.estimated_share = int(times.estimated.sum()), times.estimated_share
+        self.times = times
         begins_us, durations_us, _ = times
         is_copy = np.array([moves_memory(kernel) for kernel, *_ in gpu.names])[keys]
         counted_us = without_hidden_copies(begins_us, durations_us, is_copy, streams)
@@ -265,10 +263,9 @@ class Trace:
             rows_us, doubts, refusal = _gpu_rows(gpu, check_time)
             totals_us |= {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
             warnings += doubts
-            if gpu.estimated_share > MAX_ESTIMATED_SHARE:
-                refusal = lost_times_refusal(gpu.estimated, gpu.estimated_share)
-                if not gpu.worked_us and not self.host_us:
-                    raise ProfileError(refusal)
+            refusal = gpu.times.refusal or refusal
+            if refusal and not gpu.worked_us and not self.host_us:
+                raise ProfileError(refusal)
             if gpu.hidden_copies_us:
                 warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
@@ -287,7 +284,7 @@ class Trace:
                 compiled=traits.compiled or None,
                 channels_last=traits.channels_last or None,
                 batch_size=_share(self.batch_sizes, sharing),
-                estimated_share=(round(gpu.estimated_share, 4) or None) if gpu else None,
+                estimated_share=gpu.times.estimated_share if gpu else None,
             ),
             ignored=tuple(self.ignored),
             warnings=(*unmarked, *warnings),

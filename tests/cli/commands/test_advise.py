@@ -88,6 +88,7 @@ def test_the_text_answers_first(run, asked, expected):
         (["--region", "mars"], "No offer has region mars"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of"),
         (["--compare", "g4dn.xlarge,p2.xlarge"], "--compare names p2.xlarge, which is retired: add --include-retired."),
+        (["--market", "spot", "--compare", "p3.2xlarge spot,g4dn.xlarge spot"], "names p3.2xlarge, which is retired"),
         (["--price", "p2.xlarge=0.2"], "--price names p2.xlarge, which is retired: add --include-retired."),
         (["--gpu", "V100", "--provider", "aws"], "p3.2xlarge: retired; "),
         (["--gpu", "V100", "--provider", "aws"], "; --include-retired includes retired instances."),
