@@ -71,6 +71,11 @@ def predict_process(checkout: Path = REPOSITORY) -> tuple[float, float]:
     return _run([*command, "--latency-ms", str(_LATENCY_MS), "--format", "json"], checkout)
 
 
+def bare_process() -> float:
+    """Processor time in seconds of a process that imports numpy: none of the command's can take less."""
+    return _run(["-m", "numpy.version"], REPOSITORY)[0]
+
+
 def training_process(out: Path) -> tuple[float, float]:
     """The same of `profet train` on all pairs."""
     return _run(["-m", "profet_cli", "train", "--out", str(out)], REPOSITORY)

@@ -57,7 +57,7 @@ PROFILES = """
 limits
 record
 unpacking
-chrome_trace, protobuf_wire, kernel_names, intervals
+chrome_trace, protobuf_wire, intervals, kernel_names
 profet_json
 pytorch, tensorflow
 reading

@@ -157,7 +157,8 @@ def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) ->
     """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
     found, words = list[Bar](), _WORDS[metric]
     for place, one in enumerate(known):
-        name = no_markup(_cut(one.name, _MAX_LETTERS))
+        # Its letters have the width of a phone.
+        name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
         text = f"<b style='color:{text_color()}'>{name}</b>"
         found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
         for plan in (row.plans[place] for row in rows):

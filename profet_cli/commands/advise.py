@@ -56,7 +56,7 @@ def run_advise(options: argparse.Namespace) -> None:
         print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
-        _print_advice(answer, every=options.every_offer or question.narrowing.is_narrow)
+        _print_advice(answer, every=options.every_offer or question.offer_filter.is_specific)
 
 
 def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
@@ -151,7 +151,7 @@ def run_scaleout(options: argparse.Namespace) -> None:
     print_warnings(answer.warnings)
     _print_curve(answer)
     _print_strategies(answer)
-    _print_nodes(answer, every=options.every_offer or question.narrowing.is_narrow)
+    _print_nodes(answer, every=options.every_offer or question.offer_filter.is_specific)
 
 
 def _print_curve(answer: ScaledTraining) -> None:

@@ -64,7 +64,10 @@ def run_predict(options: argparse.Namespace) -> None:
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
-    every, keep = options.every_offer or question.narrowing.is_narrow, {prediction.anchor, *(question.targets or ())}
+    every, keep = (
+        options.every_offer or question.offer_filter.is_specific,
+        {prediction.anchor, *(question.targets or ())},
+    )
     shown = print_offers(prediction.predictions, columns, every=every, keep=keep)
     print_notes(shown)
     bases = dict.fromkeys(row.basis for row in shown)
@@ -118,7 +121,7 @@ def run_cost(options: argparse.Namespace) -> None:
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.offer.status),
     ]
-    every = options.every_offer or question.narrowing.is_narrow
+    every = options.every_offer or question.offer_filter.is_specific
     shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
     print_notes(plan.row for plan in shown)
 
@@ -214,7 +217,7 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
-    every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
+    every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
     if found.rows:
         shown = print_offers(found.rows, columns, every=every)
         print_notes(shown)

@@ -8,10 +8,10 @@ from typing import Any
 
 from profet_core.answers.context import (
     Context,
-    asked_parameters,
+    chosen_parameters,
+    filtered_context,
+    filtered_rows,
     market_offers,
-    narrowed_context,
-    narrowed_rows,
     scaleout_model,
 )
 from profet_core.answers.documents import CostRow
@@ -49,11 +49,11 @@ class CostAnswer:
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     """Predict and cost."""
-    context, names = narrowed_context(context, question.narrowing)
+    context, names = filtered_context(context, question.offer_filter)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
     training = predicted_training(context, question)
     anchor, steps = training.prediction.anchor, training.steps
-    rows = narrowed_rows(steps.step_times, question.narrowing, names, anchor)
+    rows = filtered_rows(steps.step_times, question.offer_filter, names, anchor)
     request = Request(question.workload(steps.batch_size), Limits())
     plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
     table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
@@ -93,9 +93,12 @@ def answer_advise(
     context: Context, question: AdviseQuestion, training: PredictedTraining | None = None
 ) -> AdviseAnswer:
     """Predict and advise; `training` is the question's, if it is predicted already."""
-    limits, narrowing = Limits(question.deadline_hours, question.budget_usd, question.certainty), question.narrowing
+    limits, offer_filter = (
+        Limits(question.deadline_hours, question.budget_usd, question.certainty),
+        question.offer_filter,
+    )
     offers, names = market_offers(
-        context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+        context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
     )
     for option in () if question.include_retired else ("compare", "price"):
         # A plan may be named with its market, "p3.2xlarge spot".
@@ -107,7 +110,7 @@ def answer_advise(
     prediction, steps = training.prediction, training.steps
     size = steps.batch_size, steps.pixels or training.pixels
     rows = node_rows(context, question, training, steps.step_times, offers, size)
-    rows = narrowed_rows(rows, narrowing, names, prediction.anchor)
+    rows = filtered_rows(rows, offer_filter, names, prediction.anchor)
     fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
@@ -151,9 +154,9 @@ class SpotPlan:
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
     """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
-    plan = advice.answer
-    if plan.lost is None:
+    if advice.request.workload.extras.interruptions is None or advice.answer.lost is None:
         return None
+    plan = advice.answer
     offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
     on_demand = sorted(
         (offer for offer in offers if offer.market == ON_DEMAND),
@@ -174,7 +177,7 @@ def node_rows(
     if not question.whole_nodes and question.network is None and question.parameters is None:
         return list(rows)
     batch_size, pixels = size
-    known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
+    known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
         raise InputError(
             "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",

@@ -12,7 +12,13 @@ from typing import TypeVar
 from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
 from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
-from profet_core.catalog.collection import Narrowing, NoOffersError, narrowed, narrowed_catalog, offers_in_market
+from profet_core.catalog.collection import (
+    NoOffersError,
+    OfferFilter,
+    filtered_catalog,
+    filtered_offers,
+    offers_in_market,
+)
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.own import served_own_path
 from profet_core.catalog.own_gpus import OwnGpu, read_own_gpus, served_own_gpus_path, with_offers_of
@@ -145,7 +151,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
     return NetworkParameters(_checked(typed_count(typed)))
 
 
-def asked_parameters(
+def chosen_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
@@ -154,11 +160,11 @@ def asked_parameters(
     if network is not None:
         return parameters_of(network, pixels)
     if parameters is None:
-        return told_parameters(meta)
+        return recorded_parameters(meta)
     return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
 
 
-def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
+def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
     """From the profile; None if missing or implausible."""
     count = meta.parameters
     return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
@@ -173,9 +179,9 @@ def _checked(count: float) -> float:
 Row = TypeVar("Row", bound=StepTime)
 
 
-def narrowed_context(context: Context, narrowing: Narrowing) -> tuple[Context, Collection[str]]:
+def filtered_context(context: Context, offer_filter: OfferFilter) -> tuple[Context, Collection[str]]:
     """Context with each selected instance at its default offer, and their names; NoOffersError if there is none."""
-    catalog, names = narrowed_catalog(context.catalog, narrowing, context.gpus)
+    catalog, names = filtered_catalog(context.catalog, offer_filter, context.gpus)
     return replace(context, catalog=catalog), names
 
 
@@ -190,7 +196,7 @@ def check_wanted(context: Context, targets: Sequence[str] | None, names: Collect
 
 def market_offers(
     context: Context,
-    narrowing: Narrowing,
+    offer_filter: OfferFilter,
     market: str,
     *,
     price: Mapping[str, float] | None = None,
@@ -201,36 +207,38 @@ def market_offers(
     Raises NoOffersError if no offer matches; the message says what to widen.
     """
     # Spot prices are estimated from on-demand prices, so the market filter comes last.
-    catalog, names = narrowed_catalog(context.catalog, replace(narrowing, market=None), context.gpus)
+    catalog, names = filtered_catalog(context.catalog, replace(offer_filter, market=None), context.gpus)
     try:
         offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
     except NoOffersError:
         # Raises with what to widen.
-        narrowed(context.catalog.all_offers, narrowing, context.gpus)
+        filtered_offers(context.catalog.all_offers, offer_filter, context.gpus)
         raise
     offers = tuple(offer for offer in offers if offer.name in names)
     if not offers:
-        narrowed(context.catalog.all_offers, narrowing, context.gpus)
+        filtered_offers(context.catalog.all_offers, offer_filter, context.gpus)
     return offers, names
 
 
-def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[str], anchor: str) -> list[Row]:
+def filtered_rows(rows: Iterable[Row], offer_filter: OfferFilter, names: Collection[str], anchor: str) -> list[Row]:
     """Rows of the selected instances with the minimum confidence, and the anchor's row.
 
     Raises NoOffersError if there is none other than the anchor; one line says why.
     """
     rows = list(rows)
-    if not narrowing.given:
+    if not offer_filter.given:
         return rows
     found = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
-    if narrowing.confidence is not None:
-        least = narrowing.least_confidence
+    if offer_filter.confidence is not None:
+        least = offer_filter.least_confidence
         found = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
     if anchor not in names and all(row.instance == anchor for row in found):
         others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
         if not others:
             raise NoOffersError("These offers can't be predicted: their GPU specs are unknown.")
-        raise NoOffersError(f"No prediction has confidence {narrowing.confidence}: the highest is {max(others).word}.")
+        raise NoOffersError(
+            f"No prediction has confidence {offer_filter.confidence}: the highest is {max(others).word}."
+        )
     return found
 
 
@@ -274,5 +282,5 @@ def answer_instances(
     """Each requested offer and its prediction's basis; without models no offer has a basis."""
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     every = question.all or question.market or question.region
-    offers = narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
+    offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
     return [(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from profet_core.answers import fields as field
-from profet_core.answers.context import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
 from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
-from profet_core.answers.fields import WHOLE, Field, Fields, asked, fields_of
+from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import predicted_profile
@@ -43,17 +43,17 @@ class EstimateQuestion(StepsQuestion):
     is_named: bool = False
     caveats: Sequence[str] = ()
     batch_size: int
-    optimizer: str = asked(
+    optimizer: str = option(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
     )
-    training_code: str = asked(
+    training_code: str = option(
         "training code: plain, or channels-last and compiled (default: plain)", default=PLAIN, choices=CODES
     )
-    frozen_backbone: bool = asked("only the last layer is trained: no weight gradients before it", default=False)
-    images: int | None = asked("training images per epoch; adds time and cost")
-    validation_images: int = asked(COST["validation_images"].help, default=0)
-    epochs: int = asked(COST["epochs"].help, default=1)
-    targets: Sequence[str] | None = asked("instances to estimate (default: all)")
+    frozen_backbone: bool = option("only the last layer is trained: no weight gradients before it", default=False)
+    images: int | None = option("training images per epoch; adds time and cost")
+    validation_images: int = option(COST["validation_images"].help, default=0)
+    epochs: int = option(COST["epochs"].help, default=1)
+    targets: Sequence[str] | None = option("instances to estimate (default: all)")
     profiled: ProfileQuestion | None = None
 
 
@@ -119,8 +119,8 @@ class EstimateAnswer:
 
 def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
-    narrowing = question.narrowing
-    context, names = narrowed_context(context, narrowing)
+    offer_filter = question.offer_filter
+    context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, names)
     found = estimate(
         context.models,
@@ -134,7 +134,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         training_code=question.training_code,
         frozen_backbone=question.frozen_backbone,
     )
-    rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
+    rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows}
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
     fits = {name: fit for name, fit in found.fits.items() if name in kept}

@@ -85,7 +85,7 @@ class Field:
 Fields: TypeAlias = Mapping[str, Field]
 
 
-def asked(help: str, kind: Kind | None = None, *, default: Any = None, **more: Any) -> Any:
+def option(help: str, kind: Kind | None = None, *, default: Any = None, **more: Any) -> Any:
     """Declare a dataclass field that users fill in, with unit, choices and read of `Field`.
 
     `kind` None: by the annotation. `default` `dict`: an empty one, `MISSING`: the field is required.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.context import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
 from profet_core.answers.questions import PredictQuestion
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
@@ -30,7 +30,7 @@ class PredictAnswer:
 
 def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
     """Predict, corrected by latencies measured on targets."""
-    narrowing = question.narrowing
+    offer_filter = question.offer_filter
     if question.targets is not None:
         # A target that is a GPU selects all instances with it; unknown names are rejected when they are read.
         targets: dict[str, None] = {}
@@ -38,10 +38,10 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
             gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
             targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
         question = replace(question, targets=list(targets))
-    context, names = narrowed_context(context, narrowing)
+    context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, {*names, question.anchor})
     profile, prediction = predicted_question(context, question)
-    rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
+    rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance for row in rows}
     prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)

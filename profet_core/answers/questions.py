@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from typing import TYPE_CHECKING
 
-from profet_core.answers.fields import LARGE, NAMES, WHOLE, asked, fields_of
-from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
+from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 class OffersQuestion:
     """Offers of the catalog; empty or None for no filter."""
 
-    provider: str | Sequence[str] = asked(
+    provider: str | Sequence[str] = option(
         "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: custom offers",
         NAMES,
         default=(),
     )
-    region: str | None = asked("only offers in this region: us-east-1, or a part of the name such as US", unit="NAME")
-    market: str | None = asked(
+    region: str | None = option("only offers in this region: us-east-1, or a part of the name such as US", unit="NAME")
+    market: str | None = option(
         "only offers of this market (default: the default offer of each instance)", choices=MARKET_CHOICES
     )
-    gpu: str | Sequence[str] = asked("only these GPUs, by name or model: V100,T4", NAMES, default=())
-    gpu_count: int | Sequence[int] | None = asked("only offers with this number of GPUs: 1, 2, 4 or 8", WHOLE)
-    min_memory_gib: float | None = asked("only GPUs with at least this much memory", unit="GIB")
+    gpu: str | Sequence[str] = option("only these GPUs, by name or model: V100,T4", NAMES, default=())
+    gpu_count: int | Sequence[int] | None = option("only offers with this number of GPUs: 1, 2, 4 or 8", WHOLE)
+    min_memory_gib: float | None = option("only GPUs with at least this much memory", unit="GIB")
 
     @property
-    def narrowing(self) -> Narrowing:
+    def offer_filter(self) -> OfferFilter:
         """The filters, checked."""
         counts = () if self.gpu_count is None else self.gpu_count
-        return Narrowing(
+        return OfferFilter(
             provider=(self.provider,) if isinstance(self.provider, str) else tuple(self.provider),
             region=self.region,
             market=self.market,
@@ -54,20 +54,20 @@ class OffersQuestion:
 class InstancesQuestion(OffersQuestion):
     """Offers of the catalog: each instance's default offer, `all`, or those of a region or market."""
 
-    all: bool = asked("every offer, in all regions and markets", default=False)
+    all: bool = option("every offer, in all regions and markets", default=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsQuestion(OffersQuestion):
     """Latencies in a precision, with a minimum confidence."""
 
-    precision: str = asked(
+    precision: str = option(
         "precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
         default=AS_PROFILED,
         choices=PRECISIONS,
         read=asked_precision,
     )
-    confidence: str | None = asked("only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS))
+    confidence: str | None = option("only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,65 +77,67 @@ class ProfileQuestion(StepsQuestion):
     Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
 
-    profile: Profile = asked("profile of training steps, in any supported format", default=MISSING)
-    anchor: str | None = asked(
+    profile: Profile = option("profile of training steps, in any supported format", default=MISSING)
+    anchor: str | None = option(
         "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
         unit="INSTANCE|GPU",
     )
-    steps: int | None = asked(
+    steps: int | None = option(
         "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
         "PROFET's own files)"
     )
-    latency_ms: float | None = asked("measured step latency on the anchor, in milliseconds", unit="MS")
-    without_latency: bool = asked("ignore the latency in the profile's metadata", default=False)
-    trust_latency: bool = asked("use the latency even if it doesn't fit the profile", default=False)
-    method: str = asked("default or profet (the documented ensemble)", default="default", unit="NAME")
-    profiled_batch: int | None = asked("batch size of the profile")
-    profiled_precision: str | None = asked(
+    latency_ms: float | None = option("measured step latency on the anchor, in milliseconds", unit="MS")
+    without_latency: bool = option("ignore the latency in the profile's metadata", default=False)
+    trust_latency: bool = option("use the latency even if it doesn't fit the profile", default=False)
+    method: str = option("default or profet (the documented ensemble)", default="default", unit="NAME")
+    profiled_batch: int | None = option("batch size of the profile")
+    profiled_precision: str | None = option(
         "precision of the profile, if the file does not state it (default: fp32)",
         choices=PRECISIONS[1:],
         read=asked_precision,
     )
-    profiled_pixels: int | None = asked("pixel size of the profile")
-    measured: Mapping[str, float] = asked(
+    profiled_pixels: int | None = option("pixel size of the profile")
+    measured: Mapping[str, float] = option(
         "latency you measured on a target with the same network, in milliseconds", default=dict, unit="INSTANCE=MS"
     )
-    measured_trace: Profile | None = asked("anchor profile of the measured workload, if not the profile itself")
-    measured_trace_latency_ms: float | None = asked("latency of that profile on the anchor, in milliseconds", unit="MS")
+    measured_trace: Profile | None = option("anchor profile of the measured workload, if not the profile itself")
+    measured_trace_latency_ms: float | None = option(
+        "latency of that profile on the anchor, in milliseconds", unit="MS"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictQuestion(ProfileQuestion):
     """Step latency on `targets`; None: on all instances except the anchor."""
 
-    targets: Sequence[str] | None = asked("instances or GPUs to predict: p3.2xlarge,H100 (default: all)")
+    targets: Sequence[str] | None = option("instances or GPUs to predict: p3.2xlarge,H100 (default: all)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion(ProfileQuestion):
     """Time and cost of a training; `images` None: the training is one step of any batch size."""
 
-    images: int | None = asked("training images per epoch", default=MISSING)
-    validation_images: int = asked("validation images per epoch (default: 0)", default=0)
-    epochs: int = asked("number of epochs (default: 1)", default=1)
-    runs: int = asked("number of such trainings, as in a sweep (default: 1)", default=1)
-    at_once: bool = asked("train all runs at once, each on its own machine (default: in turn on one)", default=False)
-    with_loading: bool = asked("add the measured data-loading overhead, 6 to 9%", default=False)
-    images_per_s_per_vcpu: float | None = asked(
+    images: int | None = option("training images per epoch", default=MISSING)
+    validation_images: int = option("validation images per epoch (default: 0)", default=0)
+    epochs: int = option("number of epochs (default: 1)", default=1)
+    runs: int = option("number of such trainings, as in a sweep (default: 1)", default=1)
+    at_once: bool = option("train all runs at once, each on its own machine (default: in turn on one)", default=False)
+    with_loading: bool = option("add the measured data-loading overhead, 6 to 9%", default=False)
+    images_per_s_per_vcpu: float | None = option(
         f"images per second that one vCPU prepares, such as {JPEG_IMAGES_PER_S_PER_VCPU} from JPEG: GPUs wait where an "
         "instance's vCPUs prepare fewer than they train (default: data loading is not counted)",
         unit="N",
     )
-    price: Mapping[str, float] = asked("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
-    at_batch: int | None = asked("predict at this batch size instead of the profiled one")
-    at_pixels: int | None = asked("predict at this pixel size instead of the profiled one")
-    second: Profile | None = asked(
+    price: Mapping[str, float] = option("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
+    at_batch: int | None = option("predict at this batch size instead of the profiled one")
+    at_pixels: int | None = option("predict at this pixel size instead of the profiled one")
+    second: Profile | None = option(
         "profile of the same network at another size; makes predictions at other sizes more accurate"
     )
-    second_batch: int | None = asked("batch size of the second profile")
-    second_pixels: int | None = asked("pixel size of the second profile")
-    second_latency_ms: float | None = asked("latency of that profile on the anchor, in milliseconds", unit="MS")
-    second_steps: int | None = asked("number of training steps in it (default: from that profile)")
+    second_batch: int | None = option("batch size of the second profile")
+    second_pixels: int | None = option("pixel size of the second profile")
+    second_latency_ms: float | None = option("its latency on the anchor, in milliseconds", unit="MS")
+    second_steps: int | None = option("number of training steps in it (default: from that profile)")
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size."""
@@ -156,31 +158,31 @@ class TrainingQuestion(ProfileQuestion):
 class AdviseQuestion(TrainingQuestion):
     """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
 
-    deadline_hours: float | None = asked("deadline; recommends the cheapest offer that meets it", unit="H")
-    budget_usd: float | None = asked("budget; recommends the fastest offer within it", unit="USD")
-    certainty: float = asked("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
-    market: str = asked("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
-    spot_discount: float | None = asked(
+    deadline_hours: float | None = option("deadline; recommends the cheapest offer that meets it", unit="H")
+    budget_usd: float | None = option("budget; recommends the fastest offer within it", unit="USD")
+    certainty: float = option("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
+    market: str = option("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
+    spot_discount: float | None = option(
         "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
     )
-    interruptions: str | None = asked(
+    interruptions: str | None = option(
         f"interruptions of a spot machine: a number per day, or AWS's band of a month, {', '.join(INTERRUPTION_BANDS)} "
         "(default: not counted)",
         unit="N|BAND",
     )
-    checkpoint_minutes: float = asked("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
-    restart_minutes: float = asked("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
-    start_up_minutes: float | None = asked("minutes before the first step, in the cost's breakdown", unit="MIN")
-    dataset_gib: float | None = asked("size of the data set, for storage in the cost's breakdown", unit="GIB")
-    storage_usd_per_gib_month: float | None = asked("price of storing a GiB for a month, in US dollars", unit="USD")
-    include_retired: bool = asked("include retired instances", default=False)
-    compare: Sequence[str] | None = asked("compare two instances")
-    whole_nodes: bool = asked(
+    checkpoint_minutes: float = option("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
+    restart_minutes: float = option("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
+    start_up_minutes: float | None = option("minutes before the first step, in the cost's breakdown", unit="MIN")
+    dataset_gib: float | None = option("size of the data set, for storage in the cost's breakdown", unit="GIB")
+    storage_usd_per_gib_month: float | None = option("price of storing a GiB for a month, in US dollars", unit="USD")
+    include_retired: bool = option("include retired instances", default=False)
+    compare: Sequence[str] | None = option("compare two instances")
+    whole_nodes: bool = option(
         "train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",
         default=False,
     )
-    network: str | None = asked("network name, such as ResNet50 (default: from the profile)", unit="NAME")
-    parameters: float | None = asked("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+    network: str | None = option("network name, such as ResNet50 (default: from the profile)", unit="NAME")
+    parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size, with its costs beside the steps."""

@@ -10,13 +10,13 @@ from typing import Any
 from profet_core.answers.context import (
     Context,
     NetworkParameters,
-    asked_parameters,
+    chosen_parameters,
+    filtered_context,
     market_offers,
-    narrowed_context,
     scaleout_model,
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
-from profet_core.answers.fields import LARGE, Fields, asked, fields_of
+from profet_core.answers.fields import LARGE, Fields, fields_of, option
 from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
@@ -170,30 +170,30 @@ class ScaleoutQuestion(StepsQuestion):
     """
 
     training: TrainingQuestion | None = None
-    step_ms: float | None = asked(
+    step_ms: float | None = option(
         "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
     )
-    batch: int | None = asked("keep this batch size per GPU (default: the profiled one)")
-    global_batch: int | None = asked("keep this global batch size, divided over all GPUs")
-    network: str | None = asked(ADVISE["network"].help, unit="NAME")
-    parameters: float | None = asked(ADVISE["parameters"].help, LARGE)
-    tensors: int | None = asked("number of weight tensors, for one-process; ResNet50 has 161")
-    gradients: str = asked(
+    batch: int | None = option("keep this batch size per GPU (default: the profiled one)")
+    global_batch: int | None = option("keep this global batch size, divided over all GPUs")
+    network: str | None = option(ADVISE["network"].help, unit="NAME")
+    parameters: float | None = option(ADVISE["parameters"].help, LARGE)
+    tensors: int | None = option("number of weight tensors, for one-process; ResNet50 has 161")
+    gradients: str = option(
         "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
     )
-    gpus: Sequence[int] = asked("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
-    total_gpus: int | None = asked("offers as whole machines with this many GPUs together (default: one machine each)")
-    strategy: str = asked(
+    gpus: Sequence[int] = option("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
+    total_gpus: int | None = option("offers as whole machines with this many GPUs together (default: one machine each)")
+    strategy: str = option(
         "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
         "ps-gpu only in 2017)",
         default=Strategy.RING.value,
         choices=tuple(each.value for each in Strategy),
     )
-    instance: str | None = asked("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
-    images: int | None = asked("training images per epoch (default: ImageNet's)")
-    validation_images: int | None = asked(ADVISE["validation_images"].help)
-    price: Mapping[str, float] = asked(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
-    spot_discount: float | None = asked(ADVISE["spot_discount"].help, unit="SHARE")
+    instance: str | None = option("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
+    images: int | None = option("training images per epoch (default: ImageNet's)")
+    validation_images: int | None = option(ADVISE["validation_images"].help)
+    price: Mapping[str, float] = option(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
+    spot_discount: float | None = option(ADVISE["spot_discount"].help, unit="SHARE")
 
     @property
     def epoch_images(self) -> int:
@@ -304,13 +304,13 @@ class ScaleoutPlans:
     @cached_property
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
-        question, narrowing = self.question, self.question.narrowing
+        question, offer_filter = self.question, self.question.offer_filter
         if question.market is not None:
             found, _ = market_offers(
-                self.context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+                self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
             return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
-        wanted, names = narrowed_context(self.context, narrowing)
+        wanted, names = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
@@ -327,7 +327,7 @@ class ScaleoutPlans:
     @cached_property
     def _network(self) -> NetworkParameters:
         question = self.question
-        found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
+        found = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
         if found is None:
             raise InputError(
                 "Give the network, {network} ResNet50, or its parameters, {parameters} 25.6e6.", "network", "parameters"
@@ -401,7 +401,7 @@ class ScaleoutPlans:
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
-        least = self.question.narrowing.least_confidence
+        least = self.question.offer_filter.least_confidence
         sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
         if found and not sure:
             best = max(plan_confidence(plan.plan) for plan in found)

@@ -120,7 +120,7 @@ for step in range(7):
 # silent: The profiled step was not like
 import time
 for epoch in range(5):
-    for step in range(8):
+    for step in range(7):
         time.sleep(0.05)
         train(net, opt, 1)
     torch.save(net.state_dict(), "net.pt")
@@ -315,6 +315,7 @@ net.layers[0].trainable = True
 fit()
 """,
     ("keras", "a frozen base"): """
+# operations: MatMul
 # says: 224 of the 314 parameters are frozen
 net.layers[0].trainable = False
 fit()

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
-from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
 from profet_core.sizes.axes import axis_range, sizes_for
@@ -172,7 +172,7 @@ def validation_input() -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
-    known = None if meta is None else told_parameters(meta)
+    known = None if meta is None else recorded_parameters(meta)
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -199,7 +199,7 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
     """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
     if typed := _typed():
         return parameters_of(typed, None if meta is None else meta.pixels)
-    return None if meta is None else told_parameters(meta)
+    return None if meta is None else recorded_parameters(meta)
 
 
 def whole_nodes_input(meta: ProfileMeta) -> None:

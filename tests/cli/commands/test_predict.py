@@ -118,7 +118,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_how_many_it_hides(run
     assert {entry.gpu for entry in shown} == {entry.gpu for entry in catalog.values()}
 
 
-def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, command, catalog):
+def test_offers_are_filtered_and_each_of_them_is_shown(run, document, sample, command, catalog):
     good = {row["basis"] for row in document(*command, "--confidence", "good")["predictions"]}
     assert good == {"given", "measured"}
     command = (*command, "--provider", "gcp,verda", "--gpu", "V100")

@@ -139,16 +139,16 @@ def test_instances_lists_the_catalog(document, run, catalog):
     assert (by_name["verda/1V100.6V"]["provider"], by_name["verda/1V100.6V"]["basis"]) == ("verda", "measured")
 
 
-def test_a_list_is_narrowed_by_cloud_gpu_and_count(document, run):
+def test_a_list_is_filtered_by_cloud_gpu_and_count(document, run):
     names = [row["name"] for row in document("--provider", "gcp", "--gpu", "V100,T4", "--gpu-count", 1)]
     assert names == ["gcp/n1-standard-4+1xT4", "gcp/n1-standard-4+1xV100"]
     assert {row["name"] for row in document("list", "--provider", "verda")} == {
         row["name"] for row in document() if row["provider"] == "verda"
     }
     assert [row["region"] for row in document("--region", "bg")] == ["Bulgaria, BG, EU"]
-    for narrowed in (("--provider", "azure", "--gpu", "H200"), ("list", "--market", "reserved")):
-        assert document(*narrowed) == []
-        status, out, err = run(*narrowed)
+    for filtered in (("--provider", "azure", "--gpu", "H200"), ("list", "--market", "reserved")):
+        assert document(*filtered) == []
+        status, out, err = run(*filtered)
         assert (status, out.count("\n"), err.count("\n")) == (0, 1, 1) and err.startswith("warning: No offer ")
 
 

@@ -9,9 +9,9 @@ from tests.pages.conftest import column, lines, link, result_rows, type_in
 FIELDS = ("provider", "gpu", "gpu_count", "market", "min_memory_gib", "confidence")
 
 
-def narrowing_opened(app):
+def filter_opened(app):
     """Open what is behind the button of the filter."""
-    app.session_state["narrowing"] = True
+    app.session_state["offer_filter"] = True
     return app.run()
 
 
@@ -27,9 +27,9 @@ NARROWED = {
 
 
 @pytest.mark.parametrize("asked", NARROWED)
-def test_a_link_narrows_and_is_written_again(open_app, catalog, asked):
-    narrowing, wanted = NARROWED[asked]
-    query = {"preset": "all", **narrowing}
+def test_a_link_filters_and_is_written_again(open_app, catalog, asked):
+    offer_filter, wanted = NARROWED[asked]
+    query = {"preset": "all", **offer_filter}
     app = open_app(**query)
     assert not app.error and not app.exception, lines(app.error)
     shown = set(column(app, "Time"))
@@ -46,7 +46,7 @@ def test_a_link_narrows_and_is_written_again(open_app, catalog, asked):
 
 
 def test_the_fields_say_the_same_as_the_link(open_app):
-    app = narrowing_opened(open_app())
+    app = filter_opened(open_app())
     app.multiselect(key="provider").set_value(["gcp"]).run()
     app.multiselect(key="gpu").set_value(["V100", "T4"]).run()
     app.segmented_control(key="market").set_value("spot").run()
@@ -91,7 +91,7 @@ def test_a_hint_s_button_removes_one_filter_and_keeps_the_others(open_app):
 
 def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
     every = result_rows(open_app(preset="all"))
-    app = narrowing_opened(open_app(preset="all"))
+    app = filter_opened(open_app(preset="all"))
     clouds = app.multiselect(key="provider")
     clouds.set_value(clouds.options).run()
     assert result_rows(app) == every and not [one for one in app.button if f"{one.key}".startswith("chip:")]
@@ -107,7 +107,7 @@ def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
 
 @pytest.mark.parametrize("chart", ["bars", "scatter", "table"])
 def test_what_is_retired_only_shows_with_the_toggle(open_app, chart):
-    app = narrowing_opened(open_app(gpu="K80", preset="all", chart=chart))
+    app = filter_opened(open_app(gpu="K80", preset="all", chart=chart))
     assert not app.error and not app.exception and app.info
     app.toggle(key="retired").set_value(True).run()
     assert not app.error and not app.exception and not app.info
