@@ -15,7 +15,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # These time this machine, so they run after the others.
 ALONE := tests/end_to_end
 QUICK := tests/core tests/test_imports.py tests/test_lock.py tests/test_sources.py \
-  --ignore tests/core/prediction --ignore tests/core/profiles --ignore tests/core/transfer
+  --ignore tests/core/prediction --ignore tests/core/transfer
 
 FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax
 
@@ -27,7 +27,7 @@ help: ## list the commands
 
 app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 	PROFET_APP_INSTANCES="$${PROFET_APP_INSTANCES-$(OWN_HERE)}" \
-	  $(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
+	  $(BIN)/profet app --port $(PORT) --host $(ADDRESS)
 
 serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 	$(BIN)/profet serve --port $(PORT) --host $(ADDRESS)
@@ -56,9 +56,9 @@ newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows,
 	$(VENV)/newest/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"
 	@$(VENV)/newest/bin/python -m docs.newest $(QUICK)
 
-coverage: $(VENV)/all.done ## line and branch coverage of profet_core by the tests that need no browser
+coverage: $(VENV)/all.done ## line and branch coverage of profet_core and the readers by the tests that need no browser
 	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
-	  --cov profet_core --cov-branch --cov-report term:skip-covered
+	  --cov profet_core --cov profet_recorder/profiles --cov-branch --cov-report term:skip-covered
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
 	$(BIN)/python -m benchmarks

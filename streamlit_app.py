@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from starlette.middleware import Middleware
 from streamlit import App
 
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
 from profet_http.app import Api
 from profet_http.context import SharedContext
 from profet_http.headers import OwnOrigin, SecurityHeaders

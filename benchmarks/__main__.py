@@ -1,5 +1,7 @@
 """Measure each figure several times; print medians, targets, and ratios to a reference: `python -m benchmarks [PART]`.
 
+What changed by more than 10% since `last.json` was written (`--write`) is pointed out.
+
 The reference of figures in processor time is another version (`git worktree add ../before b4d93a7`, then
 `--against ../before`), measured in turns with this one; of the app's figures, a bare Streamlit page.
 """
@@ -8,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,17 +26,22 @@ from benchmarks.code import (
     WARM,
     answer_calls,
     answers,
+    bare_process,
     measured,
     predict_process,
     training_process,
 )
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
+from benchmarks.tree import measures
 from profet_core.files import default_models_folder
 
 #: In a checkout -> seconds and megabytes.
 Run = Callable[[Path], tuple[float, float]]
 BARE_PAGE = Path(__file__).with_name("bare_page.py")
+#: Name of a figure -> its median when the table was last written.
+LAST = Path(__file__).with_name("last.json")
+_CHANGED = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,15 +54,23 @@ class Figure:
     target: float | None = None
     reference: Sequence[float] = ()
 
-    def row(self) -> str:
-        """As the table has it."""
-        value, target, ratio, mark = statistics.median(self.values), "", "", ""
+    @property
+    def median(self) -> float:
+        """Of its runs."""
+        return statistics.median(self.values)
+
+    def row(self, last: float | None) -> str:
+        """As the table has it; `last`: the median of the table that was written last."""
+        value, target, ratio, mark = self.median, "", "", ""
         if self.target is not None:
             missed = value < self.target if self.unit == "/s" else value > self.target
-            target, mark = f"{self.target:g}", "  MISSED" if missed else ""
+            target, mark = f"{self.target:.6g}", "  MISSED" if missed else ""
+        if last and abs(value / last - 1) > _CHANGED:
+            mark += f"  {value / last - 1:+.0%} since {last:.3g}"
         if self.reference:
             ratio = f"{value / statistics.median(self.reference):.2f}"
-        return f"{self.name:<52} {value:>8.3g} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
+        shown = f"{value:.3g}" if self.unit else f"{value:.0f}"
+        return f"{self.name:<52} {shown:>8} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
 
 
 def _p95(values: Sequence[float]) -> float:
@@ -72,7 +89,8 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
             Figure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
         ]
 
-    yield from in_turns("profet predict, fresh process, all offers", predict_process, 0.45, 150)
+    yield Figure("python -c 'import numpy'", [bare_process() for _ in range(options.rounds)], "s")
+    yield from in_turns("profet predict, fresh process, all offers", predict_process, 0.40, 150)
     for name, snippet, target_s in (
         ("import profet_core", IMPORT, 0.08),
         ("warm: one profile, all offers", WARM, 0.0012),
@@ -92,10 +110,25 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def calls(_: argparse.Namespace) -> Iterator[Figure]:
-    """How much code one answer goes through."""
+    """How much code there is, and how much of it one answer goes through; asked beside it."""
+    for name, value in measures().items():
+        yield Figure(name, [value], "", _BUDGETS.get(name))
     for name, (modules, functions) in answer_calls().items():
-        yield Figure(f"one {name}: modules", [modules], "", 25)
-        yield Figure(f"one {name}: functions", [functions], "", 120)
+        yield Figure(f"one {name}: modules", [modules], "", {"predict": 22, "advise": 28}[name])
+        yield Figure(f"one {name}: functions", [functions], "", {"predict": 120, "advise": 160}[name])
+
+
+_BUDGETS = {
+    "lines outside tests": 42_000,
+    "lines of tests": 28_000,
+    "modules": 150,
+    "dataclasses": 150,
+    "profet_core: modules": 90,
+    "profet_core: rooms": 12,
+    "profet_core: floors": 7,
+    "parameters of a function, most": 6,
+    "fields of a record, most": 12,
+}
 
 
 def app(options: argparse.Namespace) -> Iterator[Figure]:
@@ -121,19 +154,21 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def http(options: argparse.Namespace) -> Iterator[Figure]:
-    """Answers a second over 1 and 8 connections, two processes that share the machine with the client."""
-    with served_endpoint(workers=2) as port:
-        for question, per_s in (("predict", 250), ("advise", 120)):
-            asyncio.run(answers(port, question, 8, 2.0))
-            for connections in (1, 8):
-                found = [asyncio.run(answers(port, question, connections, 4.0)) for _ in range(options.rounds)]
-                name = f"POST /v1/{question}, {connections} connection{'s' if connections > 1 else ''}"
-                yield Figure(name, [one for one, _ in found], "/s", per_s if connections > 1 else None)
+    """Answers a second over 8 connections; the processes share the machine with the client, two are set against one."""
+    alone: dict[str, list[float]] = {}
+    for workers in (1, 2):
+        with served_endpoint(workers=workers) as port:
+            for question, per_s in (("predict", {1: 250, 2: 450}), ("advise", {1: 200})):
+                asyncio.run(answers(port, question, 8, 2.0))
+                found = [asyncio.run(answers(port, question, 8, 3.0)) for _ in range(options.rounds)]
+                name, rates = f"POST /v1/{question}, {workers} of `--workers`", [rate for rate, _ in found]
+                yield Figure(name, rates, "/s", per_s.get(workers), alone.get(question, ()))
                 yield Figure(f"{name}: p95", [p95_ms for _, p95_ms in found], "ms", 40)
+                alone[question] = rates
 
 
 def visitors(options: argparse.Namespace) -> Iterator[Figure]:
-    """Visitors who act every five seconds; the reference is as many on a bare page with one slider."""
+    """Visitors who act every five seconds, shared by `--processes`; the reference: as many on a page with a slider."""
     import psutil
 
     from benchmarks.visitors import ACTIONS, run_level, slide
@@ -141,17 +176,20 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
     for number in options.visitors:
         found = []
         for script, actions in ((SCRIPT, list(ACTIONS.values())), (BARE_PAGE, [slide])):
-            with served(script) as url:
-                (server,) = psutil.Process().children()
-                found.append(asyncio.run(run_level(url, server, actions, number, options.seconds)))
+            with ExitStack() as stack:
+                urls = [stack.enter_context(served(script)) for _ in range(options.processes)]
+                servers = psutil.Process().children()
+                found.append(asyncio.run(run_level(urls, servers, actions, number, options.seconds)))
         seen, bare = found
         if lost := {*seen.failures, *bare.failures}:
             print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
-        name = f"{number} visitors: an action"
+        of = f" of {options.processes} processes" if options.processes > 1 else ""
+        name = f"{number} visitors{of}: an action"
         yield Figure(f"{name}, median", seen.action_s, "s", None, bare.action_s)
-        yield Figure(f"{name}, p95", [_p95(seen.action_s)], "s", 0.4, [_p95(bare.action_s)])
-        yield Figure(f"{name}, processor time", [1000 * seen.server_s / len(seen.action_s)], "ms", 30)
-        yield Figure(f"{number} visitors: memory of the server", [seen.server_mib], "MiB", 300)
+        yield Figure(f"{name}, p95", [_p95(seen.action_s)], "s", 0.2 if number <= 50 else 0.4, [_p95(bare.action_s)])
+        cpu_ms, bare_ms = (1000 * each.server_s / len(each.action_s) for each in (seen, bare))
+        yield Figure(f"{name}, processor time", [cpu_ms], "ms", 25, [bare_ms])
+        yield Figure(f"{number} visitors{of}: memory", [seen.server_mib], "MiB", 300 * options.processes)
 
 
 def train(_: argparse.Namespace) -> Iterator[Figure]:
@@ -170,16 +208,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all but train if none is named")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each figure (default: 5)")
-    parser.add_argument("--visitors", type=int, nargs="*", default=[50], help="at once, a row each (default: 50)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long visitors' actions are timed")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each figure (default: 3)")
+    parser.add_argument("--visitors", type=int, nargs="*", default=[25, 50, 100], help="at once (default: 25 50 100)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long actions are timed (default: 20)")
+    parser.add_argument("--processes", type=int, default=1, help="app processes that share the visitors (default: 1)")
+    parser.add_argument("--write", action="store_true", help=f"write the medians into {LAST.name}")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}")
     print(f"{'figure':<52} {'median':>8} {'unit':<9} {'target':>7} {'ratio':>6} {'runs':>5}")
+    last: dict[str, float] = json.loads(LAST.read_text()) if LAST.exists() else {}
+    found: dict[str, float] = {}
     for name in options.parts or [name for name in PARTS if name != "train"]:
         for figure in PARTS[name](options):
-            print(figure.row(), flush=True)
+            print(figure.row(last.get(figure.name)), flush=True)
+            found[figure.name] = float(f"{figure.median:.3g}")
+    if options.write:
+        LAST.write_text(json.dumps(last | found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -167,22 +167,27 @@ async def visit(url: str, actions: list[Action], interval_s: float, window: tupl
         seen.failures.append(f"{type(error).__name__}: {error}")
 
 
-async def run_level(url: str, server: psutil.Process, actions: list[Action], visitors: int, seconds: float) -> Level:
-    """That many visitors at once, who act every five seconds."""
+async def run_level(
+    urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, seconds: float
+) -> Level:
+    """That many visitors at once, who act every five seconds; each stays with one of the `servers`."""
     seen, interval_s, places = Level(), 5.0, range(len(actions))
     begin = time.perf_counter() + visitors * ARRIVAL_S + interval_s
 
     async def arrive(number: int) -> None:
         await asyncio.sleep(number * ARRIVAL_S)
         own = [actions[(number + place) % len(actions)] for place in places]
-        await visit(url, own, interval_s, (begin, begin + seconds), seen)
+        await visit(urls[number % len(urls)], own, interval_s, (begin, begin + seconds), seen)
 
     every = [asyncio.create_task(arrive(number)) for number in range(visitors)]
     await asyncio.sleep(begin - time.perf_counter())
-    before = server.cpu_times()
+    before = _processor_s(servers)
     await asyncio.sleep(begin + seconds - time.perf_counter())
-    after = server.cpu_times()
+    seen.server_s = _processor_s(servers) - before
     await asyncio.gather(*every)
-    seen.server_s = after.user + after.system - before.user - before.system
-    seen.server_mib = server.memory_info().rss / 2**20
+    seen.server_mib = sum(server.memory_info().rss for server in servers) / 2**20
     return seen
+
+
+def _processor_s(servers: list[psutil.Process]) -> float:
+    return sum(sum(server.cpu_times()[:2]) for server in servers)

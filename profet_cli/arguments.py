@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, Field, Fields
+from profet_core.answers.questions import PREDICT
 from profet_core.errors import InputError
-from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, Field, Fields
-from profet_core.fields.questions import PREDICT
 
 
 def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:

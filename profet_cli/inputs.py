@@ -9,23 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.fields import NUMBERS, PROFILE, Fields
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME, own_gpus_path, read_own_gpus
 from profet_core.errors import InputError, ProfileError
-from profet_core.fields.field import NUMBERS, PROFILE, Fields
-from profet_core.fields.questions import FieldNames
 from profet_core.prediction.checks import read_as
-from profet_core.profiles import Profile, read_profile_folder
-from profet_core.profiles.guarded import read_guarded
+from profet_core.sandbox.reading import read_guarded
+from profet_recorder.profiles import Profile, read_profile_folder
 
 if TYPE_CHECKING:
     from profet_core.layers.network import Network
 
-#: Messages name options.
-COMMAND_LINE = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 #: A file that is read sooner than this shows no progress.
 QUIET_S = 1.0
 

@@ -23,6 +23,8 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
+#: Commands that fit models, or run scripts: the number of threads is theirs.
+_OWN_THREADS = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +75,9 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
+    if not _OWN_THREADS.intersection(arguments[:1]):
+        # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from profet_cli.parsing import parsed
     from profet_core.errors import InputError
 
@@ -101,13 +106,17 @@ def _status_of(error: Exception) -> int:
     from profet_core.errors import ProfetError
 
     if isinstance(error, ProfetError):
-        return _said(str(error), BAD_INPUT)
+        return _said(error.worded(_option), BAD_INPUT)
     if _is_interrupted(error):
         return _said(_STOPPED_LINE, STOPPED)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
         return _said(f"the output can't be written: {error.strerror}", NO_OUTPUT)
     raise error
+
+
+def _option(field: str) -> str:
+    return "TRACE" if field == "profile" else f"--{field.replace('_', '-')}"
 
 
 def _said(line: str, status: int) -> int:

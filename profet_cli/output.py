@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
 from profet_core.catalog.instance import ON_DEMAND, Instance
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.naming import price_age_years
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import refusal
-from profet_core.profiles import Profile
-from profet_core.whole_files import write_whole
+from profet_core.training.memory import FitAnswer
+from profet_recorder.profiles import Profile
+from profet_recorder.whole_files import write_whole
 
 #: What a table shows where there is no value.
 MISSING = "-"
@@ -137,14 +137,9 @@ def gpus_cell(offer: Instance) -> str:
     return offer.gpu if offer.gpu_count == 1 else f"{offer.gpu_count} x {offer.gpu}"
 
 
-def print_old_prices(rows: Iterable[Offered]) -> None:
-    """Prices that are more than a year old, one line for each age."""
-    by_note: dict[str, dict[str, None]] = {}
-    for row in rows:
-        if note := old_price_note(row.offer):
-            by_note.setdefault(note, {})[row.offer.name] = None
-    for note, names in by_note.items():
-        print(f"{', '.join(names)}: {note}")
+def price_date(offer: Instance) -> str:
+    """For a table: when a price is from, '2024, old' if that is over a year ago."""
+    return (f"{offer.as_of}, old" if price_age_years(offer.as_of) else offer.as_of) or MISSING
 
 
 def fit_words(answer: FitAnswer | None) -> str:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
-from profet_core.errors import InputError
-from profet_core.version import VERSION
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
+from profet_recorder.command import OneLineParser
+from profet_recorder.version import VERSION
 
 PROGRAM = "profet"
 _DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
@@ -39,29 +35,11 @@ _EVERY = {
     "train": ("train", "fit all models from the measurements"),
     "validate": ("validate", "measure the accuracy on held-out architectures"),
 }
-#: Those that are installed, with their lines: where only the recorder is, `profile`.
-COMMANDS = {name: line for name, (module, line) in _EVERY.items() if find_spec(f"profet_cli.commands.{module}")}
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """Reports what is wrong in one line, without the usage text."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise InputError instead of ending the process."""
-        raise InputError(f"{message} (see `{self.prog} --help`)")
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print help or the version; argparse's own hides that the output can't be written."""
-        print(message, end="", file=file)
+COMMANDS = {name: line for name, (_, line) in _EVERY.items()}
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the chosen command, with its `run`."""
-    if arguments and arguments[0] in _EVERY.keys() - COMMANDS.keys():
-        raise InputError(
-            f"Only the recorder is installed, without `{PROGRAM} {arguments[0]}`: install the whole project with "
-            "`pip install .` in its folder."
-        )
     # No option comes before the command, so that the first word that names one is the choice.
     chosen = next((word for word in arguments if word in COMMANDS), None)
     parser = build_parser([] if chosen is None else [chosen])
@@ -84,6 +62,9 @@ def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
 
 
 def _module(command: str) -> Any:
+    if command == "profile":
+        # The recorder is also installed alone.
+        return import_module("profet_recorder.command")
     return import_module(f"profet_cli.commands.{_EVERY[command][0]}")
 
 

@@ -16,13 +16,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from profet_core.collected.record import Cell, Framework, Status
+from profet_collect.record import Cell, Framework, Status
 from profet_core.errors import InputError
-from profet_core.profiles import read_profile
-from profet_core.whole_files import write_whole
 from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
+from profet_recorder.profiles import read_profile
 from profet_recorder.recording import Recording
+from profet_recorder.whole_files import write_whole
 
 Device = Literal["gpu", "cpu"]
 _ROOT = Path(__file__).resolve().parents[1]

@@ -15,12 +15,12 @@ from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node, netw
 from profet_core.errors import InputError
 from profet_recorder.keras_callback import recording_callback
 from profet_recorder.plan import RecordPlan
-from profet_recorder.recording import Recording
+from profet_recorder.recording import MAX_REPEATS, Recording
 
 #: What a cell may end with; a full memory is an OpError.
 ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
-#: Steps beyond those that a recording takes at the least: an odd one is profiled again.
-_SPARE_STEPS = 6
+#: Steps beyond those that a recording takes at least: the last of an epoch is skipped, an odd one is profiled again.
+_SPARE_STEPS = 1 + MAX_REPEATS
 _ACTIVATIONS = {
     "relu": "relu",
     "relu6": "relu6",
@@ -86,7 +86,7 @@ def record(task: Task, plan: RecordPlan) -> Recording:
     callback = recording_callback(plan, lambda: setattr(model, "stop_training", True))
     steps = plan.warm_up + plan.timed + plan.profiled + _SPARE_STEPS
     model.fit(batches, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[callback])
-    if callback.recording is None or not callback.recording.finished:
+    if callback.recording is None or not callback.recording.settle():
         raise RuntimeError("fit ended before its steps were recorded")
     return callback.recording
 

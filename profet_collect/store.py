@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from profet_core.collected.record import (
+from profet_collect.record import (
     CELLS_NAME,
     LAYOUT_VERSION,
     MANIFEST_NAME,
@@ -23,7 +23,8 @@ from profet_core.collected.record import (
     whole_lines,
 )
 from profet_core.errors import InputError
-from profet_core.whole_files import lock_path, write_whole
+from profet_core.locks import lock_path
+from profet_recorder.whole_files import write_whole
 
 #: What makes a machine another one, whose cells belong into another folder.
 _SAME = ("instance", "device", "gpu", "threads")

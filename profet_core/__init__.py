@@ -14,11 +14,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from profet_recorder.version import VERSION
+
 if TYPE_CHECKING:
-    from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
+    from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
-    from profet_core.cost import CostRow, CostTable, cost_table
     from profet_core.errors import (
         ArtifactError,
         CatalogError,
@@ -31,20 +32,18 @@ if TYPE_CHECKING:
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.predict import predict_many
     from profet_core.prediction.records import InstancePrediction, Prediction
-    from profet_core.profiles import Profile, ProfileMeta, read_profile
     from profet_core.sizes.axes import ScaleContext, head_share, scale_context
     from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+    from profet_core.training.plans import CostTable, Plan, cost_table
+    from profet_recorder.profiles import Profile, ProfileMeta, read_profile
 
-    __version__: str
-
-#: Module -> names it exports. Each is loaded on first use: importing the package takes no time, and reading, reducing
-#: and recording profiles works without numpy and rapidfuzz, in any training environment.
+#: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
-    "answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
-    "artifacts.models": ("Models",),
-    "catalog": ("Catalog", "Instance"),
-    "cost": ("CostRow", "CostTable", "cost_table"),
-    "errors": (
+    "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
+    "profet_core.answers.api": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
+    "profet_core.artifacts.models": ("Models",),
+    "profet_core.catalog": ("Catalog", "Instance"),
+    "profet_core.errors": (
         "ArtifactError",
         "CatalogError",
         "InputError",
@@ -53,20 +52,20 @@ _EXPORTS = {
         "ProfetError",
         "ProfileError",
     ),
-    "prediction.checks": ("check_latency",),
-    "prediction.predict": ("predict_many",),
-    "prediction.records": ("InstancePrediction", "Prediction"),
-    "profiles": ("Profile", "ProfileMeta", "read_profile"),
-    "sizes.axes": ("ScaleContext", "head_share", "scale_context"),
-    "sizes.scaler": ("ScaledLatency", "scale", "scale_curve"),
+    "profet_core.prediction.checks": ("check_latency",),
+    "profet_core.prediction.predict": ("predict_many",),
+    "profet_core.prediction.records": ("InstancePrediction", "Prediction"),
+    "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
+    "profet_core.sizes.axes": ("ScaleContext", "head_share", "scale_context"),
+    "profet_core.sizes.scaler": ("ScaledLatency", "scale", "scale_curve"),
 }
+__version__ = VERSION
 _WHERE = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = [
     "ArtifactError",
     "Catalog",
     "CatalogError",
-    "CostRow",
     "CostTable",
     "InputError",
     "Instance",
@@ -74,6 +73,7 @@ __all__ = [
     "LatencyDoubtError",
     "Models",
     "NoPredictionError",
+    "Plan",
     "Prediction",
     "ProfetError",
     "Profile",
@@ -100,11 +100,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        return import_module(f"{__name__}.version").VERSION
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    globals()[name] = value = getattr(import_module(_WHERE[name]), name)
     return value
 
 

@@ -1,37 +1,16 @@
-"""Errors that users can act on, each with a one-line message and a stable code."""
+"""Errors that users can act on: those of profiles and inputs, and the core's own."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
 
-
-class ProfetError(ValueError):
-    """Base of all errors this project raises deliberately; `str(error)` is one readable line.
-
-    Attributes
-    ----------
-    code : stable name of the kind of error, for programs.
-    """
-
-    code: ClassVar[str] = "invalid"
-
-
-class ProfileError(ProfetError):
-    """The uploaded or named profile can't be used."""
-
-    code = "profile"
-
-
-class InputError(ProfetError):
-    """An argument (latency, instance, size, price ...) can't be used."""
-
-    code = "input"
+from profet_recorder.errors import InputError as InputError
+from profet_recorder.errors import ProfetError as ProfetError
+from profet_recorder.errors import ProfileError as ProfileError
 
 
 class OptionalInputError(InputError):
-    """An optional input can't be used.
-
-    The question can be answered without it.
+    """An optional input can't be used; the question can be answered without it.
 
     Attributes
     ----------
@@ -40,8 +19,8 @@ class OptionalInputError(InputError):
 
     code = "optional_input"
 
-    def __init__(self, message: str, field: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, field: str, *fields: str) -> None:
+        super().__init__(message, field, *fields)
         self.field = field
 
 
@@ -82,20 +61,16 @@ class LatencyDoubtError(InputError):
         suggested_steps: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.advice = ""
         self.latency_ms = latency_ms
         self.expected_ms = expected_ms
         self.suggested_ms = suggested_ms
         self.suggested_unit = suggested_unit
         self.suggested_steps = suggested_steps
 
-    def advised(self, advice: str) -> LatencyDoubtError:
-        """A copy with advice in the words of a channel."""
-        self.advice = advice
-        return self
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}{self.advice}"
+    def worded(self, name_of: Callable[[str], str]) -> str:
+        """The message, and which fields confirm the latency."""
+        steps = f"{name_of('steps')} {self.suggested_steps} if so, " if self.suggested_steps else ""
+        return f"{super().worded(name_of)} Use {steps}{name_of('trust_latency')} if it is right."
 
 
 class ArtifactError(ProfetError):

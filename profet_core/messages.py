@@ -52,6 +52,7 @@ class Code(StrEnum):
     STEPS_INFERRED = "steps_inferred"
     STEPS_ASSUMED = "steps_assumed"
     UNATTRIBUTED = "unattributed"
+    ESTIMATED_TIMES = "estimated_times"
     INPUT_WAIT = "input_wait"
     UNKNOWN_OPERATIONS = "unknown_operations"
     TRUNCATED = "truncated"
@@ -132,6 +133,10 @@ SENTENCES = {
     Code.STEPS_INFERRED: "The file does not include its number of steps; its times and the latency match {steps}.",
     Code.STEPS_ASSUMED: ("No step count in the file: {steps} assumed. Give the number if that is wrong."),
     Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation: the interval is wider.",
+    Code.ESTIMATED_TIMES: (
+        "{share:.1%} of the GPU's work has lost or impossible times in the trace, estimated from kernels of the same "
+        "names: the interval is wider."
+    ),
     Code.INPUT_WAIT: (
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "
         "another GPU does not shorten it."

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
+from decimal import Decimal
 
 from profet_core.errors import InputError
+from profet_recorder.units import LARGEST_NUMBER as LARGEST_NUMBER
+from profet_recorder.units import MS_PER_S as MS_PER_S
+from profet_recorder.units import SMALLEST_NUMBER as SMALLEST_NUMBER
+from profet_recorder.units import US_PER_MS as US_PER_MS
+from profet_recorder.units import format_ms as format_ms
+from profet_recorder.units import format_significant as format_significant
+from profet_recorder.units import positive_number as positive_number
+from profet_recorder.units import whole_number as whole_number
 
-US_PER_MS = 1_000.0
-MS_PER_S = 1_000.0
 S_PER_HOUR = 3_600.0
-
-#: Bounds of latencies, prices, times and counts of a training; results computed from them stay finite.
-SMALLEST_NUMBER = 1e-9
-LARGEST_NUMBER = 1e15
 
 #: Milliseconds per latency unit that users may enter.
 MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
@@ -32,61 +35,6 @@ def latency_to_ms(value: float, unit: str) -> float:
     return positive_number("A latency", value) * MS_PER_UNIT[unit]
 
 
-def positive_number(what: str, value: object) -> float:
-    """`value` as a float; InputError, starting with `what`, unless it is a finite number above 0."""
-    number = _real(value)
-    if number is None or not math.isfinite(number) or number <= 0:
-        raise InputError(f"{what} must be a number above 0, not {_shown(value)}.")
-    if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
-        raise InputError(
-            f"{what} can't be {number:g}: give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}."
-        )
-    return number
-
-
-def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
-    """`value` as an int; InputError, starting with `what`, unless it is a whole number of at least `at_least`."""
-    number = _real(value)
-    if number is None or not (math.isinf(number) or number.is_integer()) or number < at_least:
-        raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")
-    if number > LARGEST_NUMBER:
-        raise InputError(f"{what} must be at most {LARGEST_NUMBER:g}, not {_shown(value)}.")
-    return int(number)
-
-
-def _real(value: object) -> float | None:
-    """`value` as a float (infinite if too large); None if it is not a real number. Booleans are not."""
-    # The check of abstract numbers is slow.
-    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return -math.inf if value < 0 else math.inf
-
-
-def _shown(value: object) -> str:
-    """The invalid value for a message: numbers as they are, anything else quoted and short."""
-    number = _real(value)
-    if number is not None:
-        return str(value) if abs(number) < LARGEST_NUMBER else f"{number:g}"
-    text = ascii(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def format_significant(value: float, digits: int = 3) -> str:
-    """Format `value` with at least `digits` significant digits, never in scientific notation.
-
-    >>> format_significant(0.0000255), format_significant(122.43), format_significant(1529.87)
-    ('0.0000255', '122', '1,530')
-    """
-    if abs(value) < 1e-12 or not math.isfinite(value):
-        return "0" if math.isfinite(value) else f"{value:g}"
-    # The exponent of the rounded value: 0.99999 is shown as 1.00, not as 1.000.
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
-    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
-
-
 def format_count(count: float) -> str:
     """Format a large number.
 
@@ -97,15 +45,6 @@ def format_count(count: float) -> str:
         if count >= size:
             return f"{float(f'{count / size:.3g}'):g}{unit}"
     return f"{count:g}"
-
-
-def format_ms(latency_ms: float) -> str:
-    """Format a latency.
-
-    >>> format_ms(7.352), format_ms(122.43), format_ms(1529.87)
-    ('7.35 ms', '122 ms', '1,530 ms')
-    """
-    return f"{format_significant(latency_ms)} ms"
 
 
 def format_usd(amount_usd: float) -> str:
@@ -249,3 +188,87 @@ def format_ms_range(low_ms: float, high_ms: float) -> str:
     '190–205 ms'
     """
     return f"{format_significant(low_ms)}–{format_ms(high_ms)}"
+
+
+#: Maximum length of a number.
+LONGEST = 40
+_NUMBER = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+|(?=\.))(\.\d+)?(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_LATENCY = re.compile(r"(.*?)\s*(ms|[uµμ]s|s|sec)?\s*", re.IGNORECASE)
+_UNITS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9}
+
+
+def typed_positive(text: str) -> float:
+    """Parse a number above 0; InputError says what to type, here and below.
+
+    >>> [typed_positive(text) for text in ("203.3", "1,234.5", "1e3", ".5")]
+    [203.3, 1234.5, 1000.0, 0.5]
+    """
+    number = _read(text)
+    if number <= 0:
+        raise InputError("Give a number above 0.")
+    if not Decimal(repr(SMALLEST_NUMBER)) <= number <= Decimal(repr(LARGEST_NUMBER)):
+        raise InputError(f"Give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}.")
+    return float(number)
+
+
+def typed_whole(text: str, smallest: int, largest: int) -> int:
+    """Parse a whole number within bounds.
+
+    >>> [typed_whole(text, 1, 10**9) for text in ("50000", "50,000", "5e4")]
+    [50000, 50000, 50000]
+    """
+    number = _read(text)
+    if number != number.to_integral_value():
+        raise InputError("Give a whole number.")
+    if not smallest <= number <= largest:
+        raise InputError(f"Give a number between {smallest:,} and {largest:,}.")
+    return int(number)
+
+
+def typed_count(text: str) -> float:
+    """Parse a large positive number, such as a parameter count, with an optional k, M, B or G suffix.
+
+    >>> [typed_count(text) for text in ("25.6M", "25,600,000", "138e6", "1.2 B", "60k")]
+    [25600000.0, 25600000.0, 138000000.0, 1200000000.0, 60000.0]
+    """
+    body = text.strip()
+    unit = _UNITS.get(body[-1:].lower())
+    if unit is not None:
+        return float(Decimal(repr(typed_positive(body[:-1]))) * unit)
+    number = _read(body)
+    if number <= 0 or number != number.to_integral_value():
+        raise InputError("Give a whole number above 0, such as 25600000 or 25.6M.")
+    return float(number)
+
+
+def typed_latency_ms(text: str) -> float:
+    """Parse a latency with its unit, milliseconds if it has none.
+
+    >>> [typed_latency_ms(text) for text in ("122.4", "122.4 ms", "122,400 us", "0.1224s")]
+    [122.4, 122.4, 122.4, 122.4]
+    """
+    match = _LATENCY.fullmatch(text[: LONGEST + 1])
+    number, unit = match.groups() if match else (text, None)
+    unit = (unit or "ms").lower()
+    latency_ms = latency_to_ms(typed_positive(number), unit if unit == "ms" else "s" if unit[0] == "s" else "us")
+    # As typed: 0.1224 x 1000 is 122.39999999999999.
+    return float(f"{latency_ms:.15g}")
+
+
+def as_typed(value: float) -> str:
+    """Format a number for an input field: every digit, and parsed back to the same value.
+
+    >>> as_typed(330.0), as_typed(0.1224), as_typed(50_000), as_typed(1e-9)
+    ('330', '0.1224', '50000', '0.000000001')
+    """
+    text = f"{Decimal(repr(value)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _read(text: str) -> Decimal:
+    typed = text.strip()
+    if len(text) > LONGEST or not _NUMBER.fullmatch(typed):
+        printable = "".join(letter if letter.isprintable() else " " for letter in text[: LONGEST + 1]).strip()
+        shown = printable if len(printable) <= LONGEST else f"{printable[: LONGEST - 3]}..."
+        raise InputError(f'"{shown}" is not a number: write it like 1234.5.')
+    return Decimal(typed.replace(",", ""))

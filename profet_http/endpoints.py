@@ -7,32 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from profet_core.answers.advise import answer_advise, answer_cost
+from profet_core.answers.context import Context, answer_instances
+from profet_core.answers.documents import ADVICE, COSTS, OFFERS, PREDICTION
 from profet_core.answers.estimate import ESTIMATE, ESTIMATED, answer_estimate, named_question, with_profiled
+from profet_core.answers.fields import MAX_TEXT_CHARACTERS, Field, Fields, Kind
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context, answer_instances
-from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
-from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
-from profet_core.documents.advice import ADVICE
-from profet_core.documents.answers import COSTS, PREDICTION
-from profet_core.documents.parts import OFFERS
-from profet_core.documents.records import Type
-from profet_core.errors import InputError, ProfetError
-from profet_core.fields.field import MAX_TEXT_CHARACTERS, Field, Fields, Kind
-from profet_core.fields.questions import (
+from profet_core.answers.questions import (
     ADVISE,
     COST,
     INSTANCES,
     PREDICT,
     AdviseQuestion,
-    FieldNames,
     InstancesQuestion,
     PredictQuestion,
     TrainingQuestion,
 )
-from profet_core.profiles.profet_json import parse_json
-
-#: Requests name fields as questions do.
-REQUEST = FieldNames("profile", lambda name: name)
+from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
+from profet_core.answers.schema import Type
+from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
+from profet_core.errors import InputError, ProfetError
+from profet_recorder.profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]
 
@@ -76,7 +70,7 @@ class Endpoint:
 def _endpoint(
     summary: str,
     fields: Fields,
-    answer: Callable[[Context, Any, FieldNames], object],
+    answer: Callable[[Context, Any], object],
     question: Callable[..., object],
     document: Type,
 ) -> Endpoint:
@@ -90,7 +84,7 @@ def _endpoint(
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others), REQUEST)
+        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others))
 
     return Endpoint(summary, {**fields, "own_gpus": _OWN_GPUS}, answered, document)
 
@@ -106,14 +100,14 @@ QUESTIONS: Mapping[str, Endpoint] = {
         "Estimate the step latency of a named network without a profile.",
         ESTIMATE,
         answer_estimate,
-        lambda **values: named_question(**with_profiled(values, REQUEST)),
+        lambda **values: named_question(**with_profiled(values)),
         ESTIMATED,
     ),
     "/scaleout": _endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
         SCALEOUT,
         answer_scaleout,
-        lambda **values: scaleout_question(values, REQUEST),
+        lambda **values: scaleout_question(values),
         SCALED_OUT,
     ),
 }

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable
 from html import escape
 
-from profet_core.documents.records import TEXT, WHOLE, Document, Schema, Type, record
-from profet_core.fields.field import NUMBERS, PROFILE, Field, Fields
+from profet_core.answers.fields import NUMBERS, PROFILE, Field, Fields
+from profet_core.answers.schema import TEXT, WHOLE, Document, Schema, Type, record
 from profet_http.endpoints import LISTING, OWN_GPUS, QUESTIONS, Endpoint
 from profet_http.requests import FILE, FORM, JSON
 

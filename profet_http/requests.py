@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,16 +12,15 @@ from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
-import msgspec
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from profet_core.answers.fields import PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
-from profet_core.fields.field import PROFILE, Fields, Kind
-from profet_core.profiles import Profile, read_profile
-from profet_core.profiles.guarded import read_guarded
-from profet_core.profiles.profet_json import parse_json
+from profet_core.sandbox.reading import read_guarded
+from profet_recorder.profiles import Profile, read_profile
+from profet_recorder.profiles.profet_json import parse_json
 
 _LOG = logging.getLogger(__name__)
 
@@ -116,7 +116,8 @@ class Received:
         """A process of its own reads what may be large."""
         if isinstance(value, SentFile):
             return read_guarded(value.file, value.name)
-        data = msgspec.json.encode(value)
+        # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
+        data = json.dumps(value).encode()
         return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
 
 

@@ -15,10 +15,11 @@ from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, put_aside
-from profet_core.memory.model import MEMORY_NAME
+from profet_core.locks import lock_path, only_one
 from profet_core.sizes.growth import GROWTH_NAME
+from profet_core.training.memory_model import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.whole_files import lock_path, only_one, write_whole
+from profet_recorder.whole_files import write_whole
 
 #: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)

@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from profet_core.artifacts.models import Models
+from profet_core.artifacts.models import Models, load_models
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
 from profet_core.from_layers.rates import load_rates
-from profet_core.memory.model import load_memory
-from profet_core.multi_gpu.law import load_scaleout
 from profet_core.precision.model import load_precision
+from profet_core.training.memory_model import load_memory
+from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import load_transfer
-from profet_core.whole_files import write_whole
 from profet_lab.cards.cards import (
     SCALER_MAPE,
     baseline_architectures,
@@ -38,10 +37,12 @@ from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.default import default_report, default_table, scatter
 from profet_lab.validation.documented import documented_report, documented_table, scaler_report
+from profet_lab.validation.gpus import judged, rented_report
 from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.precision import precision_report
 from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.transfer import transfer_report
+from profet_recorder.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 
@@ -68,12 +69,14 @@ class Part:
 
     make : its report. text : the report and the models' folder -> the card as Markdown.
     judged : file of coefficients without its ending -> what loads it. The report carries their checksums.
+    card : begins the card's name; the part's name if empty.
     """
 
     name: str
     make: Callable[[Task], dict[str, Any]]
     text: Callable[[Report, Path], str]
     judged: Mapping[str, Callable[[Path], Any]] = field(default_factory=dict)
+    card: str = ""
 
     @property
     def report_name(self) -> str:
@@ -83,7 +86,7 @@ class Part:
     @property
     def card_name(self) -> str:
         """Of the file beside the models."""
-        return f"{self.name.upper()}_CARD.md"
+        return f"{self.card or self.name.upper()}_CARD.md"
 
     def checksums(self, models: Path) -> dict[str, str]:
         """Of the coefficients in the folder that it judges."""
@@ -119,6 +122,13 @@ _PARTS = [
         lambda task: transfer_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
         lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
         {"transfer": load_transfer, "memory": load_memory},
+    ),
+    Part(
+        "gpus",
+        lambda task: rented_report(load_models(task.models), task.measurements, task.data),
+        lambda report, models: render("gpu_card.md.j2", report=report, judged=judged(report)),
+        {"transfer": load_transfer},
+        "GPU",
     ),
     Part(
         "estimate",

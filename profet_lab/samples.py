@@ -18,12 +18,12 @@ from profet_core.catalog import load_catalog, load_gpus
 from profet_core.features.classes import COPY_CLASS, load_operation_classes
 from profet_core.precision.model import Factors, class_place, load_precision
 from profet_core.precision.names import AMP
-from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares
 from profet_lab.train import SEED
+from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 
 
 @dataclass(frozen=True)

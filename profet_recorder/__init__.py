@@ -1,7 +1,7 @@
 """Record one step of a training script as a version-2 profile.
 
 It runs where someone trains, so importing it loads neither a framework nor anything else that is heavy; recording needs
-TensorFlow or PyTorch, profet_core's readers, and nothing else of this project.
+TensorFlow or PyTorch, and nothing else: this folder is also installed alone.
 
 >>> from profet_recorder import ProfileCallback
 >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_recorder.plan import RecorderError
@@ -18,14 +19,16 @@ TF32_CAPABILITY = (8, 0)
 #: Name of a floating-point type in both frameworks -> precision.
 PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 #: A step calls a few networks; a loop that makes a new one each time is not followed.
-MOST_NETWORKS = 1_000
+MAX_NETWORKS = 1_000
 TENSORFLOW, PYTORCH = "tensorflow", "pytorch"
 #: Framework -> the module that a script imports.
 _MODULES = {TENSORFLOW: "tensorflow", PYTORCH: "torch"}
 #: Pictures have 1, 3 or 4 channels; what else is that small is rarely a side.
-_MOST_CHANNELS = 4
+_MAX_CHANNELS = 4
+#: Of a single picture, which no batch size tells from something else.
+_CHANNELS = (1, 3)
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
-_MOST_PARTS = 64
+_MAX_PARTS, _MAX_DEPTH = 64, 6
 _PICTURES_RANK = 4
 
 
@@ -82,6 +85,11 @@ class Patches:
             self.undoing.pop()()
 
 
+def as_arguments(inputs: tuple[object, ...], named: Mapping[str, object]) -> dict[object, object]:
+    """What a call is given, which is no list of its own."""
+    return dict([*enumerate(inputs), *named.items()])
+
+
 def observed(call: Callable[..., Any], observe: Callable[[Any, object, bool], None]) -> Callable[..., Any]:
     """`call` of a class of layers; `observe(layer, inputs, is_outermost)` comes before each, and can't end it."""
     # A network runs: what is called meanwhile is a part of it.
@@ -94,7 +102,7 @@ def observed(call: Callable[..., Any], observe: Callable[[Any, object, bool], No
         is_outermost, inside = not inside, True
         try:
             with suppress(Exception):
-                observe(layer, (inputs, named), is_outermost)
+                observe(layer, as_arguments(inputs, named), is_outermost)
             return call(layer, *inputs, **named)
         finally:
             inside = not is_outermost
@@ -104,11 +112,19 @@ def observed(call: Callable[..., Any], observe: Callable[[Any, object, bool], No
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
-    """Examples of one batch and sides of its pictures; None: nothing had a shape, or it has no pictures."""
+    """Examples of one batch and sides of its pictures; None: nothing had a shape, or it has no pictures.
+
+    Attributes
+    ----------
+    is_list : the pictures come in a list, each with sides of its own; these are the largest one's.
+    is_guess : the batch size is the first side of what may be no batch.
+    """
 
     batch_size: int | None = None
     height: int | None = None
     width: int | None = None
+    is_list: bool = False
+    is_guess: bool = False
 
     @property
     def pixels(self) -> int | None:
@@ -120,31 +136,48 @@ NO_SIZES = BatchSizes()
 
 
 class ObservedSizes:
-    """Sizes of the first step's batch and of the last one's, where a loop hands its batches over.
+    """Sizes of each step's batch, where a loop hands its batches over.
 
     Of several batches in one step, such as a GAN's noise and pictures, that with the largest pictures counts.
+
+    Attributes
+    ----------
+    last : those of the last step in which any were seen.
     """
 
     def __init__(self, *, channels_last: bool) -> None:
         self._channels_last = channels_last
-        self.first = NO_SIZES
-        self._last = NO_SIZES
+        self._counts: Counter[BatchSizes] = Counter()
+        self._now = NO_SIZES
+        self.last = NO_SIZES
 
     def observe(self, batch: object) -> None:
         """Note the sizes of a batch."""
-        sizes = batch_sizes(batch, channels_last=self._channels_last)
-        self._last = larger(self._last, sizes)
-        self.first = larger(self.first, sizes)
+        self._now = larger(self._now, batch_sizes(batch, channels_last=self._channels_last))
 
-    def forget_last(self) -> None:
-        """A new step begins."""
-        self._last = NO_SIZES
+    def end_step(self) -> None:
+        """What is observed next is another step's."""
+        if self._now != NO_SIZES:
+            self.last = self._now
+            self._counts[self.last] += 1
+            self._now = NO_SIZES
+
+    @property
+    def vary(self) -> bool:
+        """The pictures of several steps have different sizes."""
+        return len({(sizes.height, sizes.width) for sizes in self._counts}) > 1
 
     def odd(self) -> str | None:
-        """Why the last batch is not like the first; None if it is or was not seen."""
-        if NO_SIZES in (self.first, self._last) or self.first == self._last:
+        """Why the last batch is not like the others; None if it is, or they all differ."""
+        others = self._counts - Counter([self.last])
+        if not others:
             return None
-        return f"a batch of {self._last.batch_size} instead of {self.first.batch_size}"
+        last, usual = self.last, others.most_common(1)[0][0]
+        if last.batch_size != usual.batch_size:
+            return f"a batch of {last.batch_size} instead of {usual.batch_size}"
+        if len({sizes.pixels for sizes in others}) == 1 and last.pixels != usual.pixels:
+            return f"images of {last.pixels} pixels instead of {usual.pixels}"
+        return None
 
 
 def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
@@ -156,33 +189,64 @@ def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
 
 def either(first: BatchSizes, second: BatchSizes) -> BatchSizes:
     """The first one, with what it lacks from the second."""
-    sides = first if first.height is not None else second
-    return BatchSizes(first.batch_size or second.batch_size, sides.height, sides.width)
+    if first.batch_size is None or (first.is_guess and second.batch_size is not None):
+        first = replace(first, batch_size=second.batch_size, is_guess=second.is_guess)
+    if first.height is None:
+        first = replace(first, height=second.height, width=second.width, is_list=second.is_list)
+    return first
 
 
 def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
-    """Sizes of the first pictures (rank 4) in `batch` that are more than a point, else of its first tensor.
+    """Sizes of the first pictures (rank 4, or a list of rank 3) in `batch` that are more than a point.
+
+    Else those of its first tensor.
 
     Parameters
     ----------
     batch : a tensor, or tuples, lists and dicts of them, as a data loader yields.
     channels_last : the framework's layout where the number of channels doesn't show it.
     """
-    shapes = [shape for shape, _ in zip(_shapes(batch), range(_MOST_PARTS), strict=False)]
+    shapes = [shape for shape, _ in zip(_shapes(batch), range(_MAX_PARTS), strict=False)]
     for shape in shapes:
         if len(shape) == _PICTURES_RANK and all(shape[1:]):
             height, width = shape[1:3] if _has_channels_last(shape, channels_last) else shape[2:4]
             if height * width > 1:
                 return BatchSizes(shape[0] or None, height, width)
-    return BatchSizes(next((shape[0] or None for shape in shapes if shape), None))
+    if pictures := _list_of_pictures(batch):
+        height, width = max(pictures, key=math.prod)
+        return BatchSizes(len(pictures), height, width, is_list=True)
+    first = next((shape for shape in shapes if shape), (0,))
+    return BatchSizes(first[0] or None, is_guess=len(first) < _PICTURES_RANK)
+
+
+def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
+    """Sides of each picture of the first list of single pictures, or of dicts that have one each, as detectors get."""
+    if isinstance(part, list | tuple):
+        pictures = [found for one in part if (found := _picture(one))]
+        if pictures and len(pictures) == len(part) and len({channels for channels, *_ in pictures}) == 1:
+            return [(height, width) for _, height, width in pictures]
+    inner = list(part.values()) if isinstance(part, Mapping) else part
+    if not isinstance(inner, list | tuple) or depth > _MAX_DEPTH:
+        return []
+    return next((sides for one in inner[:_MAX_PARTS] if (sides := _list_of_pictures(one, depth + 1))), [])
+
+
+def _picture(part: Any) -> tuple[int, int, int] | None:
+    """Channels, height and width of a single picture, or of the one in a dict."""
+    if isinstance(part, Mapping):
+        return next((found for one in part.values() if (found := _picture(one))), None)
+    if isinstance(part, list | tuple) or len(shape := next(_shapes(part), ())) != _PICTURES_RANK - 1:
+        return None
+    channels, height, width = shape if shape[0] in _CHANNELS else (shape[2], *shape[:2])
+    return (channels, height, width) if channels in _CHANNELS and min(height, width) > _MAX_CHANNELS else None
 
 
 def _has_channels_last(shape: tuple[int, ...], otherwise: bool) -> bool:
     """True if few channels stand last; where both or neither side has few, what the framework does otherwise."""
     _, first, height, last = shape
-    if last <= _MOST_CHANNELS < min(first, height):
+    if last <= _MAX_CHANNELS < min(first, height):
         return True
-    return otherwise and not (first <= _MOST_CHANNELS < min(height, last))
+    return otherwise and not (first <= _MAX_CHANNELS < min(height, last))
 
 
 def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
@@ -193,7 +257,7 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
     if not hasattr(part, "shape") and isinstance(spread := getattr(part, "values", None), tuple):
         part = spread
     if isinstance(part, list | tuple):
-        for inner in part[:_MOST_PARTS]:
+        for inner in part[:_MAX_PARTS]:
             yield from _shapes(inner)
         return
     with suppress(AttributeError, TypeError, ValueError):
@@ -221,6 +285,26 @@ class StepFacts:
     compiled: bool | None = None
     onednn: bool | None = None
     warnings: tuple[str, ...] = ()
+
+
+def frozen_weights(frozen: int, total: int) -> Iterator[str]:
+    """The warning where a step trains a part of the network only, by numbers of parameters."""
+    if frozen:
+        yield (
+            f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
+            "longer once they are trained too."
+        )
+
+
+def varying_sizes(sizes: BatchSizes, vary: bool) -> Iterator[str]:
+    """The warning where not all pictures have the same size, within a batch or from step to step."""
+    if sizes.is_list:
+        yield "The images come in a list and may differ in size: the pixels are those of the largest one."
+    elif vary:
+        yield (
+            "The image size varies from step to step: batch and pixels are those of the profiled step, the latency is "
+            "the median of steps of all sizes."
+        )
 
 
 def several_optimizers(weights: Iterable[Iterable[int]]) -> str:

@@ -6,16 +6,16 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import get_ident
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, framework_of
+from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, as_arguments, framework_of
 from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress, said, say_and_go_on
 from profet_recorder.pytorch import OTHER_PROFILERS
-from profet_recorder.recording import Recording, choose_engine
+from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
 from profet_recorder.tensorflow import ObservedKeras
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class StepMarks:
         """`begin` makes the recording, or begins it again, with another engine."""
         self._begin = begin
         self._followed: object = None
+        #: Weights that the one followed updates, and the ones whose steps were counted before it, such as other folds'.
+        self._shapes: list[tuple[int, ...]] = []
+        self._before: list[object] = []
         self._others: list[object] = []
         self._since = 0
         self.recording: Recording | None = None
@@ -69,8 +72,20 @@ class StepMarks:
             return recording.finished
         self._since += 1
         is_new = all(owner is not other for other in self._others)
-        if recording is None or self._since > GONE or (is_new and recording.steps_seen > 1):
+        shapes = weight_shapes(trains)
+        if recording is not None and is_new and recording.steps_seen > 1 and shapes and shapes == self._shapes:
+            # Another fold, or a new optimizer each epoch: the same kind of step, and it counts on.
+            self._before.append(self._followed)
             self._followed, self._others, self._since = owner, [], 0
+            recording.go_on_with(make_engine())
+            for one in trains:
+                recording.engine.trains(one)
+            recording.begin_step()
+            return False
+        was_counted = any(owner is one for one in self._before)
+        if recording is None or self._since > GONE or was_counted or (is_new and recording.steps_seen > 1):
+            self._followed, self._others, self._since = owner, [], 0
+            self._shapes, self._before = shapes, []
             self.recording = recording = self._begin(make_engine)
             for one in trains:
                 recording.engine.trains(one)
@@ -91,6 +106,20 @@ class StepMarks:
         self.recording = self._followed = None
 
 
+def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Shapes of what optimizers update, or of models' weights, in their order; none if they are not known."""
+    found: list[tuple[int, ...]] = []
+    for one in trained:
+        with suppress(Exception):
+            weights = [weight for group in one.param_groups for weight in group["params"]]
+            found += [tuple(weight.shape) for weight in weights]
+            continue
+        with suppress(Exception):
+            weights = getattr(one, "_trainable_variables", None) or one.weights
+            found += [tuple(weight.shape) for weight in weights]
+    return found
+
+
 class ScriptHooks:
     """Whatever trains is recorded; nothing here ends a training but `stop`.
 
@@ -98,10 +127,13 @@ class ScriptHooks:
     ----------
     recording : the recording under way; None until something trains.
     failure : why no profile will be written; None while one may be.
+    refusal : the same, where the script was to stop for it.
+    ran_session : a session of TensorFlow 1 ran.
     """
 
     def __init__(self, plan: RecordPlan, stop: Callable[[], None]) -> None:
-        """`stop` is called on the training's thread once the profile is written, or can't be."""
+        """`stop` is called on the training's thread once the profile is written, or can't be; also at later steps."""
+        claim_process(self)
         self._plan = plan
         self._stop = stop
         self._patches = Patches()
@@ -117,8 +149,11 @@ class ScriptHooks:
         self._compiled: set[int] = set()
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
-        #: Backward passes so far; None once an optimizer has made a step.
+        #: Backward passes so far; None once an optimizer has begun a step.
         self._backward_passes: int | None = 0
+        #: Why the script was to stop without a profile.
+        self.refusal: str | None = None
+        self.ran_session = False
         self.recording: Recording | None = None
         self.failure: str | None = None
 
@@ -149,6 +184,7 @@ class ScriptHooks:
         """Take every hook off and end what is under way."""
         if self.recording is not None:
             self._guarded(self.recording.abort)
+        release_process(self)
         self._keras_calls.patches.undo()
         self._patches.undo()
 
@@ -173,6 +209,7 @@ class ScriptHooks:
             except Exception as worse:
                 say_and_go_on(worse)
         if isinstance(error, RecorderError):
+            self.refusal = self.failure
             self._stop()
         say_and_go_on(error)
 
@@ -189,7 +226,7 @@ class ScriptHooks:
 
     def _begin_anew(self, make_engine: MakeEngine) -> Recording:
         if self.recording is None:
-            self.recording = Recording(self._plan, make_engine())
+            self.recording = Recording(self._plan, make_engine(), self)
         else:
             print_progress("something else trains now: the recording starts over")
             self.recording.start_over(make_engine())
@@ -197,7 +234,7 @@ class ScriptHooks:
 
     def _mark(self, owner: object, make_engine: MakeEngine, *trains_and_batch: Any) -> None:
         """`owner` has made a training step."""
-        if not self.finished and self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
+        if self.finished or self.refusal or self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
             self._stop()
 
     def _after_backward(self, owner: object, make_engine: MakeEngine, batch: object = None) -> None:
@@ -238,6 +275,7 @@ class ScriptHooks:
     def _with_callback(self, call: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a `fit`, with the recording among its callbacks."""
         if self.finished:
+            self._stop()
             return call.args, call.kwargs
         if self._callback is None:
             self._callback = recording_callback(self._plan, self._stop, begin=self._begin_in_fit, on_error=self._fail)
@@ -275,6 +313,15 @@ class ScriptHooks:
     # --- loops with TensorFlow's gradient tape ----------------------------------------------------------------------
 
     def _hook_tensorflow(self, tensorflow: ModuleType) -> None:
+        session = tensorflow.compat.v1.Session
+        run = session.run
+
+        @functools.wraps(run)
+        def noted_run(*args, **kwargs):
+            self.ran_session = True
+            return run(*args, **kwargs)
+
+        self._patches.put(session, "run", noted_run)
         function_class: Any = type(tensorflow.function(lambda: None))
         call, gradient = function_class.__call__, tensorflow.GradientTape.gradient
         make_engine = functools.partial(choose_engine, TENSORFLOW, keras_calls=self._keras_calls)
@@ -294,7 +341,7 @@ class ScriptHooks:
                 result = call(function, *args, **kwargs)
             finally:
                 del self._functions[thread]
-            self._after_function(function, make_engine, (args, kwargs))
+            self._after_function(function, make_engine, as_arguments(args, kwargs))
             return result
 
         @functools.wraps(gradient)
@@ -308,22 +355,6 @@ class ScriptHooks:
 
         self._patches.put(function_class, "__call__", recorded_call)
         self._patches.put(tensorflow.GradientTape, "gradient", recorded_gradient)
-        profilers = sys.modules["tensorflow.python.profiler.profiler_v2"]
-        start, errors = profilers.start, tensorflow.errors
-
-        @functools.wraps(start)
-        def recorded_start(*args, **kwargs):
-            try:
-                return start(*args, **kwargs)
-            except errors.AlreadyExistsError:
-                if self.recording is None:
-                    raise
-                # The script's own profiler goes first.
-                self._guarded(self.recording.pause)
-                return start(*args, **kwargs)
-
-        for owner in (profilers, tensorflow.profiler.experimental):
-            self._patches.put(owner, "start", recorded_start)
 
     def _note_training(self, optimizer: object = None) -> None:
         """Gradients, or an optimizer's update, become part of the outermost tf.function that is being traced."""
@@ -357,6 +388,7 @@ class ScriptHooks:
 
     def _hook_torch(self, torch: ModuleType) -> None:
         optimizers, backward = sys.modules["torch.optim.optimizer"], torch.autograd.backward
+        self._patches.undoing.append(optimizers.register_optimizer_step_pre_hook(self._before_optimizer).remove)
         self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
         OTHER_PROFILERS.watch(torch)
         make_engine = functools.partial(choose_engine, PYTORCH)
@@ -379,8 +411,11 @@ class ScriptHooks:
 
         self._patches.put(torch.autograd, "backward", recorded_backward)
 
-    def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
+    def _before_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
+        # L-BFGS makes many backward passes in a step of its own.
         self._backward_passes = None
+
+    def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
         if self._stepped_in_backward is not None:
             # A profiler that starts or stops in the midst of a backward pass ends the process.
             self._stepped_in_backward.append(optimizer)

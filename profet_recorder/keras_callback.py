@@ -16,6 +16,8 @@ from profet_recorder.recording import Recording, choose_engine
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
 
+#: Who records where a callback does so by itself: one that an interrupted fit left behind gives way to the next.
+_FITS = object()
 #: Keras need not be there: the true base is added when a callback is made.
 _Callback: Any = object
 
@@ -106,7 +108,8 @@ class RecordingCallback(_Callback):
         self.on_error = on_error
         self.failed = False
         self.recording: Recording | None = None
-        self._recorded: tuple[object, object] | None = None
+        #: The model, its optimizer, and what kind of network it is.
+        self._recorded: tuple[object, object, object] | None = None
         self._batches_an_epoch: int | None = None
 
     def set_params(self, params: Mapping[str, Any] | None) -> None:
@@ -124,17 +127,25 @@ class RecordingCallback(_Callback):
         if self.finished:
             return
         check_model(model)
-        trained = (model, getattr(model, "optimizer", None))
-        if self._recorded is None or any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
+        optimizer, kind = getattr(model, "optimizer", None), _kind_of(model)
+        before = self._recorded
+        if self.recording is None or before is None:
             self.recording = self._begin(model)
-        self._recorded = trained
+        elif before[0] is not model or before[1] is not optimizer:
+            if before[0] is model:
+                self.recording.engine.forget(before[1])
+            if kind is not None and kind == before[2]:
+                # Another fold, or another learning rate: the same kind of step, and it counts on.
+                self.recording.go_on_with(self.recording.engine.for_model(model))
+            else:
+                self.recording = self._begin(model)
+        self._recorded = (model, optimizer, kind)
         # Here and not at the first batch: fit makes its train function in between.
-        assert self.recording is not None
         self.recording.prepare()
 
     def _begin_own(self, model: object) -> Recording:
         if self.recording is None:
-            return Recording(self._plan, choose_engine(None, model))
+            return Recording(self._plan, choose_engine(None, model), _FITS)
         print_progress("fit was called with another network or optimizer: the recording starts over")
         self.recording.start_over(choose_engine(None, model))
         return self.recording
@@ -175,9 +186,11 @@ class RecordingCallback(_Callback):
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
         """The step has ended."""
         recording = self._unfinished()
-        if recording is None or self._is_last(batch):
+        if recording is None:
             return
-        if recording.end_step() and self._when_done is not None:
+        if self._is_last(batch):
+            recording.skipped += 1
+        elif recording.end_step() and self._when_done is not None:
             self._when_done()
 
     @_goes_on
@@ -191,10 +204,7 @@ class RecordingCallback(_Callback):
         """Too early, if the profile is not written."""
         if recording := self._unfinished():
             recording.pause()
-            print_progress(
-                f"fit ended after {recording.steps_seen} of {recording.steps_needed} steps: no profile is "
-                "written yet; the next fit of this network goes on, or take fewer warm-up and timed steps"
-            )
+            print_progress(f"{recording.shortage('fit')}; the next fit of this network goes on with it")
 
     def _unfinished(self) -> Recording | None:
         """The recording while there is something left to record."""
@@ -203,6 +213,16 @@ class RecordingCallback(_Callback):
     def _is_last(self, batch: int) -> bool:
         """The last batch of an epoch may be smaller than the others."""
         return self._batches_an_epoch is not None and 1 < self._batches_an_epoch == batch + 1
+
+
+def _kind_of(model: Any) -> object:
+    """What two networks have in common that train alike; None if it isn't known before the first batch."""
+    try:
+        trained = {id(weight) for weight in model.trainable_weights}
+        weights = [(tuple(weight.shape), id(weight) in trained) for weight in model.weights]
+        return (type(model.optimizer), weights) if trained else None
+    except (AttributeError, ValueError):
+        return None
 
 
 def check_model(model: Any) -> None:

@@ -46,7 +46,8 @@ class StepRecorder:
         """The loop has ended: say so if it was too short, and undo every switch until the next one."""
         if not self.done:
             self._try(self._recording.abort)
-            print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
+            if not self._failed:
+                print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
 
     def _try(self, observe: Callable[..., object], *arguments: object) -> None:
         """Observe a step that is still to be recorded; the training goes on if that fails."""

@@ -8,12 +8,13 @@ import tempfile
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from time import time
 from typing import Any
 
-from profet_core.errors import ProfetError
-from profet_core.profiles.limits import is_short_text
-from profet_core.units import whole_number
-from profet_core.whole_files import write_whole
+from profet_recorder.errors import ProfetError
+from profet_recorder.profiles.limits import is_short_text
+from profet_recorder.units import whole_number
+from profet_recorder.whole_files import write_whole
 
 
 class RecorderError(ProfetError):
@@ -29,10 +30,28 @@ def is_first_process() -> bool:
     return os.environ.get("RANK", "0") in ("", "0")
 
 
+_last_line_s = 0.0
+
+
 def print_progress(text: str) -> None:
     """One line on stderr: stdout belongs to the user's training."""
+    global _last_line_s
     if is_first_process():
-        print(f"profet: {text}", file=sys.stderr, flush=True)
+        # A progress bar of tqdm's leaves its line unfinished.
+        bars = getattr(getattr(sys.modules.get("tqdm"), "tqdm", None), "_instances", ())
+        begin = "\n" if any(getattr(bar, "last_print_t", 0.0) > _last_line_s for bar in list(bars)) else ""
+        print(f"{begin}profet: {text}", file=sys.stderr, flush=True)
+        _last_line_s = time()
+
+
+_said: set[str] = set()
+
+
+def print_once(text: str) -> None:
+    """The same, the first time only: a recording may begin again."""
+    if text not in _said:
+        _said.add(text)
+        print_progress(text)
 
 
 def said(error: Exception) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from profet_recorder.engine import (
     BYTES_PER_MIB,
-    MOST_NETWORKS,
+    MAX_NETWORKS,
     NO_SIZES,
     PRECISIONS,
     TF32_CAPABILITY,
@@ -22,12 +22,14 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     either,
+    frozen_weights,
     keras_flavour,
     larger,
     observed,
     several_optimizers,
+    varying_sizes,
 )
-from profet_recorder.plan import RecorderError, print_progress
+from profet_recorder.plan import RecorderError, print_once
 
 _TRACE_NAME = "recorded.pt.trace.json"
 
@@ -60,6 +62,13 @@ class PyTorchEngine:
         if getattr(optimizer, "param_groups", None) and all(optimizer is not known for known in self._optimizers):
             self._optimizers.append(optimizer)
 
+    def for_model(self, model: Any) -> PyTorchEngine:
+        """The engine of another model of Keras' that is trained instead."""
+        return PyTorchEngine(model)
+
+    def forget(self, optimizer: object) -> None:
+        """Does nothing: of a model of Keras' no optimizer is known here."""
+
     def trains_compiled(self) -> None:
         """Never known here: compiled modules are seen when they are called."""
 
@@ -77,7 +86,7 @@ class PyTorchEngine:
         self._calls.start()
         OTHER_PROFILERS.watch(self._torch)
         if not self._torch.cuda.is_available():
-            print_progress("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
+            print_once("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
 
     def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
@@ -88,13 +97,9 @@ class PyTorchEngine:
         self._calls.patches.undo()
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
         if self._calls.saw_compiled and self._stance is not None:
-            print_progress(
-                "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
-            )
+            print_once("torch.compile is off for the recorded steps: it fuses operations that the models need separate")
         elif self._calls.saw_compiled:
-            print_progress(
-                "the model is compiled and this PyTorch can't switch that off: record it without torch.compile"
-            )
+            print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
 
     def synchronize(self) -> None:
         """Wait for the network's GPU, before it is known for the current one."""
@@ -124,13 +129,15 @@ class PyTorchEngine:
         self._profiler.start()
 
     def begin_profiled_step(self, number: int) -> None:
-        """The profiler marks steps itself; what it is fed is observed again."""
-        self._calls.forget_step()
-        self._sizes.forget_last()
+        """Does nothing: the profiler marks steps itself."""
+
+    def end_observed_step(self) -> None:
+        """What is observed next is another step's."""
+        self._sizes.end_step()
+        self._calls.end_step()
 
     def end_profiled_step(self) -> None:
-        """Advance the profiler once the GPU is done."""
-        self.synchronize()
+        """Advance the profiler."""
         if self._profiler is not None:
             self._profiler.step()
 
@@ -175,7 +182,7 @@ class PyTorchEngine:
             framework=f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else ""),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
-            sizes=either(self._sizes.first, self._calls.sizes(self._trained())),
+            sizes=self._step_sizes(),
             compiled=self._calls.saw_compiled and not self._can_set_stance(),
             warnings=tuple(self._warnings(gpu)),
         )
@@ -185,7 +192,14 @@ class PyTorchEngine:
         if several := several_optimizers([map(id, _weights(optimizer)) for optimizer in self._optimizers]):
             yield several
         elif (times := calls.calls_in_step(self._trained())) > 1:
-            yield f"The network ran {times} times in one step; the batch size is that of one call."
+            yield (
+                f"The network ran {times} times in one step; the batch size is that of one call. If gradients are "
+                f"accumulated, the step and its latency cover {times} batches."
+            )
+        weights = {id(one): one for one in self._parameters()}.values()
+        frozen = [one for one in weights if not one.requires_grad]
+        yield from frozen_weights(sum(one.numel() for one in frozen), sum(one.numel() for one in weights))
+        yield from varying_sizes(self._step_sizes(), self._sizes.vary or calls.sizes_vary(self._trained()))
         if calls.saw_compiled and self._stance is None and not self._can_set_stance():
             yield "The step ran through torch.compile, which the training data do not hold."
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -194,6 +208,9 @@ class PyTorchEngine:
                 yield f"The step ran on {processes} processes; the training data hold steps on one GPU only."
         if gpu is None and torch.cuda.is_available():
             yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
+
+    def _step_sizes(self) -> BatchSizes:
+        return either(self._sizes.last, self._calls.sizes(self._trained()))
 
     def _can_set_stance(self) -> bool:
         """From PyTorch 2.6 on compiled modules can be made to run as they are written."""
@@ -263,8 +280,12 @@ class _ObservedCalls:
         self._networks: dict[int, Any] = {}
         self._without_gradient: dict[int, Any] = {}
         self._sizes: dict[int, ObservedSizes] = {}
-        self._step_calls: Counter[int] = Counter()
+        #: Of this step and of the last one: how often each network was called, and those that were validated.
+        self._calls_now, self._last_calls = Counter[int](), Counter[int]()
         self._validated: dict[int, Any] = {}
+        self._last_validated: list[Any] = []
+        #: Steps that were observed, and how many of them had a validation.
+        self._steps = self._validations = 0
         self.autocast: str | None = None
         self.saw_compiled = False
 
@@ -292,29 +313,40 @@ class _ObservedCalls:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
         found = NO_SIZES
         for network in self.trained(weights):
-            found = larger(found, self._sizes[id(network)].first)
+            found = larger(found, self._sizes[id(network)].last)
         return found
+
+    def sizes_vary(self, weights: Collection[int]) -> bool:
+        """True if such a network was fed pictures of several sizes."""
+        return any(self._sizes[id(network)].vary for network in self.trained(weights))
 
     def calls_in_step(self, weights: Collection[int]) -> int:
         """How often such a network was called in the last step, the one that was most often."""
-        return max((self._step_calls[id(network)] for network in self.trained(weights)), default=0)
+        return max((self._last_calls[id(network)] for network in self.trained(weights)), default=0)
 
-    def forget_step(self) -> None:
-        """A new step begins."""
+    def end_step(self) -> None:
+        """What is called next is another step's."""
+        if not self.patches.undoing:
+            return
         for sizes in self._sizes.values():
-            sizes.forget_last()
-        self._step_calls.clear()
+            sizes.end_step()
+        self._last_calls, self._calls_now = self._calls_now, Counter()
+        self._last_validated = list(self._validated.values())
         self._validated.clear()
+        self._steps += 1
+        self._validations += bool(self._last_validated)
 
     def odd_step(self, weights: Collection[int]) -> str | None:
-        """Why the last step is not like the first, if it is not."""
-        if any(_holds(network, weights) for network in self._validated.values()):
+        """Why the last step is not like the others, if it is not."""
+        # A network that runs without gradients in every step is no validation.
+        is_usual = 2 * self._validations > self._steps
+        if not is_usual and any(_holds(network, weights) for network in self._last_validated):
             return "validation ran in it"
         return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
 
     def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
         if is_outermost and not self._torch.is_grad_enabled():
-            if len(self._without_gradient) < MOST_NETWORKS:
+            if len(self._without_gradient) < MAX_NETWORKS:
                 self._without_gradient[id(module)] = module
                 if not module.training:
                     self._validated[id(module)] = module
@@ -325,10 +357,10 @@ class _ObservedCalls:
         self.saw_compiled = self.saw_compiled or is_compiled
         if self.autocast is None:
             self.autocast = self._autocast_type()
-        if not is_outermost or (len(self._networks) >= MOST_NETWORKS and id(module) not in self._networks):
+        if not is_outermost or (len(self._networks) >= MAX_NETWORKS and id(module) not in self._networks):
             return
         self._networks[id(module)] = module
-        self._step_calls[id(module)] += 1
+        self._calls_now[id(module)] += 1
         self._sizes.setdefault(id(module), ObservedSizes(channels_last=False)).observe(inputs)
 
     def _autocast_type(self) -> str | None:
@@ -362,8 +394,12 @@ class OtherProfilers:
         if self._is_watching:
             return
         self._is_watching = True
-        kind = torch.profiler.profile
-        start, stop = kind.start, kind.stop
+        self._watch(torch.profiler.profile, "start", "stop")
+        # The older one.
+        self._watch(torch.autograd.profiler.profile, "__enter__", "__exit__")
+
+    def _watch(self, kind: Any, start_name: str, stop_name: str) -> None:
+        start, stop = getattr(kind, start_name), getattr(kind, stop_name)
 
         @functools.wraps(start)
         def noted_start(profiler):
@@ -374,11 +410,12 @@ class OtherProfilers:
             return start(profiler)
 
         @functools.wraps(stop)
-        def noted_stop(profiler):
+        def noted_stop(profiler, *error):
             self._running.discard(profiler)
-            return stop(profiler)
+            return stop(profiler, *error)
 
-        kind.start, kind.stop = noted_start, noted_stop
+        setattr(kind, start_name, noted_start)
+        setattr(kind, stop_name, noted_stop)
 
     def are_on(self, torch: ModuleType) -> bool:
         """True while one of the script's is on, or waits for its steps to come."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,18 +12,19 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
-from profet_core.profiles.record import (
+from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress
+from profet_recorder.profiles import Profile, ProfileMeta, read_profile, write_profile
+from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE_OPERATIONS,
     NO_DEVICE,
     NO_WORK,
+    STAND_IN,
     holds_work,
 )
-from profet_core.units import MS_PER_S, format_ms
-from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress
+from profet_recorder.units import MS_PER_S, format_ms
 
 if TYPE_CHECKING:
     from profet_recorder.pytorch import PyTorchEngine
@@ -31,17 +33,16 @@ if TYPE_CHECKING:
     #: Its methods are called on the thread that trains, in the order in which they are defined.
     Engine: TypeAlias = PyTorchEngine | TensorFlowEngine
 
-#: A profiled step that turns out to be another than the timed ones (validation, a smaller last batch) is taken again.
-_ATTEMPTS = 4
+#: A profiled step that took more than this many of the timed ones did something else besides: validation, a checkpoint.
+MAX_SLOWDOWN = 1.5
+#: Such a step, or one of another batch size, is profiled again, so often at most.
+MAX_REPEATS = 5
 #: A profiler of the script's own may be on for some steps; after so many it is on for good.
 _PATIENCE = 20
 #: What the recorder itself asks the framework to do.
 _OWN_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
 #: What matters first about a profile of a CPU.
 ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
-STAND_IN = (
-    "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
-)
 
 
 def choose_engine(
@@ -85,20 +86,44 @@ class TimedSteps:
         return round(median(self.latencies_ms), 4)
 
 
+#: Who records in this process: two profilers at once end it.
+_recorders: list[object] = []
+
+
+def claim_process(owner: object) -> None:
+    """Let `owner` alone record from here on; RecorderError where another does."""
+    if any(one is not owner for one in _recorders):
+        raise RecorderError("This training is being recorded already, and two recordings can't run at once.")
+    _recorders[:] = [owner]
+
+
+def release_process(owner: object) -> None:
+    """Let others record."""
+    _recorders[:] = [one for one in _recorders if one is not owner]
+
+
 class Recording:
     """Counts a training's steps and records them; `begin_step` and `end_step` enclose each, on the training's thread.
 
     Attributes
     ----------
     steps_seen : steps that ended since the recording began (or began again).
-    finished : the profile is written; further steps are ignored.
+    skipped : steps that could not be recorded, such as the last one of each epoch of Keras'.
+    finished : the profile is written for good; further steps are ignored.
     """
 
-    def __init__(self, plan: RecordPlan, engine: Engine) -> None:
+    def __init__(self, plan: RecordPlan, engine: Engine, owner: object = None) -> None:
+        """`owner` is who claimed the process; None: the recording claims it itself."""
         self.plan = plan
         self.engine = engine
-        self.steps_seen = 0
+        self.steps_seen = self.skipped = 0
         self.finished = False
+        self._owner = self if owner is None else owner
+        #: The best profile so far, which is written already, and how good it is: what is odd about its step, and its
+        #: duration.
+        self._profile: Profile | None = None
+        self._rank: tuple[bool, float] | None = None
+        self._slowest_ms = 0.0
         self._latencies_ms: list[float] = []
         self._peak_memory_mib: float | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
@@ -106,7 +131,7 @@ class Recording:
         self._attempts = 0
         self._waited = 0
         self._began: float | None = None
-        self._prepared = False
+        self._prepared = self._passes_next = False
 
     @property
     def steps_needed(self) -> int:
@@ -125,15 +150,18 @@ class Recording:
 
     def shortage(self, where: str) -> str:
         """One line: `where` ended too early."""
+        if self._profile is not None:
+            return f"{where} ended; {self.plan.output} is written, but its step was not like the others"
         return (
-            f"{where} ended after {self.steps_seen} of the {self.steps_needed} training steps that a recording takes "
-            f"({self.plan.warm_up} warm-up, {self.plan.timed} timed, the rest profiled): train longer, "
-            "or take fewer timed and warm-up steps; nothing was written"
+            f"{where} ended after {self.steps_seen + self.skipped} of the {self.steps_needed + self.skipped} training "
+            f"steps that a recording takes ({self.plan.warm_up} warm-up, {self.plan.timed} timed, the rest profiled or "
+            "skipped): train longer, or take fewer with --warm-up 1 --timed 3 (warm_up=1, timed=3); nothing was written"
         )
 
     def prepare(self) -> None:
         """Apply the settings for a recording; `begin_step` does so if needed."""
         if not self._prepared:
+            claim_process(self._owner)
             self._prepared = True
             if not self.steps_seen:
                 print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
@@ -148,6 +176,10 @@ class Recording:
         self.prepare()
         self._began = None
         if self._is_disturbed():
+            return
+        if self._passes_next:
+            self._passes_next = False
+            self.skipped += 1
             return
         if self.steps_seen == self.plan.warm_up and not self._latencies_ms:
             self.engine.stop_observing()
@@ -164,12 +196,16 @@ class Recording:
         """The training step that began last has ended; True once the profile is written."""
         if self.finished or self._began is None or self._is_disturbed():
             return self.finished
-        if self._is_profiling():
-            self.engine.end_profiled_step()
-            self._profiler_steps += 1
-        elif self.steps_seen >= self.plan.warm_up:
+        if self.steps_seen >= self.plan.warm_up:
             self.engine.synchronize()
-            self._latencies_ms.append((perf_counter() - self._began) * MS_PER_S)
+            step_ms = (perf_counter() - self._began) * MS_PER_S
+            if self._is_profiling():
+                self.engine.end_profiled_step()
+                self._profiler_steps += 1
+                if self._profiler_steps > self.engine.profiler_warm_up:
+                    self._slowest_ms = max(self._slowest_ms, step_ms)
+            else:
+                self._latencies_ms.append(step_ms)
         self.pass_step(batch)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
@@ -180,6 +216,7 @@ class Recording:
         self.prepare()
         if batch is not None:
             self.engine.observe_batch(batch)
+        self.engine.end_observed_step()
         self.steps_seen += 1
 
     def pause(self) -> None:
@@ -191,9 +228,16 @@ class Recording:
 
     def start_over(self, engine: Engine) -> None:
         """Forget the steps so far: what follows is another network's training."""
+        self.go_on_with(engine)
+        self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
+        self._rank, self._passes_next = None, False
+
+    def go_on_with(self, engine: Engine) -> None:
+        """Count on with the same kind of network: another fold, or another optimizer of the same weights."""
         self.abort()
         self.engine = engine
-        self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
+        # It is traced, or allocated, anew.
+        self._passes_next = self.steps_seen >= self.plan.warm_up
 
     def abort(self) -> None:
         """Stop whatever runs, undo every switch and leave nothing behind."""
@@ -201,6 +245,16 @@ class Recording:
             self.pause()
             self.engine.restore()
             self._prepared, self._began = False, None
+            if self._owner is self:
+                release_process(self)
+
+    def settle(self) -> bool:
+        """The training has ended: finish with the best profile so far; False if there is none."""
+        if self._profile is None or self.finished:
+            return self.finished
+        self.abort()
+        self._finish(self._profile)
+        return True
 
     def _is_profiling(self) -> bool:
         return len(self._latencies_ms) == self.plan.timed
@@ -239,22 +293,41 @@ class Recording:
     def _take_or_try_again(self, folder: Path) -> None:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
-        odd = self.engine.odd_step()
+        other = self.engine.odd_step()
+        odd = other or self._slow_step()
+        # Of processes that train together none may go on alone.
+        again = odd and self._attempts <= MAX_REPEATS and (other or os.environ.get("WORLD_SIZE", "1") in ("", "1"))
+        rank = (other is not None, self._slowest_ms)
         try:
-            if odd and self._attempts < _ATTEMPTS:
+            if self._rank is None or rank < self._rank:
+                # Written even if it is to be profiled again: the training may end before.
+                self._profile = recorded_profile(trace, self.engine.facts(), self.plan, self.timed, odd)
+                self.plan.write(write_profile(self._profile))
+                self._rank = rank
+                self._keep(trace)
+            if again:
                 print_progress(f"that step was not like the others ({odd}); profiling again")
             else:
                 self.engine.restore()
-                self._finish(trace, odd)
+                assert self._profile is not None
+                self._finish(self._profile)
         finally:
             self._drop_folder()
 
-    def _finish(self, trace: Path, odd: str | None) -> None:
-        profile = recorded_profile(trace, self.engine.facts(), self.plan, self.timed, odd)
-        self.plan.write(write_profile(profile))
+    def _slow_step(self) -> str | None:
+        """How much longer than the timed steps the profiled one took; None if it did not."""
+        median_ms = self.timed.latency_ms
+        if self._slowest_ms <= MAX_SLOWDOWN * median_ms:
+            return None
+        return f"it took {format_ms(self._slowest_ms)} instead of {format_ms(median_ms)}"
+
+    def _finish(self, profile: Profile) -> None:
         self.finished = True
+        release_process(self._owner)
         for line in summary(profile, self.plan, self.timed):
             print_progress(line)
+
+    def _keep(self, trace: Path) -> None:
         if self.plan.keep_trace is not None:
             # The framework's own file name holds the machine's name.
             kept = self.plan.keep_trace / f"step.{trace.name.partition('.')[2]}"
@@ -267,7 +340,7 @@ class Recording:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-        self._profiler_steps = 0
+        self._profiler_steps, self._slowest_ms = 0, 0.0
 
 
 def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: TimedSteps, odd: str | None) -> Profile:
@@ -299,6 +372,11 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
     if precision in (None, "fp32"):
         # The kernels in the trace may show that it was less than the settings say.
         precision = read.meta.precision or precision
+    sizes = facts.sizes
+    # What is fed may differ from what a convolution gets: a list of images is put together and resized first.
+    batch_sizes, pixels = (sizes.batch_size, read.meta.batch_size), (sizes.pixels, read.meta.pixels)
+    batch_size = next(filter(None, reversed(batch_sizes) if sizes.is_guess else batch_sizes), None)
+    side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
     return Profile(
         operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
         meta=ProfileMeta(
@@ -308,8 +386,8 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
             compiled=True if compiled else None,
             channels_last=read.meta.channels_last,
             # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
-            batch_size=plan.batch_size or facts.sizes.batch_size or read.meta.batch_size,
-            pixels=plan.pixels or facts.sizes.pixels or read.meta.pixels,
+            batch_size=plan.batch_size or batch_size,
+            pixels=plan.pixels or side,
             parameters=plan.parameters or facts.parameters or None,
             step_latency_ms=timed.latency_ms,
             peak_memory_mib=None if timed.peak_memory_mib is None else round(timed.peak_memory_mib, 1),

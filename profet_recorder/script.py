@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import os
 import runpy
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import ModuleType, TracebackType
 
-from profet_core.errors import ProfetError
+from profet_recorder.engine import Patches
+from profet_recorder.errors import ProfetError
 from profet_recorder.hooks import ScriptHooks
 from profet_recorder.plan import RecorderError, RecordingDone, RecordPlan, print_progress
 
@@ -22,8 +26,12 @@ OnImport = Callable[[ModuleType], None]
 _RECORDER = str(Path(__file__).resolve().parent)
 #: Python's own status of a script that ends with an exception or a text.
 _FAILED = 1
-#: Modules that start the training in other processes.
-_LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
+_TORCHRUN = "torchrun --no-python --nproc-per-node N"
+#: Commands and modules that start the training in other processes, and how they start profet.
+LAUNCHERS = {
+    **dict.fromkeys(("torchrun", "torch.distributed.run", "torch.distributed.launch"), _TORCHRUN),
+    **dict.fromkeys(("accelerate", "accelerate.commands.launch"), "accelerate launch --no_python"),
+}
 #: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
 _CHILD_WORK_S = 1.0
 
@@ -45,36 +53,83 @@ def record_script(
     RecorderError : the script is missing, or it ended without a profile.
     """
     _check_script(script, module)
-    if "TF_ENABLE_ONEDNN_OPTS" not in os.environ:
-        # Read when TensorFlow is imported; on a CPU oneDNN would rename the operations.
-        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-        print_progress("TF_ENABLE_ONEDNN_OPTS=0 is set, which matters to TensorFlow on a CPU only")
-
-    def stop() -> None:
-        if not keep_running:
-            print_progress(f"{script} is stopped here; --keep-running lets it go on")
-            raise RecordingDone
-
-    hooks = ScriptHooks(plan, stop)
+    # Read when TensorFlow is imported; on a CPU oneDNN would rename the operations.
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    hooks = ScriptHooks(plan, _keep_running if keep_running else _Stop(script))
     try:
-        with after_import(hooks.on_import), _as_main(script, arguments, module):
+        with after_import(hooks.on_import), _as_main(script, arguments, module), _without_our_tracebacks():
             status = _run(script, module)
+        if hooks.recording is not None and hooks.recording.settle():
+            return status or 0
     finally:
         hooks.undo()
-    if hooks.finished:
-        return status
-    if status == 0:
-        untrained = why_nothing_trained(script) if hooks.recording is None else hooks.recording.shortage(script)
-        raise RecorderError(hooks.failure or untrained)
-    print_progress(f"{script} ended with status {status}; nothing was written")
+    if status is None:
+        raise RecorderError(hooks.refusal or "The script ended before its recording.")
+    if status:
+        print_progress(f"{script} ended with status {status}; nothing was written")
+    elif hooks.failure is not None:
+        print_progress(f"{script} ended; nothing was written: {hooks.failure}")
+    elif hooks.recording is not None:
+        print_progress(hooks.recording.shortage(script))
+    else:
+        print_progress(why_nothing_trained(script, hooks.ran_session))
     return status
 
 
+def _keep_running() -> None:
+    """Stop nothing."""
+
+
+class _Stop:
+    """Ends a script that has its profile, where that can be done: by an exception, once, on its main thread."""
+
+    def __init__(self, script: str) -> None:
+        self._script = script
+        self._was_called = self._was_said = False
+
+    def __call__(self) -> None:
+        """End the script at the first call, and say at the next one that it goes on all the same."""
+        is_main = current_thread() is main_thread()
+        if is_main and not self._was_called:
+            self._was_called = True
+            print_progress(f"{self._script} is stopped here; --keep-running lets it go on")
+            raise RecordingDone
+        if not self._was_said:
+            self._was_said = True
+            why = "caught that (by a bare except?)" if is_main else "trains in a thread, which can't be stopped"
+            print_progress(f"{self._script} {why}: it goes on to its end; Ctrl-C ends it")
+
+
+@contextmanager
+def _without_our_tracebacks() -> Iterator[None]:
+    """What a script prints of the exception that stops it, as wandb and logging do, is empty."""
+    kind = traceback.TracebackException
+    init, formatted = kind.__init__, kind.format
+
+    @functools.wraps(init)
+    def noted_init(self, exc_type, exc_value, *args, **named):
+        init(self, exc_type, exc_value, *args, **named)
+        self.is_of_the_recorder = isinstance(exc_value, RecordingDone)
+
+    @functools.wraps(formatted)
+    def formatted_unless_ours(self, **named):
+        return iter(()) if getattr(self, "is_of_the_recorder", False) else formatted(self, **named)
+
+    patches = Patches()
+    patches.put(kind, "__init__", noted_init)
+    patches.put(kind, "format", formatted_unless_ours)
+    try:
+        yield
+    finally:
+        patches.undo()
+
+
 def _check_script(script: str, module: bool) -> None:
-    if module and script in _LAUNCHERS:
+    launcher = Path(script).name
+    if launcher in LAUNCHERS and (module or not Path(script).is_file()):
         raise RecorderError(
-            f"{script} trains in child processes: run profet in each of them instead, torchrun --no-python "
-            "--nproc-per-node N profet profile SCRIPT."
+            f"{script} trains in child processes: run profet in each of them instead, {LAUNCHERS[launcher]} "
+            "profet profile SCRIPT."
         )
     if not module and not Path(script).is_file():
         raise RecorderError(f"Script {script} not found: name the Python file that trains.")
@@ -85,27 +140,38 @@ def _check_script(script: str, module: bool) -> None:
         )
 
 
-def _run(script: str, module: bool) -> int:
-    """The status that Python would end with."""
+def _run(script: str, module: bool) -> int | None:
+    """The status that Python would end with; None where the script was stopped, whatever it made of that."""
     try:
         if module:
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
             _run_file(Path(script))
-    except RecordingDone:
-        return 0
-    except SystemExit as end:
-        if end.code is None or isinstance(end.code, int):
-            return end.code or 0
-        print(end.code, file=sys.stderr)
-        return _FAILED
-    except ProfetError:
-        raise
-    except Exception as error:
+    except BaseException as error:
+        if _comes_of_stopping(error):
+            return None
+        if isinstance(error, SystemExit):
+            if error.code is None or isinstance(error.code, int):
+                return error.code or 0
+            print(error.code, file=sys.stderr)
+            return _FAILED
+        if isinstance(error, ProfetError) or not isinstance(error, Exception):
+            raise
         error = error.with_traceback(_scripts_own(error.__traceback__))
         sys.excepthook(type(error), error, error.__traceback__)
         return _FAILED
     return 0
+
+
+def _comes_of_stopping(error: BaseException | None) -> bool:
+    """True for the exception that stops the script, and for one of a clean-up that it led to."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, RecordingDone):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _run_file(script: Path) -> None:
@@ -143,13 +209,18 @@ def _scripts_own(traceback: TracebackType | None) -> TracebackType | None:
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
-def why_nothing_trained(script: str) -> str:
-    """One line, at the end of a script in which no training step was seen."""
-    if _has_worked_in_children():
+def why_nothing_trained(script: str, ran_session: bool = False) -> str:
+    """One line, at the end of a script in which no training step was seen; `ran_session`: one of TensorFlow 1."""
+    if ran_session:
+        way_out = (
+            f"{script} trains in a session of TensorFlow 1, whose steps can't be recorded: write the step with "
+            "tf.GradientTape or Keras, or record the same network with PyTorch."
+        )
+    elif _has_worked_in_children():
         way_out = (
             f"{script} itself made no training step, its child processes may have: start each of them with profet, "
-            f"torchrun --no-python --nproc-per-node N profet profile {script}, or put profet_recorder.record_step "
-            "around the loop of the function that mp.spawn or multiprocessing starts."
+            f"{_TORCHRUN} profet profile {script} (accelerate launch --no_python likewise), or put "
+            "profet_recorder.record_step around the loop of the function that mp.spawn or multiprocessing starts."
         )
     elif "torch" in sys.modules:
         way_out = (

@@ -13,18 +13,20 @@ from typing import Any
 
 from profet_recorder.engine import (
     BYTES_PER_MIB,
-    MOST_NETWORKS,
+    MAX_NETWORKS,
     PRECISIONS,
     TF32_CAPABILITY,
     ObservedSizes,
     Patches,
     StepFacts,
     either,
+    frozen_weights,
     keras_flavour,
     observed,
     several_optimizers,
+    varying_sizes,
 )
-from profet_recorder.plan import RecorderError, print_progress
+from profet_recorder.plan import RecorderError, print_once
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
@@ -50,7 +52,8 @@ class TensorFlowEngine:
         self._observes_itself = calls is None
         self._saw_compiled = False
         self._sizes = ObservedSizes(channels_last=self._channels_last())
-        self._profiler_runs = False
+        self._profiler_runs = self._stepped_aside = False
+        self._profiler_patches = Patches()
         #: The open mark of a profiled step.
         self._marker: Any = None
         #: XLA's switches as they were, of the model and of TensorFlow; None where they were off.
@@ -64,15 +67,24 @@ class TensorFlowEngine:
         if all(optimizer is not one for one in known):
             known.append(optimizer)
 
+    def for_model(self, model: Any) -> TensorFlowEngine:
+        """The engine of another model that is trained instead."""
+        return TensorFlowEngine(model, None, None if self._observes_itself else self._calls)
+
+    def forget(self, optimizer: object) -> None:
+        """It updates nothing any more, since its model was compiled with another one."""
+        self._calls.forget(optimizer)
+
     def trains_compiled(self) -> None:
         """The steps run through XLA, in a function of the script's own."""
         if not self._saw_compiled:
-            print_progress("the step is compiled with XLA, which fuses operations: record it without jit_compile=True")
+            print_once("the step is compiled with XLA, which fuses operations: record it without jit_compile=True")
         self._saw_compiled = True
 
     def is_disturbed(self) -> bool:
-        """Never known: this profiler does not start while another runs."""
-        return False
+        """True after a profiler of the script's own began; while one runs, this one does not start."""
+        stepped_aside, self._stepped_aside = self._stepped_aside, False
+        return stepped_aside
 
     def prepare(self) -> None:
         """Turn XLA off; the model's next train function is made without it."""
@@ -83,19 +95,19 @@ class TensorFlowEngine:
             self._was_jit = model.jit_compile
             model.jit_compile = False
             model.train_function = None
-            print_progress(
+            print_once(
                 "XLA (jit_compile) is off for the recorded steps: it fuses operations that the models need separate"
             )
         if auto_jit := self._tf.config.optimizer.get_jit():
             self._was_auto_jit = auto_jit
             self._tf.config.optimizer.set_jit(False)
-            print_progress("XLA's automatic clustering is off for the recorded steps")
+            print_once("XLA's automatic clustering is off for the recorded steps")
         if model is not None:
-            print_progress(f"the model is one of {self._keras()}")
+            print_once(f"the model is one of {self._keras()}")
         if self._gpu() is None:
-            print_progress("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
+            print_once("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
             if (onednn := _onednn()) is not None:
-                print_progress(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+                print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
 
     def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
@@ -122,27 +134,39 @@ class TensorFlowEngine:
         self.synchronize()
         self._tf.profiler.experimental.start(str(folder), options)
         self._profiler_runs = True
+        module = sys.modules["tensorflow.python.profiler.profiler_v2"]
+        start = module.start
+
+        @functools.wraps(start)
+        def start_of_the_script(*args, **kwargs):
+            # It goes first.
+            self.discard()
+            self._stepped_aside = True
+            return start(*args, **kwargs)
+
+        for owner in (module, self._tf.profiler.experimental):
+            self._profiler_patches.put(owner, "start", start_of_the_script)
 
     def begin_profiled_step(self, number: int) -> None:
         """Open the mark that the trace's reader takes for a step."""
-        self._sizes.forget_last()
-        self._calls.sizes.forget_last()
         # A name of its own: tf_keras marks steps as "train", by other numbers, and the reader would count both.
         self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
         self._marker.__enter__()
 
-    def end_profiled_step(self) -> None:
-        """Close the mark once the GPU is done."""
-        self.synchronize()
-        self._close_mark()
+    def end_observed_step(self) -> None:
+        """What is observed next is another step's."""
+        self._sizes.end_step()
+        self._calls.sizes.end_step()
 
-    def _close_mark(self) -> None:
+    def end_profiled_step(self) -> None:
+        """Close the mark."""
         self._marker.__exit__(None, None, None)
         self._marker = None
 
     def stop_profiler(self, folder: Path) -> Path:
         """Stop; the xplane file."""
         self._profiler_runs = False
+        self._profiler_patches.undo()
         self._tf.profiler.experimental.stop()
         traces = sorted(folder.rglob("*.xplane.pb"))
         if not traces:
@@ -155,8 +179,9 @@ class TensorFlowEngine:
 
     def discard(self) -> None:
         """Stop the profiler without writing its trace."""
+        self._profiler_patches.undo()
         if self._marker is not None:
-            self._close_mark()
+            self.end_profiled_step()
         if self._profiler_runs:
             self._profiler_runs = False
             self._tf.profiler.experimental.stop(save=False)
@@ -184,7 +209,7 @@ class TensorFlowEngine:
             framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if self._networks() else ""),
             precision=self._precision(),
             parameters=self._parameters(),
-            sizes=either(self._sizes.first, self._calls.sizes.first),
+            sizes=either(self._sizes.last, self._calls.sizes.last),
             compiled=self._saw_compiled or None,
             onednn=_onednn(),
             warnings=tuple(self._warnings()),
@@ -210,6 +235,11 @@ class TensorFlowEngine:
         optimizers = self._calls.optimizers_of(self._trained())
         if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
             yield several
+        layers = [layer for layer in self._layers() if not getattr(layer, "trainable", True)]
+        frozen = {id(weight): weight for layer in layers for weight in _weights_of(layer)}
+        yield from frozen_weights(sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0)
+        sizes = either(self._sizes.last, self._calls.sizes.last)
+        yield from varying_sizes(sizes, self._sizes.vary or self._calls.sizes.vary)
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
         if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
             yield (
@@ -314,6 +344,10 @@ class ObservedKeras:
             found |= self._updates.get(id(optimizer), (None, {}))[1]
         return found
 
+    def forget(self, optimizer: object) -> None:
+        """Forget what an optimizer updated."""
+        self._updates.pop(id(optimizer), None)
+
     def optimizers_of(self, weights: Collection[int]) -> list[object]:
         """Those that update any of these weights."""
         return [optimizer for optimizer, updated in self._updates.values() if not updated.keys().isdisjoint(weights)]
@@ -336,7 +370,7 @@ class ObservedKeras:
 
     def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
-        if is_outermost and _under_tape() and (len(self._networks) < MOST_NETWORKS or id(layer) in self._networks):
+        if is_outermost and _under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
             self.sizes.observe(inputs)
 

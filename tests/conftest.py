@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from profet_core import Catalog, Models, load_catalog, load_models
 from profet_core.artifacts.samples import Sample, load_samples
+from profet_recorder.whole_files import write_whole
+from ui.recorder import WHEEL
 
 # The instances, prices and measurements of whoever runs the tests stay out of them.
 os.environ["PROFET_INSTANCES"] = ""
@@ -95,6 +99,19 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def recorder_wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorder's wheel, where the app hands it out; pip builds it if there is none as new as its sources."""
+    sources = [path for path in (repository / "profet_recorder").rglob("*") if "__pycache__" not in path.parts]
+    if not WHEEL.is_file() or WHEEL.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        folder = tmp_path_factory.mktemp("wheel")
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
+        subprocess.run([*build, repository / "profet_recorder"], check=True, timeout=300)
+        WHEEL.parent.mkdir(exist_ok=True)
+        write_whole(WHEEL, (folder / WHEEL.name).read_bytes())
+    return WHEEL
 
 
 @pytest.fixture(scope="session")

@@ -126,7 +126,7 @@ assert health["status"] == "ok", health
 body = json.dumps({"profile": json.load(open("sample_traces/vgg16-224px-b16-g3s.json")), "anchor": "g3s.xlarge"})
 request = r.Request("http://127.0.0.1:8599/v1/predict", body.encode(), {"Content-Type": "application/json"})
 rows = json.load(r.urlopen(request, timeout=60))["predictions"]
-page = r.urlopen("http://127.0.0.1:8599/", timeout=60) if "streamlit" in command else None
+page = r.urlopen("http://127.0.0.1:8599/", timeout=60) if "app" in command else None
 server.terminate()
 server.wait(30)
 print(json.dumps({"rows": len(rows), "left": sorted(os.listdir("/tmp"))}))
@@ -136,7 +136,7 @@ print(json.dumps({"rows": len(rows), "left": sorted(os.listdir("/tmp"))}))
 @pytest.mark.parametrize(
     "command",
     [
-        ["-m", "streamlit", "run", "streamlit_app.py", "--server.address", "127.0.0.1", "--server.port", "8599"],
+        ["-m", "profet_cli", "app", "--port", "8599"],
         ["-m", "profet_cli", "serve", "--port", "8599", "--workers", "2"],
     ],
 )

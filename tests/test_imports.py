@@ -22,46 +22,45 @@ PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
-#: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
+#: What each part of the project may import of the others: pages -> ui -> profet_core -> profet_recorder.
 MAY_IMPORT = {
-    "profet_core": set(),
-    "profet_lab": {"profet_core", "profet_collect"},
-    "profet_recorder": {"profet_core"},
+    "profet_recorder": set(),
+    "profet_core": {"profet_recorder"},
+    "profet_lab": {"profet_core", "profet_recorder", "profet_collect"},
     "profet_collect": {"profet_core", "profet_recorder"},
-    "ui": {"profet_core"},
-    "pages": {"ui", "profet_core"},
-    "profet_http": {"profet_core"},
+    "ui": {"profet_core", "profet_recorder"},
+    "pages": {"ui", "profet_core", "profet_recorder"},
+    "profet_http": {"profet_core", "profet_recorder"},
     "streamlit_app": {"ui", "profet_http", "profet_core"},
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_collect", "profet_http"},
 }
+#: What the recorder imports besides the standard library: it is installed alone, beside the framework that it records.
+#: numpy comes with both frameworks, protobuf with TensorFlow; msgspec is used where it is installed.
+OF_THE_RECORDER = {"torch", "keras", "tensorflow", "numpy", "google", "msgspec", "_typeshed"}
 #: The packages of profet_core in layers, the lowest first: each imports only from layers above its own line.
 CORE = """
-arrays, errors, messages, version
+arrays, errors, messages
 latency
-units, files, sandbox, whole_files
-typed_numbers
-catalog, collected, profiles
+units, files, locks, sandbox
+catalog
 frames
-cost, features, manycore, precision
-ensemble, layers, memory, sizes
-multi_gpu, transfer
+features, precision
+ensemble, layers, sizes, training
+transfer
 artifacts
 prediction
 from_layers
-advice
-documents, fields
 answers
 """
-#: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
+#: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits, file_names
+limits
 record
 unpacking
-chrome_trace, protobuf_wire, kernel_names, nested_times
+chrome_trace, protobuf_wire, intervals, kernel_names
 profet_json
 pytorch, tensorflow
 reading
-guarded
 """
 #: What a library is called where it is installed, if not as where it is imported.
 DISTRIBUTIONS = {
@@ -72,9 +71,9 @@ DISTRIBUTIONS = {
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
-#: Imported and not declared: brought by tensorflow, the user's in a recording, installed to count their networks, known
-#: to type checkers only.
-UNDECLARED = {"keras", "torch", "timm", "torchvision", "_typeshed"}
+#: Imported and not declared: brought by tensorflow, the user's in a recording or a timed loader, installed to
+#: count their networks, known to type checkers only.
+UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
@@ -157,7 +156,7 @@ def loaded_training_libraries(code: str) -> list[str]:
     return json.loads(done.stdout.rpartition("LOADED")[2])
 
 
-def test_reading_needs_the_standard_library_and_predicting_no_training_library(samples):
+def test_predicting_loads_no_training_library(samples):
     """In this order: what a later part may load, an earlier one may not."""
     sample = next(iter(samples.values()))
     trace, anchor = [str(sample.path)], ["--anchor", sample.anchor]
@@ -172,18 +171,9 @@ def test_reading_needs_the_standard_library_and_predicting_no_training_library(s
     ]
     code = f"""
 import sys
-from profet_core.catalog import load_shipped
-from profet_core.layers import counts_of, read_network
-from profet_core.profiles import read_profile, write_profile
-assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
+from profet_recorder.profiles import read_profile, write_profile
 assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
-assert counts_of("resnet50", 224).parameters == 25_557_032
-assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
-try:
-    read_network(b'{{"class_name": "Mine"}}')
-except ValueError:
-    pass
-assert not {{"numpy", "rapidfuzz", "google.protobuf"}} & set(sys.modules)
+assert not {{"numpy", "profet_core", "msgspec", "google.protobuf"}} & set(sys.modules)
 
 from profet_core import cost_table, load_catalog, load_models, predict, scale
 from profet_core.artifacts.samples import load_samples
@@ -231,7 +221,7 @@ def test_imports_go_one_way():
             others = imported(path) & (set(MAY_IMPORT) - {part})
             assert others <= allowed, f"{path.relative_to(ROOT)} imports {sorted(others - allowed)}"
     graph = import_graph()
-    assert len(graph) > 200 and graph["profet_core.profiles.reading"] > {"profet_core.profiles.record"}
+    assert len(graph) > 200 and graph["profet_recorder.profiles.reading"] > {"profet_recorder.profiles.record"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -241,8 +231,14 @@ def test_imports_go_one_way():
         assert not others & packages or name.endswith("__main__"), name
 
 
+def test_the_recorder_needs_the_standard_library_alone():
+    for path in modules_of("profet_recorder"):
+        others = imported(path) - sys.stdlib_module_names - {"profet_recorder"}
+        assert others <= OF_THE_RECORDER, f"{path.relative_to(ROOT)} imports {sorted(others - OF_THE_RECORDER)}"
+
+
 def test_layers_of_the_core_import_downwards():
-    for package, lines in (("profet_core", CORE), ("profet_core.profiles", PROFILES)):
+    for package, lines in (("profet_core", CORE), ("profet_recorder.profiles", PROFILES)):
         assert parts_of(package) == set(layers(lines))
         assert imports_upwards(package, layers(lines)) == []
 

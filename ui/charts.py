@@ -148,7 +148,9 @@ class Bar:
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
-    dimmed : not to be chosen, such as over a limit. before : the same row with its usual values: a tick marks them.
+    dimmed : not to be chosen, such as over a limit.
+    usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
+    waiting : share of it in which the GPU waits for data, which is hatched.
     """
 
     key: str
@@ -160,7 +162,9 @@ class Bar:
     text: str
     hover: str = ""
     dimmed: bool = False
-    before: Bar | None = None
+    usual: float | None = None
+    usual_end: float = 0.0
+    waiting: float = 0.0
 
     @property
     def end(self) -> float:
@@ -175,11 +179,16 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     ----------
     name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
     """
-    longest, before = max((bar.end for bar in bars), default=0.0), [bar.before for bar in bars if bar.before]
-    axis_end = _axis_end(longest, max((bar.end for bar in before), default=longest)) * (1 + _LABEL_ROOM)
+    longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
+    axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
     rows = list(range(len(bars)))
     return framed(
-        [_drawn(bars), *([_marks(bars)] if before else []), _labels(bars, axis_end)],
+        [
+            _drawn(bars),
+            *([_drawn(bars, hatched=True)] if any(bar.waiting for bar in bars) else []),
+            *([_marks(bars)] if usual else []),
+            _labels(bars, axis_end),
+        ],
         x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
         y={
             "range": [len(bars) - 0.5, -0.5],
@@ -193,6 +202,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         name=name,
         shapes=[_limit_line(bars, limit, axis_end)] if limit and limit <= longest else [],
         showlegend=False,
+        barmode="overlay",
         margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
     )
 
@@ -230,27 +240,34 @@ def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> No
         st.markdown(f":small[{f'{_SPACE} '.join([*parts, *more])}]")
 
 
-def _drawn(every: Sequence[Bar]) -> Part:
-    bars = [(place, bar, bar.value) for place, bar in enumerate(every) if bar.value is not None]
+def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
+    """Bars with their whiskers; `hatched`: over them, the part in which the GPU waits."""
+    known = [(place, bar, bar.value) for place, bar in enumerate(every) if bar.value is not None]
+    bars = [one for one in known if one[1].waiting] if hatched else known
+    # Where a part is hatched, the whisker is drawn over it.
+    ends = [(bar.high, bar.low) if hatched or not bar.waiting else (None, None) for _, bar, _ in bars]
     whiskers = {
         "type": "data",
         "symmetric": False,
-        "array": [(bar.high or value) - value for _, bar, value in bars],
-        "arrayminus": [value - (bar.low or value) for _, bar, value in bars],
+        "array": [(high or value) - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
+        "arrayminus": [value - (low or value) for (_, low), (*_, value) in zip(ends, bars, strict=True)],
         **{"color": text_color(), "thickness": 1.2, "width": 3},
     }
+    pattern: Part = {"shape": "/", "size": 6, "solidity": 0.3, "fillmode": "overlay"}
     return {
         "type": "bar",
         "orientation": "h",
         "width": 0.72,
-        "x": [value for *_, value in bars],
+        "x": [value * (bar.waiting if hatched else 1) for _, bar, value in bars],
+        "base": [value * (1 - bar.waiting) if hatched else 0 for _, bar, value in bars],
         "y": [place for place, *_ in bars],
         "marker": {
+            **({"pattern": pattern} if hatched else {}),
             "color": [bar.color for _, bar, _ in bars],
             "opacity": [_DIMMED if bar.dimmed else 1 for _, bar, _ in bars],
         },
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": whiskers if any(bar.high for _, bar, _ in bars) else {"visible": False},
+        "error_x": whiskers if any(high for high, _ in ends) else {"visible": False},
         "customdata": [bar.key for _, bar, _ in bars],
         "hovertext": [bar.hover for _, bar, _ in bars],
         "hoverinfo": "text",
@@ -262,8 +279,8 @@ def _marks(bars: Sequence[Bar]) -> Part:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [bar.before.value for bar in bars if bar.before],
-        "y": [row for row, bar in enumerate(bars) if bar.before],
+        "x": [bar.usual for bar in bars if bar.usual is not None],
+        "y": [row for row, bar in enumerate(bars) if bar.usual is not None],
         "marker": {"symbol": "line-ns", "size": 14, "opacity": 0.5, "line": {"width": 1.5, "color": text_color()}},
         "hoverinfo": "skip",
     }
@@ -272,7 +289,7 @@ def _marks(bars: Sequence[Bar]) -> Part:
 def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
     """Each row's value behind its interval, and behind a tick there; where there is none, why."""
     color = text_color()
-    ticks = [bar.before.value if bar.before and bar.before.value else 0.0 for bar in bars]
+    ticks = [bar.usual or 0.0 for bar in bars]
     return {
         "type": "scatter",
         "mode": "text",

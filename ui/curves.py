@@ -96,13 +96,14 @@ def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log
 def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
     """An axis of batch or image sizes."""
     title, ticks = _SIZES[axis]
-    return count_axis(title, min(sizes), max(sizes), ticks if log else range(32, 257, 32), log=log)
+    even = range(32, max(sizes) + 1, 32 if max(sizes) <= 256 else 160)
+    return count_axis(title, min(sizes), max(sizes), ticks if log else even, log=log)
 
 
 LATENCY = Shown("Latency (ms/step)", format_ms)
 _SIZES = {
     "batch": ("Batch size", (16, 32, 64, 128, 256)),
-    "pixels": ("Image size (pixels)", (32, 64, 128, 256)),
+    "pixels": ("Image size (pixels)", (32, 64, 128, 256, 512, 1024)),
 }
 #: Pixels, and how much is seen of what lies beyond a GPU's memory.
 _HEIGHT, _PALE = 420, 0.45

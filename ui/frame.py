@@ -37,11 +37,19 @@ Draw = Callable[[Resources], None]
 _ASKED_FOR = ("view", "inspect", "open", "part")
 
 
-def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
+def run_page(
+    title: str,
+    main: Draw,
+    linked: Linked,
+    sidebar: Draw | None = None,
+    *,
+    header: Draw | None = None,
+    alone: bool = False,
+) -> None:
     """Run a page.
 
-    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
-    chosen in it draws nothing else, so that a slider is followed at once.
+    `main`: draws what is below the title, or below what `header` draws; where it is drawn `alone`, what is chosen in it
+    draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -73,7 +81,9 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            if title:
+            if header is not None:
+                header(resources)
+            else:
                 st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
@@ -112,7 +122,7 @@ def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
     own, fields = session.own, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, *fields)
+    return (*catalog, session.network.anchor, session.predict.chart, *fields)
 
 
 def _keep_fields() -> None:
@@ -122,9 +132,9 @@ def _keep_fields() -> None:
     other page is over: until then every field that both pages have would be empty.
     """
     own = (key for slot in session.slots for key in (slot.key("chosen"), slot.key("pasted")))
-    for key in (*LINKED, *own, "carry_profile"):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+    # Asked for once: each question goes through all that the session holds.
+    held = st.session_state.to_dict()
+    st.session_state.update({key: held[key] for key in (*LINKED, *own, "carry_profile") if key in held})
 
 
 def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import streamlit as st
+
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.prediction.checks import refusal
+from profet_core.prediction.checks import refusal_by
 from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
+from ui.words import error_words
 
-#: The box in which a visitor says where a profile was recorded.
-ANCHOR_LABEL = "1 · GPU you profiled on (anchor)"
-_LABELS = {
-    "anchor": ANCHOR_LABEL,
-    "second": "Second profile",
-    "profiled_batch": "Batch size",
-    "profiled_pixels": "Image size",
-    "second_batch": "its batch size",
-    "second_pixels": "its image size",
-}
-#: How messages name what the pages ask.
-PAGE = FieldNames("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
+#: Key of the last question and its training.
+_LAST = "predicted:last"
 
 
 class MissingAnchorError(NoPredictionError):
@@ -84,21 +77,32 @@ def current_network(resources: Resources) -> Predicted:
     try:
         _ = slot.typed_ms
     except InputError as error:
-        problems.append(f"{error} The numbers below are predicted without it.")
+        problems.append(f"{error_words(error)} The numbers below are predicted without it.")
     trusted = slot.trusted == _trust(question, held.latency_ms)
     question = replace(question, latency_ms=held.latency_ms, trust_latency=trusted)
     while True:
         try:
-            training = predicted_training(resources, question, PAGE)
+            training = _predicted(resources, question)
             break
         except LatencyDoubtError as error:
             doubt, question = error, replace(question, latency_ms=None)
         except OptionalInputError as error:
-            problems.append(f"{error} It is not used.")
+            problems.append(f"{error_words(error)} It is not used.")
             question = replace(question, **_WITHOUT[error.field])
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
+
+
+def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
+    """The training; the last one's prediction of the profile holds while only sizes, images or limits change."""
+    # All else that it is predicted from is the same for every visitor.
+    asked = [getattr(question, one.name) for one in fields(ProfileQuestion)]
+    asked += [session.own.own_gpus, session.own.own_instances]
+    before, last = st.session_state.get(_LAST, (None, None))
+    training = predicted_training(resources, question, last if before == asked else None)
+    st.session_state[_LAST] = asked, training
+    return training
 
 
 def shown_words(resources: Resources, network: Predicted) -> str:
@@ -116,6 +120,7 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
         else "",
+        f"{network.question.runs:,} runs" if network.question.runs > 1 else "",
     )
     return " · ".join(filter(None, parts))
 
@@ -141,7 +146,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
     # No answer of the visitor's could help.
-    if reason := refusal(held.profile):
+    if reason := refusal_by(resources.models, held.profile):
         raise NoPredictionError(reason)
     anchor = held.anchor
     if anchor is None:
@@ -174,7 +179,8 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         **values,
         at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,
-        with_loading=training.loading,
+        **training.more,
+        **training.extras,
         deadline_hours=training.deadline_h,
         budget_usd=training.budget_usd,
         certainty=training.certainty / 100,

@@ -13,7 +13,7 @@ import mimetypes
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
@@ -187,10 +187,11 @@ LONGEST_TURN_S = 0.5
 
 
 class Turns:
-    """Hands out turns to whoever has waited longest; after `longest_s` the next one begins in any case."""
+    """One turn at a time, in the order in which they were asked for; after `longest_s` the next one begins anyway."""
 
     def __init__(self, longest_s: float = LONGEST_TURN_S) -> None:
-        self._longest_s, self._changed, self._mine = longest_s, threading.Condition(), threading.local()
+        self._longest_s, self._lock, self._mine = longest_s, threading.Lock(), threading.local()
+        self._queue = deque[threading.Event]()
         self._holder: object = None
         self._until = 0.0
 
@@ -217,18 +218,36 @@ class Turns:
             self._begin()
 
     def _begin(self) -> None:
-        with self._changed:
-            while self._holder is not None and (left_s := self._until - time.monotonic()) > 0:
-                self._changed.wait(left_s)
-            self._holder = self._mine.turn = object()
+        called = threading.Event()
+        with self._lock:
+            self._queue.append(called)
+        while (left_s := self._left_s(called)) > 0:
+            called.wait(left_s)
+
+    def _left_s(self, called: threading.Event) -> float:
+        """Begin, and return 0; else seconds to wait unless called: none but the first in the queue has a limit."""
+        with self._lock:
+            called.clear()
+            if self._queue[0] is not called:
+                return threading.TIMEOUT_MAX
+            if self._holder is not None and (left_s := self._until - time.monotonic()) > 0:
+                return left_s
+            self._queue.popleft()
+            self._holder = self._mine.turn = called
             self._until = time.monotonic() + self._longest_s
+            self._call_next()
+            return 0.0
+
+    def _call_next(self) -> None:
+        if self._queue:
+            self._queue[0].set()
 
     def _end(self) -> None:
-        with self._changed:
+        with self._lock:
             # Another one has begun if it took too long.
             if self._holder is self._mine.turn:
                 self._holder = None
-                self._changed.notify()
+                self._call_next()
 
 
 _turns = Turns()

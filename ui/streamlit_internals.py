@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +31,8 @@ def keep_to_itself() -> None:
     Where a browser's origin is none it knows, Streamlit asks an outside host for the machine's own address, and all
     sessions wait for the answer. Of a checkout it tells any visitor who asks repository, branch and changed files.
 
+    uvicorn's log names the address of who opens a page's websocket, or may not.
+
     RuntimeError: this Streamlit has these in another place, and serving would not be private.
     """
     asked = "_handle_git_information_request"
@@ -37,6 +40,7 @@ def keep_to_itself() -> None:
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name} any more: see ui/streamlit_internals.py.")
         setattr(owner, name, lambda *_: None)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "WebSocket" not in str(record.msg))
 
 
 def uploads_of_all() -> MemoryUploadedFileManager:

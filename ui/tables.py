@@ -122,11 +122,6 @@ def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[d
     return [{name: value for column in columns for name, value in exported(column, row).items()} for row in rows]
 
 
-def exported_view(rows: Sequence[Row], columns: Sequence[Column[Row]], choices: Table) -> list[dict[str, Value]]:
-    """What `result_table` exports of these rows and choices."""
-    return exported_rows(sorted_rows(rows, columns, choices.sort), chosen_columns(columns, choices.columns))
-
-
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
     """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
     kept_whole = [{column: _unbroken(value) for column, value in row.items()} for row in rows]

@@ -80,16 +80,34 @@ def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
     log.error("%s: %s at %s", what, type(error).__name__, " < ".join(reversed(ours)))
 
 
+#: The box in which a visitor says where a profile was recorded.
+ANCHOR_LABEL = "1 · GPU you profiled on (anchor)"
+_LABELS = {
+    "profile": "The profile",
+    "anchor": ANCHOR_LABEL,
+    "second": "Second profile",
+    "profiled_batch": "Batch size",
+    "profiled_pixels": "Image size",
+    "second_batch": "its batch size",
+    "second_pixels": "its image size",
+}
+
+
+def error_words(error: ProfetError) -> str:
+    """The error's message, with the fields that it names as the pages label them."""
+    return error.worded(lambda field: _LABELS.get(field, field.replace("_", " ").capitalize()))
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Run a page's body; whatever goes wrong ends as one line, never as a traceback."""
     try:
         yield
     except NoPredictionError as error:
-        show_error(str(error))
+        show_error(error_words(error))
         inside_link("Look inside the profile")
     except ProfetError as error:
-        show_error(str(error))
+        show_error(error_words(error))
     except Exception as error:
         log_failure(_LOG, "A page failed", error)
         show_error(UNEXPECTED)

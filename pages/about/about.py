@@ -7,18 +7,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
-from profet_core.multi_gpu.step import MOST_GPUS
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.sizes.axes import axis_range
-from profet_core.version import VERSION
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.several_gpus import MAX_GPUS
+from profet_recorder.version import VERSION
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.inputs.prices import say_whose
 from ui.inputs.uploads import max_upload_mb
-from ui.recorder import recorder_address, recorder_wheel
+from ui.recorder import WHEEL, recorder_address
 from ui.state.resources import Resources
 from ui.state.session import Texts, session
 from ui.tables import show_table
@@ -40,16 +40,23 @@ def main(resources: Resources) -> None:
 
 
 def _record(_: Resources) -> None:
-    wheel = recorder_wheel()
     st.markdown("Install the recorder on the training machine. It needs Python 3.11 to 3.13 and your framework.")
-    if address := recorder_address(st.context.url):
-        show_code(f"pip install {address}", wrap_lines=True)
-        st.caption("If that machine can't reach this server, copy the file there:")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            wheel.name, wheel.data, wheel.name, "application/octet-stream", key="record:wheel", on_click="ignore"
-        )
-        show_code(f"pip install ./{wheel.name}", wrap_lines=True)
+    if not WHEEL.is_file():
+        show_code("pip install ./profet_recorder    # in a copy of PROFET's source", wrap_lines=True)
+    else:
+        if address := recorder_address(st.context.url):
+            show_code(f"pip install {address}", wrap_lines=True)
+            st.caption("If that machine can't reach this server, copy the file there:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                WHEEL.name,
+                WHEEL.read_bytes,
+                WHEEL.name,
+                "application/octet-stream",
+                key="record:wheel",
+                on_click="ignore",
+            )
+            show_code(f"pip install ./{WHEEL.name}", wrap_lines=True)
     show_text(_HERE.with_name("record.md"))
 
 
@@ -60,7 +67,7 @@ def _method(resources: Resources) -> None:
         _HERE.with_name("method.md"),
         rule=resources.models.method("default").with_latency.words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
-        most_gpus=MOST_GPUS,
+        most_gpus=MAX_GPUS,
         batch="{}-{}".format(*axis_range("batch")),
         pixels="{}-{}".format(*axis_range("pixels")),
         epoch_longer=f"{100 * (low - 1):.0f}-{100 * (high - 1):.0f}%",

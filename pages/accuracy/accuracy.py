@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from profet_core.artifacts.own_models import own_models
+from profet_core.artifacts.models import own_models
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources

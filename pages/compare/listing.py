@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
-from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
+from profet_recorder.profiles.profet_json import write_profile
 from ui.exports import save_button
 from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions

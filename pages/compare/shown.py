@@ -10,15 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan, Workload
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_line, price_words
 from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE
 from ui.curves import gpu_look
@@ -32,8 +31,6 @@ from ui.words import plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
 _WORDS = {"latency": format_ms, "cost": format_usd}
-#: A step takes and costs the same in each.
-_ANY_WORKLOAD = Workload(1, 1)
 #: Profiles in the chart, and letters of their names there and in the table.
 _MAX_PROFILES, _MAX_LETTERS = 8, 48
 #: Operations in the other chart, whose others are one bar; short names leave a phone room for the bars.
@@ -111,7 +108,7 @@ def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[Compa
             anchors.add(prediction.anchor)
             steps = [row for row in prediction.predictions if row.latency_ms is not None]
             plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
-            each.append({plan.label: Per.STEP.of(_ANY_WORKLOAD, plan) for plan in plans})
+            each.append({plan.label: Per.STEP.of(plan) for plan in plans})
     first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
     return [
         CompareRow(plan, tuple(plans.get(label) for plans in each), bool(anchors & {plan.instance, plan.offer.gpu}))
@@ -160,7 +157,8 @@ def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) ->
     """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
     found, words = list[Bar](), _WORDS[metric]
     for place, one in enumerate(known):
-        name = no_markup(_cut(one.name, _MAX_LETTERS))
+        # Its letters have the width of a phone.
+        name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
         text = f"<b style='color:{text_color()}'>{name}</b>"
         found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
         for plan in (row.plans[place] for row in rows):

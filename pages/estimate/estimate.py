@@ -20,7 +20,7 @@ from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
-from ui.predicted import PAGE, current_network
+from ui.predicted import current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, Part, session
@@ -92,7 +92,7 @@ def main(resources: Resources) -> None:
         training_code=file.net_code,
         frozen_backbone=file.net_frozen,
     )
-    answer = answer_estimate(resources, question, PAGE)
+    answer = answer_estimate(resources, question)
     found, network = answer.estimate, answer.estimate.network
     words = (
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "

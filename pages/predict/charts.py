@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
-from profet_core.advice.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name
 from profet_core.latency import BasisWord
-from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import axis_range
+from profet_core.training.advise import OfferRow
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import COSTED_STEPS, Limits, Per, Plan
+from profet_core.training.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
+from profet_core.training.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
 from profet_core.units import TimeUnit, format_significant, format_usd, format_usd_range, shared_time_unit
 from ui.charts import (
     COLORS,
@@ -132,32 +130,31 @@ def _marks(
     }
 
 
-def show_cards(found: Recommended, workload: Workload, per: Per) -> None:
+def show_cards(found: Recommended, per: Per) -> None:
     """One card per recommended plan, and which plans were skipped."""
     if found.none_meets:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
-    limited, unit = found.limits.given and not found.none_meets, per.unit(workload, found.plans)
+    limited, unit = found.limits.given and not found.none_meets, per.unit(found.plans)
     for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
         help_text = "Lowest time × cost." if Goal.BALANCE in card.goals else None
-        column.markdown("  \n".join(_lines(card, workload, per, unit, limited=limited)), help=help_text)
+        column.markdown("  \n".join(_lines(card, per, unit, limited=limited)), help=help_text)
     if found.skipped:
         st.caption(plain(" ".join(skipped_sentence(plan, found.limits) for plan in found.skipped)))
 
 
-def _lines(card: Recommendation, workload: Workload, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
-    plan, shown = card.plan, per.of(workload, card.plan)
+def _lines(card: Recommendation, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
+    plan, shown = card.plan, per.of(card.plan)
     ends, likely = shown.interval, plan.within_limits
     spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
-        other = per.of(workload, card.alternative)
+        other = per.of(card.alternative)
         cheaper = card.goals[0] is Goal.CHEAPEST
         small.append(alternative_sentence(card, unit.words(other.total_s) if cheaper else format_usd(other.total_usd)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
-    if plan.fit_note:
-        small.append(sentence(plan.fit_note))
+    small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
     return [
         f"{card_title(card, limited=limited)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
         f"**{plain(numbers)}** {spread}",
@@ -186,9 +183,7 @@ _CODE_LETTERS = 26
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
-def show_bars(
-    rows: Sequence[OfferRow], profiled: Mapping[str, Plan], workload: Workload, per: Per, limits: Limits, level: float
-) -> None:
+def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, limits: Limits, level: float) -> None:
     """Two charts side by side: the same rows in the same order.
 
     `profiled`: label -> plan at the profiled size, where another one is shown.
@@ -196,17 +191,14 @@ def show_bars(
     plans = [row.plan for row in rows if row.plan is not None]
     if not plans:
         return
-    unit, pairs = per.unit(workload, plans), list[tuple[Bar, ...]]()
+    unit, pairs = per.unit(plans), list[tuple[Bar, ...]]()
     for row, name in zip(rows, _names(rows), strict=True):
         if row.plan is None:
             pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
             continue
-        over = limits.excess(row.plan) > 1
-        shown = _pair(row, name, per.of(workload, row.plan), unit, dimmed=over)
-        if before := profiled.get(row.label):
-            marked = zip(shown, _pair(row, name, per.of(workload, before), unit), strict=True)
-            shown = tuple(replace(bar, before=old) for bar, old in marked)
-        pairs.append(shown)
+        usual = profiled.get(row.label)
+        shown, at_profiled = per.of(row.plan), usual and per.of(usual)
+        pairs.append(_pair(row, name, shown, at_profiled, unit, dimmed=limits.excess(row.plan) > 1))
     times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
@@ -221,20 +213,24 @@ def show_bars(
     words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
     if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
-    more = (f"├─┤ {level:.0%} prediction interval", *(("│ at the profiled size",) if profiled else ()))
+    more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
+    more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
     show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
-def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool = False) -> tuple[Bar, ...]:
-    """The bars of time and cost of a row's plan, or of another one there."""
+def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, *, dimmed: bool) -> tuple[Bar, ...]:
+    """The bars of time and cost of a row's plan; `usual`: the plan at the profiled size."""
     offer, ends, basis = plan.offer, plan.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
     date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
     facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
 
-    def bar(value: float, ends: Ends, words: Words, range_words: Words, seconds: float = 1.0) -> Bar:
-        lines = [f"{words(value)} ({range_words(*ends)})" if ends else words(value), *filter(None, facts)]
+    about = "".join(f"<br>{no_markup(fact)}" for fact in facts if fact)
+    title, usual_ends = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}<br>", usual and usual.interval
+
+    def bar(value: float, ends: Ends, words: Words, range_words: Words, before: float, before_end: float) -> Bar:
+        text, seconds = words(value), unit.seconds if words == unit.words else 1.0
         return Bar(
             key=row.label,
             name=name,
@@ -242,25 +238,30 @@ def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool 
             value=value / seconds,
             low=ends and ends[0] / seconds,
             high=ends and ends[1] / seconds,
-            text=words(value),
+            text=text,
             dimmed=dimmed,
-            hover="<br>".join([f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}", *map(no_markup, lines)]),
+            waiting=plan.waiting,
+            hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
+            usual=before / seconds if before else None,
+            usual_end=before_end / seconds,
         )
 
+    before = (usual.total_s, usual.total_usd) if usual else (0.0, 0.0)
+    before_end = (usual_ends.high_s, usual_ends.high_usd) if usual_ends else before
     return (
-        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, unit.seconds),
-        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range),
+        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, before[0], before_end[0]),
+        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range, before[1], before_end[1]),
     )
 
 
-def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
+def show_scatter(rows: Sequence[OfferRow], per: Per, limits: Limits) -> None:
     """Time against cost; the frontier is explained in the legend."""
     plans = [row.plan for row in rows if row.plan is not None]
     if plans:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
         limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
-        figure = trade_off([per.of(workload, plan) for plan in plans], best, anchors, *limited)
+        figure = trade_off([per.of(plan) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 

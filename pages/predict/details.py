@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.predict.charts import why_not
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.per import Per
-from profet_core.advice.plans import Plan, Request
-from profet_core.advice.recommend import compare, others_of_gpus
-from profet_core.advice.words import comparison_sentences
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
 from profet_core.messages import Code
 from profet_core.precision.names import is_half
+from profet_core.training.advise import OfferRow
+from profet_core.training.plans import Per, Plan, Request
+from profet_core.training.recommend import compare, others_of_gpus
+from profet_core.training.words import breakdown_line, comparison_sentences
 from profet_core.units import TimeUnit, format_ms, format_usd, format_usd_range
 from ui.inputs.fields import choice, number_field, select
 from ui.predicted import Predicted
@@ -56,8 +55,8 @@ def show_details(
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
         else:
             facts = _facts(network, plans, row, row.plan)
-            unit = per.unit(request.workload, plans)
-            facts = {PredictView.per.options[per]: _totals(per.of(request.workload, row.plan), per, unit)} | facts
+            unit = per.unit(plans)
+            facts = {PredictView.per.options[per]: _totals(per.of(row.plan), per, unit)} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, row)
         if row.plan is not None:
@@ -117,11 +116,12 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
         "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
         "Step": plain(step),
         "Basis": plain(_basis(plan)),
+        "All costs": plain(breakdown_line(plan)),
         "Measured there": _measured_line(network, plan.instance),
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
         "Memory": "" if row.fit is None else plain(sentence(row.fit.words)),
         "Also at": plain(_also_at(plans, plan)),
-        "Note": plain(plan.node_note),
+        "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
     }
 
 

@@ -12,44 +12,44 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
-from profet_core.advice.per import COSTED_STEPS, Per
-from profet_core.advice.plans import Plan, Workload
-from profet_core.advice.words import headline
-from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
+from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.cost import training_energy
-from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
+from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
+from profet_core.training.cost import training_energy
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.training.words import headline
+from ui import tables
 from ui.columns import TableRow, predict_columns
-from ui.exports import export_row
+from ui.exports import export_row, made_later
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
+    costs_input,
     method_input,
+    more_options,
     number_field,
     precision_input,
     recorded_sizes,
     select,
     size_sliders,
-    toggle,
     validation_input,
     whole_nodes_input,
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
-from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
+from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
-from ui.tables import exported_view, result_table
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
-_BOUNDARY = "Training steps only: no start-up, data, storage or egress."
+_BOUNDARY = "Training steps only: no start-up, {}storage or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -57,34 +57,47 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
-    with st.expander("More options"):
-        deadline, budget = st.columns(2, gap="small")
-        number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
-        number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-        number_field(
-            "Confidence for deadline and budget (%)",
-            Training.certainty,
-            tip="Cards recommend an instance only if it meets both with this probability.",
-        )
-        validation_input()
-        second_input(resources)
-        whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
-        method_input(resources)
+    more_options("predict", partial(_more, resources))
+
+
+def _more(resources: Resources) -> None:
+    deadline, budget = st.columns(2, gap="small")
+    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
+    number_field(
+        "Confidence for deadline and budget (%)",
+        Training.certainty,
+        tip="Cards recommend an instance only if it meets both with this probability.",
+    )
+    validation_input()
+    second_input(resources)
+    whole_nodes_input(held_in(resources, session.profile).profile.meta)
+    costs_input()
+    method_input(resources)
+
+
+def header(_: Resources) -> None:
+    """Draw the title and the exports, which a slider below doesn't draw again."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.title(TITLE, anchor=False, width="content")
+        exports = made_later()
+        if exports.rows is not None:
+            export_row(
+                "profet-predict", exports.made_rows, charts=session.predict.chart != "table", report=exports.made_report
+            )
 
 
 def main(resources: Resources) -> None:
     """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
-        st.title(TITLE, anchor=False, width="content")
-        exports = st.container(width="content", key="exports")
     try:
         network = current_network(resources)
         _strip(resources, network)
         answer, rows = _advised(resources, network)
     except MissingAnchorError:
+        made_later().set(None, str)
         raise
     except ProfetError:
+        made_later().set(None, str)
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -92,38 +105,36 @@ def main(resources: Resources) -> None:
     # Without a batch size only a step is known.
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
     plans = [row.plan for row in rows if row.plan is not None]
-    advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
+    advice = answer.advice.among(plans) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+        if spot := spot_plan(resources, advice):
+            st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
-        show_cards(advice.recommended, request.workload, per)
+        show_cards(advice.recommended, per)
     else:
         show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    table = partial(_table_rows, resources, request.workload, rows, per)
-    columns = predict_columns(per, per.unit(request.workload, plans))
-    if plans:
-        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-        with exports:
-            export_row(
-                "profet-predict",
-                lambda: exported_view(table(), columns, session.predict_table),
-                charts=view != "table",
-                report=partial(report_html, advice, source),
-            )
+    table = partial(_table_rows, resources, rows, per)
+    columns = predict_columns(per, per.unit(plans))
+    # A file is made outside of the session.
+    order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
+    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
+    made_later().set(made if plans else None, partial(report_html, advice, source))
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, request.workload, per, request.limits, level)
+        show_bars(rows, profiled, per, request.limits, level)
     elif view == "scatter":
-        show_scatter(rows, request.workload, per, request.limits)
+        show_scatter(rows, per, request.limits)
     else:
-        result_table(
+        tables.result_table(
             table(),
             columns,
             choices=session.predict_table,
@@ -136,7 +147,8 @@ def main(resources: Resources) -> None:
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
-        st.caption(f"{count}{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        data = "data, " if session.training.loading == "off" else ""
+        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
         if view != "table":
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
@@ -150,7 +162,7 @@ def _answered(resources: Resources) -> Answered:
 
 
 def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
-    answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+    answer = answer_advise(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
     return answer, sorted_rows(rows, Sort(session.predict.sort))
 
@@ -162,7 +174,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     is_profiled = sizes == (network.batch_size, network.training.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != asked:
-        found = answer if is_profiled else answer_advise(resources, asked, PAGE)
+        found = answer if is_profiled else answer_advise(resources, asked)
         plans = {row.label: row.plan for row in found.rows if row.plan is not None}
         st.session_state[_PROFILED] = asked, plans
     return {} if is_profiled else plans
@@ -183,11 +195,10 @@ def _open_chosen() -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        with st.container(width="content", key="shown"):
-            st.markdown(plain(shown_words(resources, network)))
-        if not network.held.is_own:
-            st.badge("Sample", color="primary")
+    mark = "" if network.held.is_own else "\N{EN SPACE}:primary-badge[Sample]"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
+        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
@@ -211,12 +222,12 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, workload: Workload, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
+def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
     found = []
     for row in rows:
         if row.plan is not None:
-            plan = per.of(workload, row.plan)
-            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
+            plan = per.of(row.plan)
+            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
     return found
@@ -226,4 +237,4 @@ def _linked() -> Iterable[Part | str]:
     return *session.asked, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page("", main, _linked, sidebar, alone=True)
+run_page("Predict", main, _linked, sidebar, header=header, alone=True)

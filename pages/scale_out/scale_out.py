@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
-from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import Strategy
+from profet_core.training.memory import does_not_fit
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
@@ -22,6 +22,7 @@ from ui.frame import run_page
 from ui.inputs.fields import (
     choice,
     chosen_parameters,
+    more_options,
     number_field,
     parameters_input,
     select,
@@ -31,7 +32,7 @@ from ui.inputs.fields import (
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.profile import latency_question, network_input, show_notices
-from ui.predicted import PAGE, current_network
+from ui.predicted import current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import STRATEGIES, ScaleOut, Training, session
@@ -62,9 +63,12 @@ def sidebar(resources: Resources) -> None:
     left, right = st.columns(2, gap="small")
     number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
-    with st.expander("More options"):
-        toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
-        validation_input()
+    more_options("scale_out", _more)
+
+
+def _more() -> None:
+    toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
+    validation_input()
 
 
 _SHOWN = {
@@ -93,7 +97,7 @@ def main(resources: Resources) -> None:
     question = _question(resources)
     if question is None:
         return
-    answering = scaleout_plans(resources, question, PAGE)
+    answering = scaleout_plans(resources, question)
     if not answering.plans:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)

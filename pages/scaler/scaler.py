@@ -17,10 +17,10 @@ from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
 from ui.exports import export_row
 from ui.frame import run_page
 from ui.inputs.fields import SIZE_LABELS, choice, number_field, select
-from ui.predicted import PAGE, current_network
+from ui.predicted import current_network
 from ui.state.resources import Resources
 from ui.state.session import ScalerView, session
-from ui.words import plain
+from ui.words import error_words, plain
 
 
 def main(resources: Resources) -> None:
@@ -81,12 +81,12 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     why = "This profile has no prediction for this instance."
     try:
         network = current_network(resources)
+        asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
         answer = answer_sizes(
             resources,
-            replace(network.question, gpu=(resources.catalog[instance].gpu,), include_retired=True),
+            replace(asked, gpu=(resources.catalog[instance].gpu,)),
             axis,
             axis_range(axis),
-            PAGE,
             choose=lambda rows: [row for row in rows if row.offer.name == instance],
             training=network.training,
         )
@@ -98,7 +98,7 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
             if axis == "batch" and fit is not None and fit.largest_batch and fit.largest_batch < axis_range(axis)[1]:
                 why += f" Fits in memory up to batch {fit.largest_batch}."
     except ProfetError as error:
-        why = str(error)
+        why = error_words(error)
     if all(typed):
         why = "Your latencies."
     return found, f"{why} Empty a field to use the prediction." if any(typed) and found[0] else why

@@ -9,21 +9,22 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
-from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
-from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.sizes.axes import KNOTS, axis_range, sizes_for
+from profet_core.training.advise import OfferRow
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import Plan
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
+from ui.inputs.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network
+from ui.predicted import Predicted, current_network
 from ui.state.resources import Resources
 from ui.state.session import SizesView, session
 from ui.tables import result_table
@@ -43,10 +44,13 @@ def sidebar(resources: Resources) -> None:
     """What the curves depend on."""
     network_input(resources)
     workload_input()
-    with st.expander("More options"):
-        choice("Scale of the chart", SizesView.scale)
-        validation_input()
-        second_input(resources)
+    more_options("sizes", partial(_more, resources))
+
+
+def _more(resources: Resources) -> None:
+    choice("Scale of the chart", SizesView.scale)
+    validation_input()
+    second_input(resources)
 
 
 def main(resources: Resources) -> None:
@@ -67,29 +71,34 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     latency_question(network)
     show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
-    smallest, largest = axis_range(axis)
+    recorded = (network.batch_size if axis == "batch" else network.training.pixels) or 0
+    sizes = sizes_for(axis, recorded)
+    # Every fourth of the larger sizes, where the profile's are larger.
+    grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
     answer = answer_sizes(
         resources,
         with_offers(resources, network.question),
         axis,
-        sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
-        PAGE,
+        sorted(grid),
         choose=partial(chosen_rows, keep=session.sizes_table.open),
+        draw=partial(_drawn, gpus_place),
         at_largest=axis == "batch" and session.sizes.each_at == "largest",
         training=network.training,
     )
-    known = {curve.row.label: curve for curve in answer.curves}
-    if not known:
+    if not answer.curves:
         st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
         return
-    with gpus_place:
-        drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
     shows = session.sizes.shows
-    lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
+    lines = [_curve(curve, answer.sizes, shows) for curve in answer.curves]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(answer, axis, at)
+
+
+def _drawn(place: DeltaGenerator, rows: Sequence[OfferRow]) -> list[OfferRow]:
+    with place:
+        return drawn_rows(rows, keep=session.sizes_table.open)
 
 
 def _chosen_size(network: Predicted, axis: str) -> int | None:
@@ -110,7 +119,7 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
         row_key=lambda row: row.plan.label,
     )
-    without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
+    without = [row.offer.name for row in chosen_rows(answer.advice.rows) if does_not_fit(row.fit)]
     if without and session.sizes.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))

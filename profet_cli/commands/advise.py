@@ -7,31 +7,31 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from profet_cli.arguments import add_question
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.inputs import given_values, open_context
 from profet_cli.output import (
     MISSING,
     Column,
     cell,
     fit_words,
+    price_date,
     print_json,
     print_offers,
-    print_old_prices,
     print_table,
     print_warnings,
     write_output,
 )
-from profet_core.advice.advise import Advice
-from profet_core.advice.plans import Plan
-from profet_core.advice.recommend import Comparison, format_certainty
-from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
-from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
-from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import NetworkParameters
-from profet_core.documents.advice import ADVICE
-from profet_core.documents.report import report_html, report_source
+from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.context import NetworkParameters
+from profet_core.answers.documents import ADVICE
+from profet_core.answers.questions import ADVISE, AdviseQuestion
+from profet_core.answers.report import report_html, report_source
 from profet_core.errors import InputError
-from profet_core.fields.questions import ADVISE, AdviseQuestion
-from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
+from profet_core.training.advise import Advice
+from profet_core.training.plans import Plan
+from profet_core.training.recommend import format_certainty
+from profet_core.training.several_gpus import CHECKED_ON, ScaledStep
+from profet_core.training.whole_nodes import ScaledTraining, WholeNodePlan
+from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 
@@ -45,7 +45,7 @@ def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = AdviseQuestion(**given_values(options, ADVISE))
     context = open_context(options)
-    answer = answer_advise(context, question, COMMAND_LINE)
+    answer = answer_advise(context, question)
     warnings = answer.training.warnings
     if options.report is not None:
         name = Path(options.profile).name
@@ -56,7 +56,7 @@ def run_advise(options: argparse.Namespace) -> None:
         print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
-        _print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
+        _print_advice(answer, every=options.every_offer or question.offer_filter.is_specific)
 
 
 def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
@@ -64,11 +64,13 @@ def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
         raise InputError(f"{target} is an input trace: name another file for the report.")
 
 
-def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) -> None:
+def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     """The answer first, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
+    advice, comparison = answer.advice, answer.comparison
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
-    print("\n".join(answer_sentences(advice)), end="\n\n")
+    first, *others = answer_sentences(advice)
+    print("\n".join([first, *([answer.spot.sentence] if answer.spot else []), *others]), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))
@@ -80,7 +82,6 @@ def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool)
     beaten = [one for one in advice.dominated if one.plan in shown and one.by.instance != one.plan.instance]
     _print_list("Slower and more expensive:", [dominated_line(one) for one in beaten])
     _print_list("Not shown:", _grouped((one.instance, one.reason) for one in advice.excluded))
-    print_old_prices(shown)
     if comparison:
         a, b = comparison.a.name_and_code, comparison.b.name_and_code
         _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
@@ -112,6 +113,7 @@ def _columns(advice: Advice) -> list[Column[Plan]]:
         *chances,
         ("$/h", lambda plan: format_usd(plan.offer.usd_per_hour)),
         ("$/GPU/h", lambda plan: format_usd(plan.offer.usd_per_gpu_hour)),
+        ("price date", lambda plan: price_date(plan.offer)),
         ("basis", lambda plan: plan.basis.word),
         ("note", lambda plan: plan.note or MISSING),
     ]
@@ -141,15 +143,15 @@ def run_scaleout(options: argparse.Namespace) -> None:
     """Answer and print."""
     from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 
-    question = scaleout_question(given_values(options, SCALEOUT), COMMAND_LINE)
-    answer = answer_scaleout(open_context(options), question, COMMAND_LINE)
+    question = scaleout_question(given_values(options, SCALEOUT))
+    answer = answer_scaleout(open_context(options), question)
     if options.format == "json":
         print_json(SCALED_OUT.document(answer))
         return
     print_warnings(answer.warnings)
     _print_curve(answer)
     _print_strategies(answer)
-    _print_nodes(answer, every=options.every_offer or question.narrowing.is_narrow)
+    _print_nodes(answer, every=options.every_offer or question.offer_filter.is_specific)
 
 
 def _print_curve(answer: ScaledTraining) -> None:
@@ -242,8 +244,8 @@ def _print_nodes(answer: ScaledTraining, *, every: bool) -> None:
         ("time/epoch", lambda plan: unit.words(plan.epoch_s)),
         ("$/epoch", lambda plan: format_usd(plan.epoch_usd)),
         ("$/h", lambda plan: format_usd(plan.usd_per_hour)),
+        ("price date", lambda plan: price_date(plan.offer)),
         ("memory", lambda plan: fit_words(plan.fit)),
         ("status", lambda plan: plan.offer.status),
     ]
-    shown = print_offers(answer.plans, columns, every=every)
-    print_old_prices(shown)
+    print_offers(answer.plans, columns, every=every)

@@ -24,13 +24,14 @@ from profet_collect.grid import (
     models_of,
     quick_cells,
 )
+from profet_collect.loading import measure_loading
+from profet_collect.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_collect.run import Machine, Protocol, collect, expected_at_hand, installed_frameworks, machine_at_hand
 from profet_collect.store import locked_store, only_collector
-from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
-from profet_core.documents.records import Document
+from profet_core.answers.schema import Document
 from profet_core.errors import InputError
-from profet_core.profiles.limits import is_short_text
-from profet_core.units import format_duration, whole_number
+from profet_core.units import format_duration, format_significant, whole_number
+from profet_recorder.profiles.limits import is_short_text
 
 _Word = TypeVar("_Word", bound=str)
 #: So few are measured without timing two others first.
@@ -45,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="folder to write or resume (default: collected/NAME)")
     parser.add_argument(
         "--quick", action="store_true", help="20 minutes: only the most informative cells for a new GPU"
+    )
+    parser.add_argument(
+        "--loading",
+        metavar="FOLDER",
+        help="instead time how many images of this folder each vCPU prepares, in PyTorch's or TensorFlow's loader",
     )
     parser.add_argument("--plan", action="store_true", help="list the cells and their time, without measuring")
     parser.add_argument("--frameworks", metavar="A,B", help="pytorch, tensorflow (default: all that are installed)")
@@ -72,7 +78,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plan, or measure what the folder lacks."""
+    """Plan, or measure what the folder lacks, or the loading of images."""
+    if options.loading is not None:
+        _show_loading(options)
+        return
     grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
     cells = cells_of(grid)
     if options.plan:
@@ -133,6 +142,20 @@ def _measure(
             raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
         results = [store.finished[cell] for cell in left]
     _show_end(options, folder, len(cells), results, planned_s, perf_counter() - began)
+
+
+def _show_loading(options: argparse.Namespace) -> None:
+    """Time the loader on the images of a folder, at the first of `--pixels` if that is given."""
+    names = options.frameworks.split(",") if options.frameworks else []
+    pixels = 224 if options.pixels == _joined(PIXELS) else _numbers("--pixels", options.pixels, 4096)[0]
+    found = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
+    each = found.images_per_s_per_vcpu
+    if options.format == "json":
+        print_json({**asdict(found), "images_per_s_per_vcpu": each})
+        return
+    rates = f"{format_significant(found.images_per_s)} images/s: {format_significant(each)} per vCPU"
+    print(f"{found.vcpus} vCPUs prepare {rates} ({found.framework}, {found.pixels} pixels, {found.images:,} images).")
+    print(f"Count it with `profet advise ... --images-per-s-per-vcpu {each:.0f}`.")
 
 
 def _error_line(cells: Sequence[Cell]) -> str:

@@ -11,15 +11,15 @@ from pathlib import Path
 from profet_cli.arguments import add_format, add_models, add_steps
 from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table, write_output
-from profet_core.documents.answers import UNKNOWN_OPERATIONS
-from profet_core.documents.records import Document
+from profet_core.answers.documents import UNKNOWN_OPERATIONS
+from profet_core.answers.schema import Document
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.prediction.checks import counted, refusal_by, steps_note
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
-from profet_core.profiles import Profile, ProfileMeta, write_profile
-from profet_core.profiles.limits import LIMITS
 from profet_core.units import US_PER_MS, format_ms, positive_number
+from profet_recorder.profiles import Profile, ProfileMeta, write_profile
+from profet_recorder.profiles.limits import LIMITS
 
 STDOUT = "-"
 
@@ -54,7 +54,7 @@ def _print_limits(output: str) -> None:
     if output == "json":
         print_json({"limits": [asdict(limit) for limit in LIMITS]})
     else:
-        print_table(("bound", "most", "unit"), [(each.what, f"{each.most:,.0f}", each.unit) for each in LIMITS])
+        print_table(("bound", "maximum", "unit"), [(each.what, f"{each.maximum:,.0f}", each.unit) for each in LIMITS])
 
 
 def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: Diagnosis, refused: str) -> Document:

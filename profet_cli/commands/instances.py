@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,14 +11,17 @@ from pathlib import Path
 from profet_cli.arguments import add_fields, add_format
 from profet_cli.commands.prices import add_refresh, run_refresh
 from profet_cli.inputs import given_values, known_gpus
-from profet_cli.output import MISSING, gpus_cell, print_json, print_table, print_warnings
+from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
 from profet_cli.parsing import OneLineParser, add_commands
-from profet_core.answers.questions import Context, answer_instances
+from profet_core.answers.context import Context, answer_instances
+from profet_core.answers.documents import GPU_PRECISIONS, OFFER, OFFERS, OWN_GPU
+from profet_core.answers.questions import INSTANCES, InstancesQuestion
+from profet_core.answers.schema import many
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped, own_path
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import MARKETS, ON_DEMAND, OWN_PROVIDER, STATUSES, check_date
-from profet_core.catalog.naming import price_age_years
+from profet_core.catalog.naming import old_price_note
 from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, writable, write_own
 from profet_core.catalog.own_gpus import (
     GPU_COLUMNS,
@@ -34,10 +38,7 @@ from profet_core.catalog.own_gpus import (
     with_offers_of,
     write_own_gpus,
 )
-from profet_core.documents.parts import GPU_PRECISIONS, OFFER, OFFERS, OWN_GPU
-from profet_core.documents.records import many
 from profet_core.errors import ArtifactError, InputError
-from profet_core.fields.questions import INSTANCES, InstancesQuestion
 from profet_core.files import home_folder, shipped_folder
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.transfer.own_gpu import check_own_gpu
@@ -88,7 +89,7 @@ def run_instances(options: argparse.Namespace) -> None:
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
         [_text_row(offer, basis) for offer, basis in rows],
     )
-    old = sum(bool(price_age_years(offer.as_of)) for offer, _ in rows)
+    old = sum(bool(old_price_note(offer)) for offer, _ in rows)
     if old:
         print(f"old: {old} of these prices are more than a year old; `profet instances refresh` updates them")
 
@@ -116,7 +117,7 @@ def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
         listed_price(offer.usd_per_gpu_hour),
         offer.region,
         f"{offer.market}, own" if offer.own else offer.market,
-        f"{offer.as_of}, old" if price_age_years(offer.as_of) else offer.as_of,
+        price_date(offer),
         offer.status,
         basis,
     )
@@ -341,10 +342,17 @@ def _list_known_gpus(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(many(GPU_PRECISIONS).document(gpus))
         return
+    offers = Counter(offer.gpu for offer in load_catalog().all_offers)
     print_table(
-        ("GPU", "GiB", "precisions", "AMP"),
+        ("GPU", "GiB", "offers", "precisions", "AMP"),
         [
-            (gpu.name, f"{gpu.memory_gib:g}", ", ".join(map(str.upper, supported_precisions(gpu))), amp_words(gpu))
+            (
+                gpu.name,
+                f"{gpu.memory_gib:g}",
+                str(offers[gpu.name]),
+                ", ".join(map(str.upper, supported_precisions(gpu))),
+                amp_words(gpu),
+            )
             for gpu in gpus
         ],
     )

@@ -9,14 +9,25 @@ from pathlib import Path
 from profet_cli.arguments import add_format
 from profet_cli.inputs import read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.documents.records import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
+from profet_core.answers.fields import names
+from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
-from profet_core.fields.field import names
-from profet_core.manycore.answer import ManycoreAnswer, ThreadsRow, manycore
-from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training, TrainingTime
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
-from profet_core.typed_numbers import typed_whole
-from profet_core.units import MS_PER_S, format_significant, positive_number
+from profet_core.training.many_core import (
+    MAX_THREADS,
+    MIN_THREADS,
+    PUBLISHED,
+    PUBLISHED_THREADS,
+    PUBLISHED_TRAINING,
+    ManycoreAnswer,
+    Network,
+    ThreadsRow,
+    Training,
+    TrainingTime,
+    manycore,
+    nearest_published,
+    scaled_network,
+)
+from profet_core.units import MS_PER_S, format_significant, positive_number, typed_whole
 
 _S_PER_MIN = 60
 #: Pixels a side where nothing is said.
@@ -68,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=thread_counts,
         default=list(PUBLISHED_THREADS),
         metavar="N,N",
-        help=f"{FEWEST_THREADS} to {MOST_THREADS} (default: the published numbers)",
+        help=f"{MIN_THREADS} to {MAX_THREADS} (default: the published numbers)",
     )
     as_published = "(default: as published)"
     parser.add_argument("--images", type=int, help=f"training images per epoch {as_published}")
@@ -79,10 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def thread_counts(text: str) -> list[int]:
     """Numbers of threads, of "1,60,240"."""
     try:
-        return [typed_whole(each, FEWEST_THREADS, MOST_THREADS) for each in names(text)]
+        return [typed_whole(each, MIN_THREADS, MAX_THREADS) for each in names(text)]
     except InputError:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!a} are not numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"
+            f"{text[:40]!a} are not numbers from {MIN_THREADS} to {MAX_THREADS}, such as 1,60,240"
         ) from None
 
 
@@ -113,7 +124,7 @@ def _network(options: argparse.Namespace) -> Network:
 def _counted(text: str, pixels: int | None) -> Network:
     """A named network, or the one in a file, by its FLOPs."""
     # Most questions need no layers.
-    from profet_core.layers import counts_of, network_name
+    from profet_core.layers.networks import counts_of, network_name
 
     try:
         name = network_name(text)

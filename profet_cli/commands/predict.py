@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models, add_question
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file, read_profile_file
+from profet_cli.inputs import given_values, open_context, read_network_file, read_profile_file
 from profet_cli.output import (
     Column,
     cell,
     fit_words,
+    price_date,
     print_json,
     print_notes,
     print_offers,
-    print_old_prices,
     print_warnings,
 )
+from profet_core.answers.documents import COSTS, PREDICTION, SCALED
 from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.naming import offer_name
-from profet_core.cost import CostRow
-from profet_core.documents.answers import COSTS, PREDICTION, SCALED
 from profet_core.errors import InputError
-from profet_core.fields.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.records import InstancePrediction
+from profet_core.training.plans import Plan
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print."""
     question = PredictQuestion(**given_values(options, PREDICT))
-    answer = answer_predict(open_context(options), question, COMMAND_LINE)
+    answer = answer_predict(open_context(options), question)
     if options.format == "json":
         print_json(PREDICTION.document(answer))
         return
@@ -60,13 +60,16 @@ def run_predict(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
         ("$/GPU/h", lambda row: format_usd(row.offer.usd_per_gpu_hour)),
+        ("price date", lambda row: price_date(row.offer)),
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
-    every, keep = options.every_offer or question.narrowing.is_narrow, {prediction.anchor, *(question.targets or ())}
+    every, keep = (
+        options.every_offer or question.offer_filter.is_specific,
+        {prediction.anchor, *(question.targets or ())},
+    )
     shown = print_offers(prediction.predictions, columns, every=every, keep=keep)
     print_notes(shown)
-    print_old_prices(shown)
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
     similarity = prediction.similarity
@@ -97,31 +100,30 @@ def run_cost(options: argparse.Namespace) -> None:
     from profet_core.answers.advise import answer_cost
 
     question = TrainingQuestion(**given_values(options, COST))
-    answer = answer_cost(open_context(options), question, COMMAND_LINE)
+    answer = answer_cost(open_context(options), question)
     if options.format == "json":
         print_json(COSTS.document(answer))
         return
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
-    steps = {row.instance: row for row in training.steps.step_times}
     epoch, total = (shared_time_unit(getattr(row, name) for row in table.rows) for name in ("epoch_s", "total_s"))
-    columns: list[Column[CostRow]] = [
+    columns: list[Column[Plan]] = [
         ("instance", lambda row: row.instance),
         ("GPU", lambda row: offer_name(row.offer)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
-        (f"{table.epochs} epochs", lambda row: total.words(row.total_s)),
+        (f"{question.epochs} epochs", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
-        ("speed-up", lambda row: cell(row.speedup, lambda times: f"{times:.2f}x")),
-        ("basis", lambda row: steps[row.instance].basis.word),
-        ("status", lambda row: row.status),
+        ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
+        ("price date", lambda row: price_date(row.offer)),
+        ("basis", lambda row: row.basis.word),
+        ("status", lambda row: row.offer.status),
     ]
-    every = options.every_offer or question.narrowing.is_narrow
+    every = options.every_offer or question.offer_filter.is_specific
     shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
-    print_notes(steps[row.instance] for row in shown)
-    print_old_prices(shown)
+    print_notes(plan.row for plan in shown)
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
@@ -175,7 +177,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     from profet_core.from_layers.estimate import disagreement_words
 
     question = _estimate_question(options)
-    answer = answer_estimate(open_context(options), question, COMMAND_LINE)
+    answer = answer_estimate(open_context(options), question)
     if options.format == "json":
         print_json(ESTIMATED.document(answer))
         return
@@ -185,7 +187,7 @@ def run_estimate(options: argparse.Namespace) -> None:
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
     )
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
     compared: list[Column[InstancePrediction]] = [
@@ -211,14 +213,14 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         *(per_epoch if costs else ()),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
+        ("price date", lambda row: price_date(row.offer)),
         ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
-    every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
+    every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
     if found.rows:
         shown = print_offers(found.rows, columns, every=every)
         print_notes(shown)
-        print_old_prices(shown)
     for gpu, step in found.gpus.items():
         interval = step.interval_at()
         within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"
@@ -232,7 +234,7 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
 
     given = given_values(options, ESTIMATE)
     del given["network"]
-    values = with_profiled(given, COMMAND_LINE)
+    values = with_profiled(given)
     path = Path(options.network)
     if path.is_file():
         if "classes" in values:

@@ -14,6 +14,8 @@ from typing import Any
 
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_core.answers.documents import OFFER
+from profet_core.answers.fields import names
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, load_catalog, load_gpus, load_shipped, own_path
 from profet_core.catalog.clouds import (
     PriceChange,
@@ -26,9 +28,7 @@ from profet_core.catalog.clouds import (
     usable_prices,
 )
 from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
-from profet_core.documents.parts import OFFER
 from profet_core.errors import CatalogError, InputError, ProfetError
-from profet_core.fields.field import names
 from profet_core.units import listed_price
 
 #: The catalog's clouds -> gpuhunt's names of them.

@@ -8,11 +8,6 @@ import sys
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
 
-#: Connections of one worker; further ones are refused at once.
-MAX_CONNECTIONS = 1000
-#: Requests under way when the server is stopped get this long.
-STOP_WITHIN_S = 10
-
 
 def add_app(parser: argparse.ArgumentParser, port: int = 8501) -> None:
     """Where to listen."""
@@ -24,10 +19,15 @@ def add_app(parser: argparse.ArgumentParser, port: int = 8501) -> None:
 def run_app(options: argparse.Namespace) -> None:
     """Serve until stopped."""
     from streamlit.web import cli
+    from uvicorn import config
+
+    from profet_http.serving import CONNECTION
 
     _check_port(options.port)
     # Its modules and settings are beside it, in a checkout and in an installed package.
     script = shipped_folder("sample_traces").with_name("streamlit_app.py")
+    # Streamlit lets uvicorn choose the class of a connection.
+    config.HTTP_PROTOCOLS["auto"] = CONNECTION
     where = ["--server.address", options.host, "--server.port", str(options.port)]
     sys.argv = ["streamlit", "run", str(script), *where]
     cli.main()
@@ -42,25 +42,15 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(options: argparse.Namespace) -> None:
     """Serve until stopped."""
-    import uvicorn
-
-    import profet_http.app  # noqa: F401, missed here and not in each worker
+    from profet_http.serving import serve
 
     _check_port(options.port)
     if not 0 < options.workers <= 64:
         raise InputError(f"The number of workers must be from 1 to 64, not {options.workers}.")
-    uvicorn.run(
-        "profet_http.app:create",
-        factory=True,
-        host=options.host,
-        port=options.port,
-        workers=options.workers,
-        access_log=False,
-        server_header=False,
-        http="h11",
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=STOP_WITHIN_S,
-    )
+    try:
+        serve(options.host, options.port, options.workers)
+    except OSError as error:
+        raise InputError(f"Port {options.port} of {options.host} can't be used: {error.strerror or error}.") from None
 
 
 def _check_port(port: int) -> None:

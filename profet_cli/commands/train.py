@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.lab import on_dask, open_measurements, training_set
 from profet_cli.output import print_json
+from profet_core.answers.schema import Document
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
-from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
@@ -67,10 +67,10 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
-        from profet_core.memory.model import MEMORY_NAME
-        from profet_core.multi_gpu.law import SCALEOUT_NAME
         from profet_core.precision.model import PRECISION_NAME
         from profet_core.sizes.growth import GROWTH_NAME
+        from profet_core.training.memory_model import MEMORY_NAME
+        from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.fit import memory_content
         from profet_lab.precision.fit import precision_content

@@ -13,8 +13,8 @@ from profet_cli.lab import on_dask, open_measurements, training_set, validation_
 from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.errors import InputError
 from profet_core.files import models_folder
-from profet_core.manycore.answer import check_rows, speedup_row
-from profet_core.whole_files import write_whole
+from profet_core.training.many_core import check_rows, speedup_row
+from profet_recorder.whole_files import write_whole
 
 if TYPE_CHECKING:
     from profet_lab.measurements.tables import Measurements
@@ -216,6 +216,7 @@ def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> Measur
 #: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
 PARTS = {
     "transfer": "unprofiled GPUs and memory: leave-one-GPU-out, derived targets",
+    "gpus": "GPUs that people rent: published points, MLPerf ratios, order of siblings, slope over batches",
     "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
     "estimate": "networks without a profile: the paper's tests and ours",
     "manycore": "many-core models against published predictions",

@@ -6,28 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Comparison, compare
-from profet_core.advice.whole_nodes import Gradients, whole_nodes
-from profet_core.answers.questions import (
+from profet_core.answers.context import (
     Context,
-    asked_parameters,
+    chosen_parameters,
+    filtered_context,
+    filtered_rows,
     market_offers,
-    narrowed_context,
-    narrowed_rows,
     scaleout_model,
 )
+from profet_core.answers.documents import CostRow
+from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
+from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.naming import nearest
-from profet_core.cost import CostTable, Energy, cost_table, training_energy
-from profet_core.documents.answers import Costed
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
+from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
+from profet_core.training.cost import Energy, training_energy
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
+from profet_core.training.recommend import Comparison, compare
+from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.words import spot_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +42,24 @@ class CostAnswer:
     energy: Mapping[str, Energy | None]
 
     @property
-    def rows(self) -> list[Costed]:
-        """Rows of the table with their steps and energy."""
-        steps = {step.instance: step for step in self.training.steps.step_times}
-        return [Costed(row, steps[row.instance], self.energy[row.instance]) for row in self.table.rows]
+    def rows(self) -> list[CostRow]:
+        """Rows of the table with their speedup and energy."""
+        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table.rows]
 
 
-def answer_cost(context: Context, question: TrainingQuestion, field_names: FieldNames) -> CostAnswer:
+def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     """Predict and cost."""
-    context, names = narrowed_context(context, question.narrowing)
+    context, names = filtered_context(context, question.offer_filter)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
-    training = predicted_training(context, question, field_names)
+    training = predicted_training(context, question)
     anchor, steps = training.prediction.anchor, training.steps
-    rows = narrowed_rows(steps.step_times, question.narrowing, names, anchor)
-    table = cost_table(
-        {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-        context.catalog,
-        images=steps.batch_size if question.images is None else question.images,
-        validation_images=question.validation_images,
-        batch_size=steps.batch_size,
-        epochs=question.epochs,
-        anchor=anchor,
-    )
-    fits = fits_in_training(context, training, [row.instance for row in table.rows])
-    energy = {row.instance: training_energy(row.total_s, row.offer, context.gpus) for row in table.rows}
+    rows = filtered_rows(steps.step_times, question.offer_filter, names, anchor)
+    request = Request(question.workload(steps.batch_size), Limits())
+    plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
+    table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
+    fits = fits_in_training(context, training, [plan.instance for plan in plans])
+    machines = request.workload.machines
+    energy = {plan.instance: training_energy(machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -74,12 +70,14 @@ class AdviseAnswer:
     Attributes
     ----------
     rows : one per requested offer, including those without a number.
+    spot : the recommended plan with its interruptions; None if it isn't on a spot machine, or they aren't counted.
     """
 
     training: PredictedTraining
     advice: Advice
     rows: tuple[OfferRow, ...]
     comparison: Comparison | None
+    spot: SpotPlan | None
 
     @property
     def fits(self) -> dict[str, FitAnswer]:
@@ -92,36 +90,79 @@ class AdviseAnswer:
 
 
 def answer_advise(
-    context: Context, question: AdviseQuestion, field_names: FieldNames, training: PredictedTraining | None = None
+    context: Context, question: AdviseQuestion, training: PredictedTraining | None = None
 ) -> AdviseAnswer:
     """Predict and advise; `training` is the question's, if it is predicted already."""
-    limits, narrowing = Limits(question.deadline_hours, question.budget_usd, question.certainty), question.narrowing
-    offers, names = market_offers(
-        context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+    limits, offer_filter = (
+        Limits(question.deadline_hours, question.budget_usd, question.certainty),
+        question.offer_filter,
     )
-    training = training or predicted_training(context, question, field_names)
+    offers, names = market_offers(
+        context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
+    )
+    for option in () if question.include_retired else ("compare", "price"):
+        # A plan may be named with its market, "p3.2xlarge spot".
+        named = [name.partition(" ")[0] for name in getattr(question, option) or ()]
+        if retired := [name for name in named if name in context.catalog and context.catalog[name].status == "retired"]:
+            names = ("compare", "price", "include_retired")
+            raise InputError(f"{{{option}}} names {retired[0]}, which is retired: add {{include_retired}}.", *names)
+    training = training or predicted_training(context, question)
     prediction, steps = training.prediction, training.steps
     size = steps.batch_size, steps.pixels or training.pixels
-    rows = node_rows(context, question, training, steps.step_times, offers, size, field_names)
-    rows = narrowed_rows(rows, narrowing, names, prediction.anchor)
+    rows = node_rows(context, question, training, steps.step_times, offers, size)
+    rows = filtered_rows(rows, offer_filter, names, prediction.anchor)
     fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
-        Workload(
-            steps.batch_size if question.images is None else question.images,
-            steps.batch_size,
-            question.epochs,
-            question.validation_images,
-            question.with_loading,
-        ),
+        question.workload(steps.batch_size),
         limits,
         include_retired=question.include_retired,
         fits=fits,
         interval_level=prediction.interval_level,
     )
-    comparison = None if question.compare is None else _compared(advice, question.compare, field_names)
-    return AdviseAnswer(training, advice, tuple(offer_rows(advice, offers, fits, prediction.anchor)), comparison)
+    comparison = None if question.compare is None else _compared(advice, question.compare)
+    shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
+    return AdviseAnswer(training, advice, shown, comparison, spot_plan(context, advice))
+
+
+@dataclass(frozen=True, slots=True)
+class SpotPlan:
+    """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered."""
+
+    plan: Plan
+    on_demand: Plan | None
+
+    @property
+    def total_s(self) -> tuple[float, float, float]:
+        """Expected seconds with interruptions, and their 90% range."""
+        lost = self.plan.lost
+        seconds = (0.0,) * 3 if lost is None else (lost.seconds, *lost.range_s)
+        return seconds[0] + self.plan.total_s, seconds[1] + self.plan.total_s, seconds[2] + self.plan.total_s
+
+    @property
+    def total_usd(self) -> tuple[float, float, float]:
+        """The same in US dollars."""
+        expected, low, high = (seconds * self.plan.total_usd / self.plan.total_s for seconds in self.total_s)
+        return expected, low, high
+
+    @property
+    def sentence(self) -> str:
+        """'V100 at AWS spot with 0.5 interruptions expected: ...; on demand ...'."""
+        return spot_sentence(self.plan, self.total_s, self.total_usd, self.on_demand)
+
+
+def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
+    """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
+    if advice.request.workload.extras.interruptions is None or advice.answer.lost is None:
+        return None
+    plan = advice.answer
+    offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
+    on_demand = sorted(
+        (offer for offer in offers if offer.market == ON_DEMAND),
+        key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour),
+    )
+    return SpotPlan(plan, plan_of(advice.request, plan.row, on_demand[0]) if on_demand else None)
 
 
 def node_rows(
@@ -131,30 +172,30 @@ def node_rows(
     rows: Sequence[StepTime],
     offers: Sequence[Instance],
     size: tuple[int, int | None],
-    field_names: FieldNames,
 ) -> list[StepTime]:
     """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
     if not question.whole_nodes and question.network is None and question.parameters is None:
         return list(rows)
     batch_size, pixels = size
-    known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
+    known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
-        network, parameters = field_names.option("network"), field_names.option("parameters")
         raise InputError(
-            f"Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it."
+            "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",
+            "network",
+            "parameters",
         )
     gradients = Gradients(known.count, pixels=pixels)
     return whole_nodes(scaleout_model(context), rows, offers, gradients, batch_size)
 
 
-def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) -> Comparison:
+def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
     """Compare the two plans that `compare` names by instance, or by 'instance market'."""
     by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)
     if unknown is not None or len(chosen) != 2:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
-        raise InputError(f"{field_names.option('compare')} takes two of the plans, not {wrong}.")
+        raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)
 

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers import fields as field
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
+from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
+from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
+from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
+from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import predicted_profile
-from profet_core.cost import CostRow, CostTable, cost_table
-from profet_core.documents.answers import COVERAGE, MEMORY, ends
-from profet_core.documents.parts import RENTED, TOTALS
-from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
-from profet_core.fields import field
-from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
-from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
@@ -23,7 +21,9 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
-from profet_core.profiles import Profile
+from profet_core.training.cost import Workload
+from profet_core.training.plans import TOTALS, Limits, Plan, Request, plan_of
+from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class EstimateQuestion(StepsQuestion):
     Attributes
     ----------
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
-    is_named : `name` is one of `layers.named_networks`.
+    is_named : `name` is one of `layers.networks.named_networks`.
     caveats : uncertainty in its counts.
     profiled : the same network, profiled at this size and batch size.
     """
@@ -43,17 +43,17 @@ class EstimateQuestion(StepsQuestion):
     is_named: bool = False
     caveats: Sequence[str] = ()
     batch_size: int
-    optimizer: str = asked(
+    optimizer: str = option(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
     )
-    training_code: str = asked(
+    training_code: str = option(
         "training code: plain, or channels-last and compiled (default: plain)", default=PLAIN, choices=CODES
     )
-    frozen_backbone: bool = asked("only the last layer is trained: no weight gradients before it", default=False)
-    images: int | None = asked("training images per epoch; adds time and cost")
-    validation_images: int = asked(COST["validation_images"].help, default=0)
-    epochs: int = asked(COST["epochs"].help, default=1)
-    targets: Sequence[str] | None = asked("instances to estimate (default: all)")
+    frozen_backbone: bool = option("only the last layer is trained: no weight gradients before it", default=False)
+    images: int | None = option("training images per epoch; adds time and cost")
+    validation_images: int = option(COST["validation_images"].help, default=0)
+    epochs: int = option(COST["epochs"].help, default=1)
+    targets: Sequence[str] | None = option("instances to estimate (default: all)")
     profiled: ProfileQuestion | None = None
 
 
@@ -69,18 +69,19 @@ ESTIMATE: Fields = {
 }
 
 
-def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
+def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of `ESTIMATE` with those of the profile as its question."""
-    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
-    others = {name: value for name, value in values.items() if name not in of_profile}
+    names = ("profile", "anchor", "latency_ms", "profiled_precision")
+    of_profile = {name: values[name] for name in names if name in values}
+    more = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
-        return others
+        return more
     if "profile" not in of_profile:
-        anchor, latency, profile = (field_names.option(name) for name in ("anchor", "latency_ms", "profile"))
-        raise InputError(f"{anchor} and {latency} need a profile: name it with {profile}.")
+        others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
+        raise InputError(others, "anchor", "latency_ms", "profiled_precision")
     if "precision" in values:
         of_profile["precision"] = values["precision"]
-    return {**others, "profiled": ProfileQuestion(**of_profile)}
+    return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 
 def named_question(
@@ -106,7 +107,7 @@ class EstimateAnswer:
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
-    costs: CostTable | None
+    costs: Mapping[str, Plan] | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
     warnings: tuple[Note, ...]
@@ -116,11 +117,11 @@ class EstimateAnswer:
         return rows_frame(self.estimate.rows)
 
 
-def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
+def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
-    narrowing = question.narrowing
-    context, names = narrowed_context(context, narrowing)
-    check_wanted(context, question.targets, names, field_names)
+    offer_filter = question.offer_filter
+    context, names = filtered_context(context, offer_filter)
+    check_wanted(context, question.targets, names)
     found = estimate(
         context.models,
         context.catalog,
@@ -133,7 +134,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         training_code=question.training_code,
         frozen_backbone=question.frozen_backbone,
     )
-    rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
+    rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows}
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
     fits = {name: fit for name, fit in found.fits.items() if name in kept}
@@ -142,18 +143,13 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         raise InputError("Also give the training images per epoch.")
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
     if question.images is not None:
-        costs = cost_table(
-            {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
-            context.catalog,
-            images=question.images,
-            validation_images=question.validation_images,
-            batch_size=question.batch_size,
-            epochs=question.epochs,
-        )
+        work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
+        request = Request(work, Limits())
+        costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (asked := question.profiled) is not None:
         profile = read_as(asked.profile, asked.steps)
-        profile, profiled = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
+        profile, profiled = predicted_profile(context, asked, profile, asked.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
         warnings += other_sizes(profile, question)
     return EstimateAnswer(
@@ -183,12 +179,12 @@ class _Row(NamedTuple):
 
     row: InstancePrediction
     regime: str
-    cost: CostRow | None
+    cost: Plan | None
 
 
 def _rows(answer: EstimateAnswer) -> list[_Row]:
     found = answer.estimate
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    costs = answer.costs or {}
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
@@ -214,7 +210,7 @@ _DOCUMENT = record(
     by_method=at("row.members", by_name(NUMBER)),
     regime=TEXT,
     **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
-    **under("cost", **{name: maybe(kind) for name, kind in TOTALS.items()}),
+    **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
     **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
 )
 _COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"

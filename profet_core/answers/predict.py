@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
+from profet_core.answers.questions import PredictQuestion
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
-from profet_core.fields.questions import FieldNames, PredictQuestion
-from profet_core.memory.fit import FitAnswer
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+from profet_core.training.memory import FitAnswer
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class PredictAnswer:
     fits: Mapping[str, FitAnswer]
 
 
-def answer_predict(context: Context, question: PredictQuestion, field_names: FieldNames) -> PredictAnswer:
+def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
     """Predict, corrected by latencies measured on targets."""
-    narrowing = question.narrowing
+    offer_filter = question.offer_filter
     if question.targets is not None:
         # A target that is a GPU selects all instances with it; unknown names are rejected when they are read.
         targets: dict[str, None] = {}
@@ -38,10 +38,10 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
             gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
             targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
         question = replace(question, targets=list(targets))
-    context, names = narrowed_context(context, narrowing)
-    check_wanted(context, question.targets, {*names, question.anchor}, field_names)
-    profile, prediction = predicted_question(context, question, field_names)
-    rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
+    context, names = filtered_context(context, offer_filter)
+    check_wanted(context, question.targets, {*names, question.anchor})
+    profile, prediction = predicted_question(context, question)
+    rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance for row in rows}
     prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)
@@ -94,7 +94,7 @@ def _each(context: Context, one: RecordedProfile, method: str, precision: str) -
         if latency_ms is not None:
             check_latency(models, profile, anchor.instance, latency_ms)
     except InputError as error:
-        latency_ms, doubt = None, f"{error} The prediction doesn't use it."
+        latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
         found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, method=method, precision=precision)
     except InputError as error:

@@ -1,281 +1,200 @@
-"""What every answer needs: models, catalog, anchor, network size, the offers that are asked for."""
+"""Questions that users ask; each field is declared once, with its help."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, replace
+from typing import TYPE_CHECKING
 
-from profet_core.advice.plans import confidence
-from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
-from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
-from profet_core.catalog.collection import Narrowing, NoOffersError, narrowed, narrowed_catalog, offers_in_market
-from profet_core.catalog.gpus import Gpus
-from profet_core.catalog.own import served_own_path
-from profet_core.catalog.own_gpus import OwnGpu, read_own_gpus, served_own_gpus_path, with_offers_of
-from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
-from profet_core.fields.questions import FieldNames, InstancesQuestion, ProfileQuestion
-from profet_core.files import default_models_folder
-from profet_core.latency import StepTime
-from profet_core.layers.networks import counts_of, network_name
-from profet_core.multi_gpu.law import ScaleoutModel
-from profet_core.multi_gpu.step import MOST_PARAMETERS
-from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
-from profet_core.prediction.checks import refusal
-from profet_core.prediction.targets import basis_by_instance
-from profet_core.profiles.record import ProfileMeta
-from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.transfer.own_gpu import with_own_gpus
-from profet_core.typed_numbers import typed_count
-from profet_core.units import format_count, positive_number
+from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
+from profet_core.catalog.instance import ON_DEMAND
+from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
+from profet_core.training.extras import INTERRUPTION_BANDS, Interruptions, extras_of, interruptions_per_h
+from profet_core.units import positive_number
 
-_LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from profet_recorder.profiles import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Context of every answer: models, catalog and GPU specs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffersQuestion:
+    """Offers of the catalog; empty or None for no filter."""
 
-    models: Models
-    catalog: Catalog
-    gpus: Gpus
-
-    def with_own_gpus(self, own: Sequence[OwnGpu]) -> Context:
-        """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
-        if not own:
-            return self
-        models = self.models.with_transfer(with_own_gpus(self.models.transfer, own))
-        return Context(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
-
-
-def scaleout_model(context: Context) -> ScaleoutModel:
-    """The model of several GPUs; raises ArtifactError if the models have none."""
-    if context.models.scaleout is None:
-        raise ArtifactError("These models don't support several GPUs: restore them (git checkout models).")
-    return context.models.scaleout
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """Context that the server answers every request from.
-
-    Attributes
-    ----------
-    files : files that may change while the server runs, each with its modification time, nanoseconds; None: missing.
-    own_left_out : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
-    """
-
-    context: Context
-    files: Mapping[Path, int | None]
-    own_left_out: bool
+    provider: str | Sequence[str] = option(
+        "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: custom offers",
+        NAMES,
+        default=(),
+    )
+    region: str | None = option("only offers in this region: us-east-1, or a part of the name such as US", unit="NAME")
+    market: str | None = option(
+        "only offers of this market (default: the default offer of each instance)", choices=MARKET_CHOICES
+    )
+    gpu: str | Sequence[str] = option("only these GPUs, by name or model: V100,T4", NAMES, default=())
+    gpu_count: int | Sequence[int] | None = option("only offers with this number of GPUs: 1, 2, 4 or 8", WHOLE)
+    min_memory_gib: float | None = option("only GPUs with at least this much memory", unit="GIB")
 
     @property
-    def is_outdated(self) -> bool:
-        """Whether models or lists were modified since they were loaded."""
-        return any(_written_ns(path) != loaded for path, loaded in self.files.items())
-
-
-def load_served() -> Served:
-    """Load models, checked file by file, with the custom catalog and GPUs of `$PROFET_HOME` or `$PROFET_APP_INSTANCES`.
-
-    Raises ArtifactError if a model is missing, damaged or changed.
-    """
-    folder, lists = default_models_folder(), []
-    # `load_served_catalog` returns this problem.
-    with suppress(CatalogError):
-        lists = [path for path in (served_own_path(), served_own_gpus_path()) if path is not None]
-    names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
-    files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
-    models = load_models()
-    models.verify()
-    catalog, problem = load_served_catalog()
-    context, left_out = Context(models, catalog, load_gpus()), problem is not None
-    try:
-        context = context.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
-    except (CatalogError, InputError):
-        left_out = True
-    if left_out:
-        _LOG.warning(OWN_LEFT_OUT)
-    return Served(context, files, left_out)
-
-
-def _written_ns(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-#: Default pixels at which a named network is counted.
-_USUAL_PIXELS = 224
-#: Letters of a network's name in a message.
-LONGEST_NETWORK = 60
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkParameters:
-    """Parameters of a network; `name` is empty if only their number is known."""
-
-    count: float
-    name: str = ""
-
-    @property
-    def words(self) -> str:
-        """'ResNet50, 25.6M parameters'."""
-        count = f"{format_count(self.count)} parameters"
-        return f"{self.name}, {count}" if self.name else count
-
-
-def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
-    """Parse typed text: "ResNet50" (at 224 pixels by default), "25.6M", "25600000"; InputError for any other.
-
-    >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
-    ('25.6M parameters', 'resnet50, 25.6M parameters')
-    """
-    typed = text.strip()
-    if not typed[:1].isdigit():
-        try:
-            name = network_name(typed)
-        except InputError:
-            shown = ascii(typed[:LONGEST_NETWORK])
-            raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
-        return NetworkParameters(counts_of(name, pixels or _USUAL_PIXELS).parameters, name)
-    return NetworkParameters(_checked(typed_count(typed)))
-
-
-def asked_parameters(
-    network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
-) -> NetworkParameters | None:
-    """Parameters from the question's network or number, else from the profile; None if unknown."""
-    if network is not None and parameters is not None:
-        raise InputError("Give the network or its parameters, not both.")
-    if network is not None:
-        return parameters_of(network, pixels)
-    if parameters is None:
-        return told_parameters(meta)
-    return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
-
-
-def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
-    """From the profile; None if missing or implausible."""
-    count = meta.parameters
-    return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
-
-
-def _checked(count: float) -> float:
-    if not 1 <= count <= MOST_PARAMETERS:
-        raise InputError(f"The number of parameters must be from 1 to {format_count(MOST_PARAMETERS)}.")
-    return count
-
-
-Row = TypeVar("Row", bound=StepTime)
-
-
-def narrowed_context(context: Context, narrowing: Narrowing) -> tuple[Context, Collection[str]]:
-    """Context with each selected instance at its default offer, and their names; NoOffersError if there is none."""
-    catalog, names = narrowed_catalog(context.catalog, narrowing, context.gpus)
-    return replace(context, catalog=catalog), names
-
-
-def check_wanted(
-    context: Context, targets: Sequence[str] | None, names: Collection[str | None], field_names: FieldNames
-) -> None:
-    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
-    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
-    if unwanted:
-        raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
+    def offer_filter(self) -> OfferFilter:
+        """The filters, checked."""
+        counts = () if self.gpu_count is None else self.gpu_count
+        return OfferFilter(
+            provider=(self.provider,) if isinstance(self.provider, str) else tuple(self.provider),
+            region=self.region,
+            market=self.market,
+            gpu=(self.gpu,) if isinstance(self.gpu, str) else tuple(self.gpu),
+            gpu_count=(counts,) if isinstance(counts, int) else tuple(counts),
+            min_memory_gib=self.min_memory_gib,
+            confidence=getattr(self, "confidence", None),
         )
 
 
-def market_offers(
-    context: Context,
-    narrowing: Narrowing,
-    market: str,
-    *,
-    price: Mapping[str, float] | None = None,
-    spot_discount: float | None = None,
-) -> tuple[tuple[Instance, ...], Collection[str]]:
-    """Selected offers of a market, at custom prices where given, and the names of their instances.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancesQuestion(OffersQuestion):
+    """Offers of the catalog: each instance's default offer, `all`, or those of a region or market."""
 
-    Raises NoOffersError if no offer matches; the message says what to widen.
+    all: bool = option("every offer, in all regions and markets", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsQuestion(OffersQuestion):
+    """Latencies in a precision, with a minimum confidence."""
+
+    precision: str = option(
+        "precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
+        default=AS_PROFILED,
+        choices=PRECISIONS,
+        read=asked_precision,
+    )
+    confidence: str | None = option("only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileQuestion(StepsQuestion):
+    """A profile, its anchor, the prediction options, and the offers to answer for.
+
+    Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
-    # Spot prices are estimated from on-demand prices, so the market filter comes last.
-    catalog, names = narrowed_catalog(context.catalog, replace(narrowing, market=None), context.gpus)
-    try:
-        offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
-    except NoOffersError:
-        # Raises with what to widen.
-        narrowed(context.catalog.all_offers, narrowing, context.gpus)
-        raise
-    offers = tuple(offer for offer in offers if offer.name in names)
-    if not offers:
-        narrowed(context.catalog.all_offers, narrowing, context.gpus)
-    return offers, names
+
+    profile: Profile = option("profile of training steps, in any supported format", default=MISSING)
+    anchor: str | None = option(
+        "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
+        unit="INSTANCE|GPU",
+    )
+    steps: int | None = option(
+        "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
+        "PROFET's own files)"
+    )
+    latency_ms: float | None = option("measured step latency on the anchor, in milliseconds", unit="MS")
+    without_latency: bool = option("ignore the latency in the profile's metadata", default=False)
+    trust_latency: bool = option("use the latency even if it doesn't fit the profile", default=False)
+    method: str = option("default or profet (the documented ensemble)", default="default", unit="NAME")
+    profiled_batch: int | None = option("batch size of the profile")
+    profiled_precision: str | None = option(
+        "precision of the profile, if the file does not state it (default: fp32)",
+        choices=PRECISIONS[1:],
+        read=asked_precision,
+    )
+    profiled_pixels: int | None = option("pixel size of the profile")
+    measured: Mapping[str, float] = option(
+        "latency you measured on a target with the same network, in milliseconds", default=dict, unit="INSTANCE=MS"
+    )
+    measured_trace: Profile | None = option("anchor profile of the measured workload, if not the profile itself")
+    measured_trace_latency_ms: float | None = option(
+        "latency of that profile on the anchor, in milliseconds", unit="MS"
+    )
 
 
-def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[str], anchor: str) -> list[Row]:
-    """Rows of the selected instances with the minimum confidence, and the anchor's row.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictQuestion(ProfileQuestion):
+    """Step latency on `targets`; None: on all instances except the anchor."""
 
-    Raises NoOffersError if there is none other than the anchor; one line says why.
-    """
-    rows = list(rows)
-    if not narrowing.given:
-        return rows
-    found = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
-    if narrowing.confidence is not None:
-        least = narrowing.least_confidence
-        found = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
-    if anchor not in names and all(row.instance == anchor for row in found):
-        others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
-        if not others:
-            raise NoOffersError("These offers can't be predicted: their GPU specs are unknown.")
-        raise NoOffersError(f"No prediction has confidence {narrowing.confidence}: the highest is {max(others).word}.")
-    return found
+    targets: Sequence[str] | None = option("instances or GPUs to predict: p3.2xlarge,H100 (default: all)")
 
 
-def question_anchor(context: Context, question: ProfileQuestion, field_names: FieldNames) -> str:
-    """The anchor's name, as `predict` takes it and checks it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingQuestion(ProfileQuestion):
+    """Time and cost of a training; `images` None: the training is one step of any batch size."""
 
-    Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
-    GPU is unknown.
-    """
-    models = context.models
-    # No anchor could help.
-    if reason := refusal(question.profile):
-        raise NoPredictionError(reason)
-    if question.anchor is not None:
-        return question.anchor
-    recorded, option = question.profile.meta.gpu, field_names.option("anchor")
-    if recorded is None:
-        raise InputError(
-            f"{field_names.profile} does not name the GPU it was recorded on: give it with {option}, an instance or a "
-            "GPU name."
+    images: int | None = option("training images per epoch", default=MISSING)
+    validation_images: int = option("validation images per epoch (default: 0)", default=0)
+    epochs: int = option("number of epochs (default: 1)", default=1)
+    runs: int = option("number of such trainings, as in a sweep (default: 1)", default=1)
+    at_once: bool = option("train all runs at once, each on its own machine (default: in turn on one)", default=False)
+    with_loading: bool = option("add the measured data-loading overhead, 6 to 9%", default=False)
+    images_per_s_per_vcpu: float | None = option(
+        f"images per second that one vCPU prepares, such as {JPEG_IMAGES_PER_S_PER_VCPU} from JPEG: GPUs wait where an "
+        "instance's vCPUs prepare fewer than they train (default: data loading is not counted)",
+        unit="N",
+    )
+    price: Mapping[str, float] = option("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
+    at_batch: int | None = option("predict at this batch size instead of the profiled one")
+    at_pixels: int | None = option("predict at this pixel size instead of the profiled one")
+    second: Profile | None = option(
+        "profile of the same network at another size; makes predictions at other sizes more accurate"
+    )
+    second_batch: int | None = option("batch size of the second profile")
+    second_pixels: int | None = option("pixel size of the second profile")
+    second_latency_ms: float | None = option("its latency on the anchor, in milliseconds", unit="MS")
+    second_steps: int | None = option("number of training steps in it (default: from that profile)")
+
+    def workload(self, batch_size: int) -> Workload:
+        """The training at a batch size."""
+        images = batch_size if self.images is None else self.images
+        return Workload(
+            images=images,
+            batch_size=batch_size,
+            epochs=self.epochs,
+            validation_images=self.validation_images,
+            with_loading=self.with_loading,
+            images_per_s_per_vcpu=self.images_per_s_per_vcpu,
+            runs=self.runs,
+            at_once=self.at_once,
         )
-    if reason := unknown_gpu(models, recorded):
-        raise NoPredictionError(reason)
-    found = recorded_on(models, recorded)
-    if found is None:
-        raise InputError(
-            f"{field_names.profile} was recorded on {recorded}, which matches more than one GPU: choose with {option} "
-            f"one of {', '.join(anchor_names(models))}."
-        )
-    return found
 
 
-#: Basis of an instance without a prediction.
-_PRICE_ONLY = "price only"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseQuestion(TrainingQuestion):
+    """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
+
+    deadline_hours: float | None = option("deadline; recommends the cheapest offer that meets it", unit="H")
+    budget_usd: float | None = option("budget; recommends the fastest offer within it", unit="USD")
+    certainty: float = option("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
+    market: str = option("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
+    spot_discount: float | None = option(
+        "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
+    )
+    interruptions: str | None = option(
+        f"interruptions of a spot machine: a number per day, or AWS's band of a month, {', '.join(INTERRUPTION_BANDS)} "
+        "(default: not counted)",
+        unit="N|BAND",
+    )
+    checkpoint_minutes: float = option("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
+    restart_minutes: float = option("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
+    start_up_minutes: float | None = option("minutes before the first step, in the cost's breakdown", unit="MIN")
+    dataset_gib: float | None = option("size of the data set, for storage in the cost's breakdown", unit="GIB")
+    storage_usd_per_gib_month: float | None = option("price of storing a GiB for a month, in US dollars", unit="USD")
+    include_retired: bool = option("include retired instances", default=False)
+    compare: Sequence[str] | None = option("compare two instances")
+    whole_nodes: bool = option(
+        "train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",
+        default=False,
+    )
+    network: str | None = option("network name, such as ResNet50 (default: from the profile)", unit="NAME")
+    parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+
+    def workload(self, batch_size: int) -> Workload:
+        """The training at a batch size, with its costs beside the steps."""
+        interruptions = None
+        if self.interruptions is not None:
+            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
+            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
+            interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
+        extras = extras_of(self.start_up_minutes, self.dataset_gib, self.storage_usd_per_gib_month, interruptions)
+        return replace(TrainingQuestion.workload(self, batch_size), extras=extras)
 
 
-def answer_instances(
-    models: Models | None, catalog: Catalog, question: InstancesQuestion
-) -> list[tuple[Instance, str]]:
-    """Each requested offer and its prediction's basis; without models no offer has a basis."""
-    basis_of = {} if models is None else basis_by_instance(models, catalog)
-    every = question.all or question.market or question.region
-    offers = narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
-    return [(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
+INSTANCES, PREDICT, COST, ADVISE = map(
+    fields_of, (InstancesQuestion, PredictQuestion, TrainingQuestion, AdviseQuestion)
+)

@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
-from profet_core.advice.whole_nodes import (
+from profet_core.answers.context import (
+    Context,
+    NetworkParameters,
+    chosen_parameters,
+    filtered_context,
+    market_offers,
+    scaleout_model,
+)
+from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
+from profet_core.answers.fields import LARGE, Fields, fields_of, option
+from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
+from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
+from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
+from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.errors import InputError
+from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.messages import Note
+from profet_core.precision.names import AS_PROFILED
+from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.training.cost import Workload, cost_usd, epoch_steps
+from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.plans import Limits, Request, plan_confidence, plan_of
+from profet_core.training.scaling_model import ScaleoutModel, Strategy
+from profet_core.training.several_gpus import (
+    GRADIENT_BYTES,
+    MAX_GPUS,
+    ScaledStep,
+    nodes_of,
+    scaled_step,
+    scaling_notes,
+)
+from profet_core.training.whole_nodes import (
     CurveRow,
     Gradients,
     ScaledEpoch,
@@ -16,39 +48,107 @@ from profet_core.advice.whole_nodes import (
     WholeNodePlan,
     node_time,
 )
-from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
-from profet_core.answers.questions import (
-    Context,
-    NetworkParameters,
-    asked_parameters,
-    market_offers,
-    narrowed_context,
-    scaleout_model,
-)
-from profet_core.catalog.collection import NoOffersError
-from profet_core.catalog.instance import Instance
-from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
-from profet_core.documents.answers import COVERAGE, VERDICT, ends
-from profet_core.documents.parts import RENTED
-from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
-from profet_core.errors import InputError
-from profet_core.fields.field import LARGE, Fields, asked, fields_of
-from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
-from profet_core.latency import StepTime
-from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.step import (
-    GRADIENT_BYTES,
-    MOST_GPUS,
-    ScaledStep,
-    nodes_of,
-    scaled_step,
-    scaling_notes,
-)
-from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.units import MS_PER_S, whole_number
+from profet_core.units import MS_PER_S, positive_number, whole_number
+from profet_recorder.profiles.record import ProfileMeta
+
+
+@dataclass(frozen=True, slots=True)
+class OneGpu:
+    """Source of one GPU's step.
+
+    Attributes
+    ----------
+    gpu, instance : where it ran; the instance is empty if the step was measured on any with this GPU.
+    batch_size, pixels, meta : of the training, and the profile's metadata; empty if measured.
+    known : instances with a step. supports_batch : whether steps are known at a batch size.
+    step_at : step of an instance at a batch size; InputError if unknown.
+    fit_at : whether it fits in the memory of one GPU there; None if unknown, or if it ran.
+    warnings : of the predictions so far.
+    """
+
+    gpu: str
+    instance: str
+    batch_size: int
+    known: Collection[str]
+    supports_batch: Callable[[int], bool]
+    step_at: Callable[[str, int], StepTime]
+    fit_at: Callable[[str, int], FitAnswer | None]
+    pixels: int | None = None
+    meta: ProfileMeta = field(default_factory=ProfileMeta)
+    warnings: Sequence[Note] = ()
+
+
+def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
+    """A step predicted from a profile and scaled to other batch sizes.
+
+    For a GPU anchor, another batch size is taken from offers with that GPU.
+    """
+    first = predicted_training(context, question)
+    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
+    catalog, trainings, warnings = context.catalog, {batch: first}, list(first.warnings)
+
+    def at(batch_size: int) -> PredictedTraining:
+        if batch_size not in trainings:
+            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size))
+            warnings.extend(trainings[batch_size].warnings)
+        return trainings[batch_size]
+
+    def step_at(instance: str, batch_size: int) -> StepTime:
+        steps, names = at(batch_size).steps, [instance]
+        if instance == anchor and instance not in catalog:
+            if given_ms is not None and not steps.scaled:
+                return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
+            having = [offer for offer in catalog.values() if offer.gpu == instance]
+            names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
+        rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
+        found = next((rows[name] for name in names if name in rows), None)
+        if found is None:
+            way = "give it ({latency_ms}) or " if given_ms is None else ""
+            raise InputError(
+                f"The step latency on {instance} at batch {batch_size} is unknown: {way}name another instance "
+                "({instance}).",
+                "latency_ms",
+                "instance",
+            )
+        return found
+
+    return OneGpu(
+        gpu=catalog[anchor].gpu if anchor in catalog else anchor,
+        instance=anchor,
+        batch_size=batch,
+        known=first.steps.latencies_ms.keys(),
+        supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
+        step_at=step_at,
+        fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
+        pixels=first.steps.pixels or first.pixels,
+        meta=first.profile.meta,
+        warnings=warnings,
+    )
+
+
+def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
+    """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
+    gpus = [gpus] if isinstance(gpus, str) else gpus
+    if len(gpus) != 1:
+        raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
+    if batch_size is None:
+        raise InputError("Give the batch size that the step was measured at: {batch} 64.", "batch")
+    # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
+    gpu = context.gpus.find(gpus[0]).name
+    known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)
+    latency_ms, batch = positive_number("The step latency", latency_ms), whole_number("The batch size", batch_size)
+
+    def step_at(instance: str, batch_size: int) -> StepTime:
+        if instance and instance not in known:
+            raise InputError(f"The step was measured on {gpu}, but {instance} has another GPU.")
+        if batch_size != batch:
+            raise InputError(
+                f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
+            )
+        return StepTime(instance, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN))
+
+    return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)
+
 
 #: Default images per epoch: ImageNet's.
 USUAL_IMAGES = 1_281_167
@@ -70,30 +170,30 @@ class ScaleoutQuestion(StepsQuestion):
     """
 
     training: TrainingQuestion | None = None
-    step_ms: float | None = asked(
+    step_ms: float | None = option(
         "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
     )
-    batch: int | None = asked("keep this batch size per GPU (default: the profiled one)")
-    global_batch: int | None = asked("keep this global batch size, divided over all GPUs")
-    network: str | None = asked(ADVISE["network"].help, unit="NAME")
-    parameters: float | None = asked(ADVISE["parameters"].help, LARGE)
-    tensors: int | None = asked("number of weight tensors, for one-process; ResNet50 has 161")
-    gradients: str = asked(
+    batch: int | None = option("keep this batch size per GPU (default: the profiled one)")
+    global_batch: int | None = option("keep this global batch size, divided over all GPUs")
+    network: str | None = option(ADVISE["network"].help, unit="NAME")
+    parameters: float | None = option(ADVISE["parameters"].help, LARGE)
+    tensors: int | None = option("number of weight tensors, for one-process; ResNet50 has 161")
+    gradients: str = option(
         "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
     )
-    gpus: Sequence[int] = asked("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
-    total_gpus: int | None = asked("offers as whole machines with this many GPUs together (default: one machine each)")
-    strategy: str = asked(
+    gpus: Sequence[int] = option("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
+    total_gpus: int | None = option("offers as whole machines with this many GPUs together (default: one machine each)")
+    strategy: str = option(
         "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
         "ps-gpu only in 2017)",
         default=Strategy.RING.value,
         choices=tuple(each.value for each in Strategy),
     )
-    instance: str | None = asked("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
-    images: int | None = asked("training images per epoch (default: ImageNet's)")
-    validation_images: int | None = asked(ADVISE["validation_images"].help)
-    price: Mapping[str, float] = asked(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
-    spot_discount: float | None = asked(ADVISE["spot_discount"].help, unit="SHARE")
+    instance: str | None = option("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
+    images: int | None = option("training images per epoch (default: ImageNet's)")
+    validation_images: int | None = option(ADVISE["validation_images"].help)
+    price: Mapping[str, float] = option(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
+    spot_discount: float | None = option(ADVISE["spot_discount"].help, unit="SHARE")
 
     @property
     def epoch_images(self) -> int:
@@ -123,18 +223,19 @@ SCALEOUT: Fields = {
 }
 
 
-def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:
+def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
     """Build the question from fields of `SCALEOUT`: those of a profile, or of a measured step."""
     rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *_OF_PROFILE)}
     of_profile = {name: given[name] for name in _OF_PROFILE if given.get(name) is not None}
     if given.get("profile") is None:
         if of_profile:
-            named = ", ".join(field_names.option(name) for name in of_profile)
-            raise InputError(f"{named} needs {field_names.profile}.")
+            named = ", ".join(f"{{{name}}}" for name in of_profile)
+            raise InputError(f"{named} needs {{profile}}.", *of_profile, "profile")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
-        each, of_all = (field_names.option(name) for name in ("batch", "global_batch"))
-        raise InputError(f"{each} is the batch per GPU, {of_all} the global batch: give one of them.")
+        raise InputError(
+            "{batch} is the batch per GPU, {global_batch} the global batch: give one of them.", "batch", "global_batch"
+        )
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(
         profile=given["profile"],
@@ -146,19 +247,19 @@ def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> Scal
     return ScaleoutQuestion(**rest, training=training)
 
 
-def answer_scaleout(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaledTraining:
+def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
     """Predict one GPU's step if needed, and scale it out."""
-    return scaleout_plans(context, question, field_names).on(question.instance)
+    return scaleout_plans(context, question).on(question.instance)
 
 
-def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaleoutPlans:
+def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlans:
     """As `answer_scaleout`, with the instance chosen by its plan."""
     model = scaleout_model(context)
     if question.strategy not in list(Strategy):
         raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.total_gpus is not None:
-        nodes_of(question.total_gpus, MOST_GPUS)
-    return ScaleoutPlans(context, question, field_names, model)
+        nodes_of(question.total_gpus, MAX_GPUS)
+    return ScaleoutPlans(context, question, model)
 
 
 @dataclass(frozen=True)
@@ -167,7 +268,6 @@ class ScaleoutPlans:
 
     context: Context
     question: ScaleoutQuestion
-    field_names: FieldNames
     model: ScaleoutModel
 
     def on(self, instance: str | None) -> ScaledTraining:
@@ -204,33 +304,33 @@ class ScaleoutPlans:
     @cached_property
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
-        question, narrowing = self.question, self.question.narrowing
+        question, offer_filter = self.question, self.question.offer_filter
         if question.market is not None:
             found, _ = market_offers(
-                self.context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+                self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
             return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
-        wanted, names = narrowed_context(self.context, narrowing)
+        wanted, names = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
     @cached_property
     def source(self) -> OneGpu:
         """Source of one GPU's step."""
-        question, field_names = self.question, self.field_names
+        question = self.question
         if (question.training is None) == (question.step_ms is None):
-            raise InputError(f"Give either {field_names.profile} or {field_names.option('step_ms')}.")
+            raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
         if question.training is not None:
-            return predicted_one_gpu(self.context, question.training, field_names)
-        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch, field_names)
+            return predicted_one_gpu(self.context, question.training)
+        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
     def _network(self) -> NetworkParameters:
-        question, option = self.question, self.field_names.option
-        found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
+        question = self.question
+        found = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
         if found is None:
             raise InputError(
-                f"Give the network, {option('network')} ResNet50, or its parameters, {option('parameters')} 25.6e6."
+                "Give the network, {network} ResNet50, or its parameters, {parameters} 25.6e6.", "network", "parameters"
             )
         return found
 
@@ -250,7 +350,7 @@ class ScaleoutPlans:
         if question.total_gpus and (question.total_gpus <= per_node or question.total_gpus % per_node == 0):
             usual = (*usual, question.total_gpus)
         # One process can't span nodes.
-        most = per_node if question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
+        most = per_node if question.strategy == Strategy.ONE_PROCESS else MAX_GPUS
         known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
         if not known:
             raise InputError(
@@ -301,7 +401,7 @@ class ScaleoutPlans:
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
-        least = self.question.narrowing.least_confidence
+        least = self.question.offer_filter.least_confidence
         sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
         if found and not sure:
             best = max(plan_confidence(plan.plan) for plan in found)
@@ -312,7 +412,7 @@ class ScaleoutPlans:
         """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
         question, total = self.question, self.question.total_gpus
         gpus = total or offer.gpu_count
-        if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
+        if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
         if offer.name not in self.source.known or not self._can_share(gpus):
             return None
@@ -344,9 +444,9 @@ def usual_counts(per_node: int) -> tuple[int, ...]:
     >>> usual_counts(8), usual_counts(6)
     ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
     """
-    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
+    doubled = [2**power for power in range(MAX_GPUS.bit_length())]
     parts = {count for count in doubled if count <= per_node}
-    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
+    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MAX_GPUS}))
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:

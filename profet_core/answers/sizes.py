@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.advice.advise import OfferRow
-from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames
-from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.prediction.sizes import curves_at
-from profet_core.profiles import Profile
 from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
 from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+from profet_core.training.advise import OfferRow
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
+from profet_core.training.plans import Plan, plan_of
+from profet_recorder.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SizesAnswer:
     Attributes
     ----------
     rows : the chosen rows of the advice, at the training's size, or each at its largest batch that fits.
-    curves : of the chosen rows with a known latency.
+    curves : of the drawn rows with a known latency.
     """
 
     advice: AdviseAnswer
@@ -59,9 +59,9 @@ def answer_sizes(
     question: AdviseQuestion,
     axis: str,
     sizes: Sequence[int],
-    field_names: FieldNames,
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
+    draw: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
     training: PredictedTraining | None = None,
 ) -> SizesAnswer:
@@ -69,23 +69,23 @@ def answer_sizes(
 
     Parameters
     ----------
-    choose : selects the rows of the advice to answer for.
+    choose : selects the rows of the advice to answer for. draw : selects those of them that get a curve.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
     """
     axis_range(axis)
-    advice = answer_advise(context, question, field_names, training)
+    advice = answer_advise(context, question, training)
     if advice.training.profile.meta.batch_size is None:
         raise InputError(NO_BATCH)
     if axis == "pixels" and advice.training.pixels is None:
-        raise InputError(f"Enter the image size of the profile: {field_names.option('profiled_pixels')}.")
-    along = _Along(context, question, field_names, advice, axis)
+        raise InputError("Enter the image size of the profile: {profiled_pixels}.", "profiled_pixels")
+    along = _Along(context, question, advice, axis)
     steps = advice.training.steps
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
-    points = along.points(rows, sizes)
-    limits = along.largest_fits(rows)
+    drawn = list(draw(rows))
+    points, limits = along.points(drawn, sizes), along.largest_fits(drawn)
     curves = [
-        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
+        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
     ]
     own = steps.batch_size if axis == "batch" else steps.pixels or 0
     found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]
@@ -98,7 +98,6 @@ class _Along:
 
     context: Context
     question: AdviseQuestion
-    field_names: FieldNames
     advice: AdviseAnswer
     axis: str
 
@@ -114,7 +113,7 @@ class _Along:
         points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
         for place, size in enumerate(sizes):
             at, one_gpu = self._size(size), [found[place] for found in known.values()]
-            every = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
+            every = node_rows(self.context, self.question, training, one_gpu, offers, at)
             by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
             for row in shown:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import Context, question_anchor
-from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError, ProfetError
-from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.answers.context import Context, question_anchor
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
+from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as
@@ -24,32 +23,30 @@ from profet_core.prediction.sizes import (
     other_networks,
     steps_at,
 )
-from profet_core.profiles import Profile
+from profet_core.training.memory import FitAnswer, fits_by_instance
 from profet_core.units import whole_number
+from profet_recorder.profiles import Profile
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
-def predicted_question(
-    context: Context, question: ProfileQuestion, field_names: FieldNames
-) -> tuple[Profile, Prediction]:
+def predicted_question(context: Context, question: ProfileQuestion) -> tuple[Profile, Prediction]:
     """Predict the question's own profile, corrected by the latencies in `measured`.
 
     Returns it with the known sizes and the number of steps used for the prediction.
     """
     targets = question.targets if isinstance(question, PredictQuestion) else None
     profile = read_as(question.profile, question.steps)
-    profile = _sized(profile, question.profiled_batch, question.profiled_pixels, field_names, "profiled")
-    profile, prediction = predicted_profile(context, question, field_names, profile, question.latency_ms, targets)
+    profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
+    profile, prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
     if question.measured:
-        prediction = _corrected(context, question, field_names, profile, prediction, targets)
+        prediction = _corrected(context, question, profile, prediction, targets)
     return profile, prediction
 
 
 def predicted_profile(
     context: Context,
     question: ProfileQuestion,
-    field_names: FieldNames,
     profile: Profile,
     latency_ms: float | None,
     targets: Sequence[str] | None = None,
@@ -58,39 +55,33 @@ def predicted_profile(
 
     Returns the profile with the number of steps used for the prediction; raises NoPredictionError if there is none.
     """
-    anchor, stated = question_anchor(context, question, field_names), question.profiled_precision
+    anchor, stated = question_anchor(context, question), question.profiled_precision
     recorded = profile.meta.precision
     if stated is not None and recorded is None:
         profile = replace(profile, meta=replace(profile.meta, precision=stated))
     elif stated is not None and recorded is not None and canonical(recorded) != asked_precision(stated):
         raise InputError(
-            f"The profile says its precision is {recorded}, not {stated}: remove "
-            f"{field_names.option('profiled_precision')}."
+            f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
+            "profiled_precision",
         )
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
-    try:
-        prediction = predict(
-            context.models,
-            context.catalog,
-            profile,
-            anchor,
-            latency_ms=latency_ms,
-            targets=targets,
-            method=question.method,
-            trust_latency=question.trust_latency,
-            precision=question.precision,
-        )
-    except LatencyDoubtError as doubt:
-        steps = f"{field_names.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
-        raise doubt.advised(f" Use {steps}{field_names.option('trust_latency')} if it is right.") from None
+    prediction = predict(
+        context.models,
+        context.catalog,
+        profile,
+        anchor,
+        latency_ms=latency_ms,
+        targets=targets,
+        method=question.method,
+        trust_latency=question.trust_latency,
+        precision=question.precision,
+    )
     return counted(profile, prediction.anchor_latency_ms), prediction
 
 
-def _sized(
-    profile: Profile, batch_size: int | None, pixels: int | None, field_names: FieldNames, which: str
-) -> Profile:
-    """The profile with its size, as given or recorded; `which`, profiled or second, is the options' prefix."""
+def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
+    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
     found: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
@@ -98,9 +89,9 @@ def _sized(
     ):
         recorded = getattr(profile.meta, field)
         if given is not None and recorded is not None and given != recorded:
+            name = f"{which}_{option}"
             raise InputError(
-                f"The profile says it was recorded at {what} {recorded}, not {given}: remove "
-                f"{field_names.option(f'{which}_{option}')}."
+                f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
             )
         found[field] = recorded if given is None else whole_number(f"The {what}", given)
     return replace(profile, meta=replace(profile.meta, **found))
@@ -109,7 +100,6 @@ def _sized(
 def _corrected(
     context: Context,
     question: ProfileQuestion,
-    field_names: FieldNames,
     profile: Profile,
     prediction: Prediction,
     targets: Sequence[str] | None,
@@ -120,11 +110,9 @@ def _corrected(
     if question.measured_trace is not None:
         latency_ms = question.measured_trace_latency_ms
         try:
-            other, reference = predicted_profile(
-                context, question, field_names, question.measured_trace, latency_ms, targets
-            )
+            other, reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
         except NoPredictionError as error:
-            raise NoPredictionError(f"{field_names.option('measured_trace')}: {error}") from None
+            raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
     # Other targets share the error of the first measured one with the same GPU.
     by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
     others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
@@ -162,37 +150,41 @@ class PredictedTraining:
         return self.profile.meta.pixels
 
 
-def predicted_training(context: Context, question: TrainingQuestion, field_names: FieldNames) -> PredictedTraining:
+def predicted_training(
+    context: Context, question: TrainingQuestion, known: PredictedTraining | None = None
+) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
+
+    `known`: a training with the same `ProfileQuestion`, whose prediction is used again.
 
     Raises
     ------
     InputError : a size is out of range, unknown, or contradicts a profile.
     OptionalInputError : `second` or `measured` can't be used.
     """
-    profile, prediction = predicted_question(context, question, field_names)
+    profile, prediction = (known.profile, known.prediction) if known else predicted_question(context, question)
     first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
-        raise InputError(f"Give the pixel size it was recorded at: {field_names.option('profiled_pixels')}.")
-    known: tuple[KnownStep, ...] = (first,)
+        raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
+    profiled: tuple[KnownStep, ...] = (first,)
     warnings = list(prediction.warnings)
     if question.second is not None:
-        second = _second_step(context, question, question.second, field_names, first)
+        second = _second_step(context, question, question.second, first)
         own = [note for note in second.prediction.warnings if note not in warnings]
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
-        known = joint_predictions((first, second))
-    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
+        profiled = joint_predictions((first, second))
+    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in profiled):
         warnings.append(Note(Code.MORE_CLASSES))
-    prediction, pixels = known[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
+    prediction, pixels = profiled[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
-    if batch_size is None or known[0].is_at(batch_size, pixels):
+    if batch_size is None or profiled[0].is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
         steps = TrainingSteps(batch_size or 1, prediction.predictions, pixels=pixels)
     else:
-        steps = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), known, measured_there(question))
+        steps = steps_at(context.models, profiled, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), profiled, measured_there(question))
 
 
 def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
@@ -230,28 +222,24 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _second_step(
-    context: Context, question: TrainingQuestion, second: Profile, field_names: FieldNames, first: KnownStep
-) -> KnownStep:
+def _second_step(context: Context, question: TrainingQuestion, second: Profile, first: KnownStep) -> KnownStep:
     """`second` and its prediction; OptionalInputError says why it can't be combined with the first."""
-    option = field_names.option
     try:
         profile = read_as(second, question.second_steps)
-        profile = _sized(profile, question.second_batch, question.second_pixels, field_names, "second")
-        counted, prediction = predicted_profile(context, question, field_names, profile, question.second_latency_ms)
+        profile = _sized(profile, question.second_batch, question.second_pixels, "second")
+        counted, prediction = predicted_profile(context, question, profile, question.second_latency_ms)
         found = KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:
-            raise InputError(f"give the batch size it was recorded at: {option('second_batch')}.")
+            raise InputError("give the batch size it was recorded at: {second_batch}.", "second_batch")
         if first.pixels is not None and found.pixels is None:
-            raise InputError(f"give the pixel size it was recorded at: {option('second_pixels')}.")
+            raise InputError("give the pixel size it was recorded at: {second_pixels}.", "second_pixels")
         if lines := other_networks(first.profile, found.profile):
             raise InputError(lines[0])
         if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
             raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
     except ProfetError as error:
-        text, name = str(error), option("second")
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
-        raise kind(text if text.startswith(name) else f"{name}: {text}", "second") from None
+        raise kind(f"{{second}}: {error.args[0]}", "second", *error.fields) from None
     return found

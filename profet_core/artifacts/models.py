@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -23,14 +24,16 @@ from profet_core.files import (
     put_aside,
     read_coefficients,
     sha256_hex,
+    shipped_folder,
+    strict_json,
 )
-from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
-from profet_core.multi_gpu.law import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
-from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.training.memory_model import MEMORY_NAME, MemoryModel, load_memory
+from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
+from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,3 +318,45 @@ def load_models(folder: Path | str | None = None) -> Models:
 def case_name(latency_known: bool, sizes_known: bool) -> str:
     """Name of a case in the manifest."""
     return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
+
+
+_FILES = (MANIFEST_NAME, CALIBRATED_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModels:
+    """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
+
+    `base_ships`: its models are those that ship with this version.
+    """
+
+    written: str
+    instances: tuple[str, ...]
+    networks: tuple[str, ...]
+    calibrated: tuple[CalibratedGpu, ...]
+    base_ships: bool
+
+
+def own_models(models: Models) -> OwnModels | None:
+    """Describe the loaded models; None if they are the shipped ones."""
+    shipped = shipped_folder("models")
+    if models.folder.resolve() == shipped.resolve():
+        return None
+    times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
+    networks = models.manifest.get("training_data", {}).get("architectures", ())
+    calibrated = models.transfer.calibrated.values()
+    return OwnModels(
+        written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
+        instances=models.instances,
+        networks=tuple(map(str, networks)),
+        calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
+        base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
+    )
+
+
+def _checksum(manifest: Path) -> object:
+    try:
+        found = strict_json(manifest)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found.get("checksum") if isinstance(found, Mapping) else None

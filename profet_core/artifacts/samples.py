@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
-from profet_core.profiles import Profile, read_profile
+from profet_recorder.profiles import Profile, read_profile
 
 INDEX_NAME = "index.json"
 _LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")

@@ -117,7 +117,7 @@ class Catalog(dict[str, Instance]):
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
     def filter_options(self) -> dict[str, tuple[str, ...]]:
-        """Field of `Narrowing` -> what offers can be filtered by, sorted.
+        """Field of `OfferFilter` -> what offers can be filtered by, sorted.
 
         Regions are whole ones, and what several have in common, such as "US" of "Texas, US, NA"; GPUs are models.
         """
@@ -153,13 +153,13 @@ class NoOffersError(InputError):
 
     Attributes
     ----------
-    without : field of `Narrowing` -> number of offers that pass without it, where there are some.
+    without : field of `OfferFilter` -> number of offers that pass without it, where there are some.
     """
 
     code = "no_offers"
 
-    def __init__(self, message: str, without: Mapping[str, int] | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *fields: str, without: Mapping[str, int] | None = None) -> None:
+        super().__init__(message, *fields)
         self.without = without or {}
 
 
@@ -227,12 +227,12 @@ CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), 
 _PLACES = ("region", "market")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
 #: Number of values in an error message: those similar to the input, or all.
-_MOST_CLOSE, _MOST_SHOWN = 3, 25
+_MAX_CLOSE, _MAX_SHOWN = 3, 25
 _Condition = Callable[[Instance], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowing:
+class OfferFilter:
     """Filter of offers; fields that are None or empty don't filter.
 
     Attributes
@@ -267,11 +267,11 @@ class Narrowing:
 
     @property
     def least_confidence(self) -> int:
-        """Minimum confidence level of a number, 1 to 3, as in `advice.plans.Confidence`."""
+        """Minimum confidence level of a number, 1 to 3, as in `training.plans.Confidence`."""
         return 1 if self.confidence is None else 1 + CONFIDENCE_WORDS.index(self.confidence)
 
     @property
-    def is_narrow(self) -> bool:
+    def is_specific(self) -> bool:
         """Whether few offers remain, so that each can be listed: a market has hundreds."""
         return bool(self.given - {"market", "confidence"})
 
@@ -296,12 +296,13 @@ class Narrowing:
         return {name: asks for name, asks in every.items() if name in self.given}
 
 
-def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None = None) -> list[Instance]:
+def filtered_offers(offers: Iterable[Instance], offer_filter: OfferFilter, gpus: Gpus | None = None) -> list[Instance]:
     """Offers that pass the filter, in their order.
 
     Raises NoOffersError if none passes, or the region or market has none; one line says what to widen.
     """
-    every, conditions = list(offers), narrowing.conditions(gpus or load_gpus())
+    gpus = gpus or load_gpus()
+    every, conditions = list(offers), offer_filter.conditions(gpus)
     unknown = [name for name in _PLACES if name in conditions and not any(map(conditions[name], every))]
 
     def passing(names: Iterable[str]) -> list[Instance]:
@@ -318,58 +319,60 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     left = {name: count for name in conditions if (count := len(passing(conditions.keys() - {name})))}
     for name in conditions:
         if name in unknown or not passing([name]):
-            there_is = _what_there_is(name, narrowing, every)
-            raise NoOffersError(f"No offer has {_words(name, narrowing)}: {there_is}.", left)
+            if name == "gpu" and (line := gpus.without_offer(" ".join(offer_filter.gpu))):
+                raise NoOffersError(line, without=left)
+            there_is = _what_there_is(name, offer_filter, every)
+            raise NoOffersError(f"No offer has {_words(name, offer_filter)}: {there_is}.", without=left)
     ways = [
-        f"{_words(name, narrowing)} ({count} offer{'s' if count > 1 else ''} without it)"
+        f"{_words(name, offer_filter)} ({count} offer{'s' if count > 1 else ''} without it)"
         for name, count in left.items()
     ]
-    asked = ", ".join(_words(name, narrowing) for name in conditions)
+    asked = ", ".join(_words(name, offer_filter) for name in conditions)
     ways_out = " or ".join(ways) or "more than one of them"
-    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", left)
+    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", without=left)
 
 
-def narrowed_catalog(
-    catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None
+def filtered_catalog(
+    catalog: Catalog, offer_filter: OfferFilter, gpus: Gpus | None = None
 ) -> tuple[Catalog, frozenset[str]]:
     """Catalog in which the matching instances only have their matching offers, and the names of these instances.
 
     The default price of such an instance comes from its matching offers. Other instances stay unchanged because
-    predictions depend on them. Raises as `narrowed`.
+    predictions depend on them. Raises as `filtered_offers`.
     """
-    if not narrowing.given - {"confidence"}:
+    if not offer_filter.given - {"confidence"}:
         return catalog, frozenset(catalog)
-    wanted = {offer.offer_key: offer.name for offer in narrowed(catalog.all_offers, narrowing, gpus)}
+    wanted = {offer.offer_key: offer.name for offer in filtered_offers(catalog.all_offers, offer_filter, gpus)}
     names = frozenset(wanted.values())
     return Catalog(row for row in catalog.all_offers if row.name not in names or row.offer_key in wanted), names
 
 
-def _words(field: str, narrowing: Narrowing) -> str:
+def _words(field: str, offer_filter: OfferFilter) -> str:
     """Condition of a field in words: 'cloud aws or gcp'."""
-    value = getattr(narrowing, field)
+    value = getattr(offer_filter, field)
     texts = " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     if field == "min_memory_gib":
         return f"{value:g} GiB per GPU"
     return f"{texts} GPUs" if field == "gpu_count" else f"{_FIELD_WORDS[field]} {texts}"
 
 
-def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance]) -> str:
+def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Instance]) -> str:
     if field == "min_memory_gib":
         return f"the largest have {max(offer.gpu_memory_gib for offer in offers):g} GiB"
     if field == "gpu_count":
         return f"there are {', '.join(map(str, sorted({offer.gpu_count for offer in offers})))}"
     known = {str(getattr(offer, field)) for offer in offers}
-    value = getattr(narrowing, field)
+    value = getattr(offer_filter, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
-    close = difflib.get_close_matches(wanted, known, n=_MOST_CLOSE) if len(known) > _MOST_SHOWN else []
-    return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"
+    close = difflib.get_close_matches(wanted, known, n=_MAX_CLOSE) if len(known) > _MAX_SHOWN else []
+    return f"choose one of {'; '.join(sorted(close or known)[:_MAX_SHOWN])}"
 
 
-def filter_words(narrowing: Narrowing, options: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Field that filters -> what is chosen of `Catalog.filter_options`, in words: 'T4 or V100', 'not Verda'."""
 
     def some(name: str, words: Callable[[str], str] = str) -> str:
-        chosen = getattr(narrowing, name)
+        chosen = getattr(offer_filter, name)
         excepted = _excepted(chosen, options[name])
         # All of them: each is chosen while some are about to be removed.
         if len(chosen) == len(options[name]):
@@ -379,11 +382,11 @@ def filter_words(narrowing: Narrowing, options: Mapping[str, Sequence[str]]) -> 
     found = {
         "gpu": some("gpu"),
         "provider": some("provider", cloud_words),
-        "region": narrowing.region,
-        "market": narrowing.market,
-        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
-        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
-        "confidence": narrowing.confidence and f"confidence: {CONFIDENCE_LABELS[narrowing.confidence]}",
+        "region": offer_filter.region,
+        "market": offer_filter.market,
+        "min_memory_gib": offer_filter.min_memory_gib and f"{offer_filter.min_memory_gib:g} GiB or more",
+        "gpu_count": offer_filter.gpu_count and f"GPUs in a machine: {' or '.join(map(str, offer_filter.gpu_count))}",
+        "confidence": offer_filter.confidence and f"confidence: {CONFIDENCE_LABELS[offer_filter.confidence]}",
     }
     return {name: words for name, words in found.items() if words}
 

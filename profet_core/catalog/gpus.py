@@ -18,7 +18,10 @@ _MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
 #: Form factors of GPUs that exist in several.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 #: GPU slices and laptop GPUs; the latter run slower than the card of that name.
-_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
+#: GRID K1, K2, K340 and K520 are boards, all other GRIDs a hypervisor's parts of one.
+_PART_OF_A_GPU = re.compile(
+    r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b(?! K(?:1|2|340|520)\b)|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE
+)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 #: Accelerators that are not GPUs: Intel's Gaudi, with driver names such as HL-205.
 _NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)
@@ -176,9 +179,17 @@ class Gpus(dict[str, Gpu]):
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
         """
         same = self.named(name)
-        if told_gib := told_memory_gib(name):
+        if told_gib := memory_in_name_gib(name):
             same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
         return _of_form(name, same) if _FORM.search(name) else same
+
+    def without_offer(self, name: str) -> str:
+        """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
+        meant = self.meant(name)
+        if not meant:
+            return ""
+        names = " and ".join(gpu.name for gpu in meant)
+        return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
 
     def called(self, name: str) -> Gpu | None:
         """The GPU whose full name or model this is, ignoring makers; None if there is none."""
@@ -250,7 +261,7 @@ def is_laptops(name: str) -> bool:
     return _LAPTOP.search(name) is not None
 
 
-def told_memory_gib(name: str) -> float | None:
+def memory_in_name_gib(name: str) -> float | None:
     """Memory size in a GPU's name, such as "A100 80GB PCIe"."""
     found = _MEMORY.search(name)
     return None if found is None else float(found.group(1))

@@ -137,4 +137,7 @@ def check_date(name: str, text: str) -> None:
             raise ValueError(text)
         date.fromisoformat(f"{text}-01-01"[:10])
     except ValueError:
+        if text == date.today().isoformat():
+            # Nobody typed it: it stands where no date was given.
+            raise InputError(f"{name}: this machine's clock says {text}: set it, or give as_of, the date.") from None
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.") from None

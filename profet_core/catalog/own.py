@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from profet_core.catalog.collection import HOME_REGION, Catalog
-from profet_core.catalog.gpus import Gpus, load_gpus, told_memory_gib
+from profet_core.catalog.gpus import Gpus, load_gpus, memory_in_name_gib
 from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MACHINE_COLUMNS,
@@ -29,8 +29,9 @@ from profet_core.catalog.instance import (
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder
-from profet_core.typed_numbers import as_typed
-from profet_core.whole_files import only_one, write_whole
+from profet_core.locks import only_one
+from profet_core.units import as_typed
+from profet_recorder.whole_files import write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.
 OWN_VARIABLE = "PROFET_INSTANCES"
@@ -172,6 +173,11 @@ def own_row(cells: Row, shipped: Catalog) -> Instance:
     available GPU with the memory in its specs.
     """
     known = shipped.get(cells["instance"])
+    if known is None and (not _NAME.fullmatch(cells["instance"]) or ".." in cells["instance"]):
+        raise InputError(
+            f"{cells['instance']!r} can't be a name: begin with a letter or digit, then letters, digits, spaces and "
+            ".,:()/_+- without two dots in a row."
+        )
     if known is None:
         return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, own=True))
     machine = {}
@@ -212,7 +218,7 @@ def _agreeing(row: Instance) -> Instance:
     gpus = load_gpus()
     share_gib = row.gpu_memory_gib / row.gpu_count
     is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
-    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
+    if is_share and memory_in_name_gib(row.gpu) != row.gpu_memory_gib:
         try:
             gpus.check_memory(row.gpu, row.gpu_memory_gib)
         except InputError as error:
@@ -284,6 +290,8 @@ def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instanc
     return list({row.offer_key: row for row in (*rows, *new)}.values())
 
 
+#: A spreadsheet takes none for a formula, and a shell or a page none for its own language.
+_NAME = re.compile(r"\w[\w .,:()/+-]*")
 #: Custom rows of one visitor of a server.
 MAX_CUSTOM_ROWS = 200
 #: What pages show as it is.

@@ -13,7 +13,7 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.features.classes import IDLE_CLASS, ClassTimes, load_operation_classes, repair_factor
 from profet_core.features.operations import UnknownOperations
-from profet_core.profiles.record import Profile
+from profet_recorder.profiles.record import Profile
 
 # Every function takes the array module as `xp`: numpy for serving, `keras.ops` for training, so that both share one
 # definition. Shapes: leading axes are free; the last axis holds classes, inputs or a single value.

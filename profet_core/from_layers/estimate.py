@@ -17,13 +17,13 @@ from profet_core.from_layers.rates import CODES, PLAIN, Case, RateModel, case_of
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
-from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
-from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
 from profet_core.prediction.mixed_precision import precision_of
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import offer_targets
+from profet_core.training.memory import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
+from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel
@@ -239,7 +239,7 @@ def estimate(
     Parameters
     ----------
     network : counts per image of its size.
-    name : as in `layers.named_networks`; empty for a custom network.
+    name : as in `layers.networks.named_networks`; empty for a custom network.
     targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.

@@ -15,9 +15,6 @@ from profet_core.layers.network import MAX_LAYERS, Network, count, packing_probl
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
-from profet_core.profiles.guarded import read_limits
-from profet_core.profiles.reading import shown_file_name, what_it_is
-from profet_core.profiles.unpacking import Content, is_archive
 from profet_core.sandbox.process import (
     QUEUE,
     Progress,
@@ -29,6 +26,9 @@ from profet_core.sandbox.process import (
     is_line,
     taken,
 )
+from profet_core.sandbox.reading import read_limits
+from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
+from profet_recorder.profiles.unpacking import Content, is_archive
 
 #: What is read, for a person.
 FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"
@@ -118,7 +118,7 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     for ending, advice in _OTHER_ENDINGS.items():
         if name.lower().endswith(ending):
             raise InputError(f"this is {advice}.")
-    what, _ = what_it_is(head, name) or ("", "")
+    what, _ = other_file(head, name) or ("plain text" if is_text(head) else "", "")
     if what == "plain text" and name.lower().endswith(_TABLE_ENDINGS):
         # For its line on what the table lacks.
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)

@@ -17,10 +17,18 @@ from profet_core.latency import log_sd_of
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.profiles.limits import MAX_STEPS
-from profet_core.profiles.profet_json import VERSION_1
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
+from profet_recorder.profiles.limits import MAX_STEPS
+from profet_recorder.profiles.profet_json import VERSION_1
+from profet_recorder.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_IDLE,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    STAND_IN,
+    Profile,
+)
 
 #: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
 #: without 1% on either side. The profiler's overhead gives ratios above
@@ -176,6 +184,13 @@ _PRODUCTS = "matrix product"
 LEAST_BUSY_SHARE = 0.01
 
 
+#: Why a profile of `profet profile --device cpu` has no anchor but what was measured in the same way.
+NO_ANCHOR = (
+    "This profile was recorded with --device cpu, which is to try things out with, and a CPU is no anchor: record the "
+    "step on the anchor's GPU."
+)
+
+
 def refusal(profile: Profile) -> str:
     """Why no latency can be predicted from `profile`, and what to do: one line; empty if one can."""
     if profile.refusal:
@@ -244,8 +259,10 @@ def _unplaced_us(profile: Profile) -> dict[str, float]:
 
 
 def refusal_by(models: Models, profile: Profile) -> str:
-    """Like `refusal`, or that the GPU in the profile is unknown."""
+    """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
     reason, recorded = refusal(profile), profile.meta.gpu
+    if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
+        return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 
 
@@ -261,10 +278,14 @@ def check_predictable(models: Models, profile: Profile) -> None:
 
 
 def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
-    """Log standard deviation that GPU time without an operation adds, (profiles,)."""
-    shares = [profile.unknown_share for profile in profiles]
+    """Log standard deviation that GPU time without an operation, or without a sound duration, adds, (profiles,)."""
+    shares = [
+        (profile.unknown_share if profile.unknown_share > WARNED_UNATTRIBUTED_SHARE else 0.0)
+        + (profile.meta.estimated_share or 0.0)
+        for profile in profiles
+    ]
     # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
-    halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
+    halves = [-math.log1p(-share) if share < 1 else 0.0 for share in shares]
     found: np.ndarray = log_sd_of(np.array(halves))
     return found
 

@@ -12,8 +12,8 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.errors import InputError
 from profet_core.messages import Code, Note
 from profet_core.prediction.records import Prediction
-from profet_core.profiles.record import ProfileMeta
 from profet_core.units import format_ms, positive_number
+from profet_recorder.profiles.record import ProfileMeta
 
 #: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
 #: sizes are unknown. `profet validate` measures the gain.

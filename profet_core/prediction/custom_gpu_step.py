@@ -13,9 +13,9 @@ from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.precision.names import FP32, TF32
 from profet_core.prediction.predict import predict
-from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
 from profet_core.units import format_ms, format_significant, positive_number
+from profet_recorder.profiles.record import Profile
 
 #: Repeatability of a step's median latency (0.6 to 2.5% in the measurements' own runs).
 STEP_LOG_SD = 0.03

@@ -14,9 +14,15 @@ from profet_core.precision.model import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates
-from profet_core.profiles.profet_json import VERSION_1
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
+from profet_recorder.profiles.profet_json import VERSION_1
+from profet_recorder.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    UNKNOWN_DEVICE_OPERATION,
+    Profile,
+)
 
 Kind = Literal["busy", "idle", "input", "no GPU"]
 
@@ -209,6 +215,8 @@ def caveats(
     if meta.channels_last:
         found.append(Note(Code.CHANNELS_LAST))
     found += steps_note(profile)
+    if meta.estimated_share:
+        found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
     if share > WARNED_UNATTRIBUTED_SHARE:
         found.append(Note(Code.UNATTRIBUTED, share=share))
     found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]

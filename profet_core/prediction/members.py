@@ -19,9 +19,9 @@ from profet_core.latency import Basis
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import SMALLEST_NUMBER
+from profet_recorder.profiles.record import Profile
 
 #: Name of a distance band -> phrase that compares the profile with the training data.
 _PHRASES = dict(

@@ -35,13 +35,13 @@ from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, canonical
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
 from profet_core.transfer.targets import Source
 from profet_core.units import US_PER_MS
+from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
 #: of 1.25 up or down. Their speed elsewhere is not measured.

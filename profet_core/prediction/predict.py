@@ -12,11 +12,11 @@ from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import InputError
+from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
 from profet_core.precision.names import AS_PROFILED, FP32, TF32, asked_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
-from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
+from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
@@ -32,8 +32,8 @@ from profet_core.prediction.records import Prediction, Predictions
 from profet_core.prediction.table import StepTable
 from profet_core.prediction.targets import Layout, offer_targets
 from profet_core.prediction.unprofiled_anchor import profiled_steps
-from profet_core.profiles.record import Profile
 from profet_core.units import positive_number
+from profet_recorder.profiles.record import STAND_IN, Profile
 
 
 def predict(
@@ -124,6 +124,8 @@ def _recorded(
     """Check each profile with its latency, and convert it to FP32 or TF32."""
     for profile in profiles:
         check_predictable(models, profile)
+        if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
+            raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
     if latencies_ms is not None:
         if len(latencies_ms) != len(profiles):
@@ -158,7 +160,8 @@ def _wanted(
     others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
         if target not in known:
-            raise InputError(f"Unknown target {target!r}: {nearest(target, known)}.")
+            without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
     if not others:
         raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
     return others

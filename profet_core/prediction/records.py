@@ -10,7 +10,6 @@ from typing import Any, overload
 import numpy as np
 
 from profet_core.catalog import Instance
-from profet_core.cost import cost_usd
 from profet_core.features.operations import UnknownOperations
 from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import Estimate, StepTime
@@ -18,7 +17,8 @@ from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import StepsBasis
+from profet_core.training.cost import cost_usd
+from profet_recorder.profiles.record import StepsBasis
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,7 @@ from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
 from profet_core.prediction.records import Prediction, offer_rows
 from profet_core.prediction.table import StepTable
-from profet_core.profiles.record import Profile
-from profet_core.sizes.axes import axis_range
+from profet_core.sizes.axes import LARGEST_PIXELS, axis_range
 from profet_core.sizes.growth import (
     Growth,
     GrowthBySource,
@@ -40,6 +39,7 @@ from profet_core.sizes.growth import (
     step_signs,
 )
 from profet_core.units import whole_number
+from profet_recorder.profiles.record import Profile
 
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
@@ -85,7 +85,7 @@ class TrainingSteps:
 
 
 #: Range of sizes that steps can be scaled to and from.
-BATCH_SIZES, PIXEL_SIZES = (1, 1024), (16, 1024)
+BATCH_SIZES, PIXEL_SIZES = (1, 1024), (16, LARGEST_PIXELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
-from profet_core.profiles import Profile
-from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 from profet_core.units import positive_number, whole_number
+from profet_recorder.profiles import Profile
+from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 
 #: The sizes measured along each axis.
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
@@ -22,6 +22,21 @@ def axis_range(axis: str) -> tuple[int, int]:
     if axis not in AXIS_RANGE:
         raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
     return AXIS_RANGE[axis]
+
+
+#: Largest image size, and the step of sizes beyond the training data; detection and segmentation train there.
+LARGEST_PIXELS, _LARGE_STEP = 1280, 32
+
+
+def sizes_for(axis: str, recorded: int) -> list[int]:
+    """Sizes to choose from for a profile, its own among them; larger images only where the profile's are larger.
+
+    >>> sizes_for("pixels", 224)[-1], sizes_for("pixels", 640)[-1], sizes_for("batch", 512)[-2:]
+    (256, 1280, [256, 512])
+    """
+    smallest, largest = axis_range(axis)
+    larger = range(largest, LARGEST_PIXELS + 1, _LARGE_STEP) if axis == "pixels" and recorded > largest else ()
+    return sorted({*range(smallest, largest + 1), *larger, recorded})
 
 
 def check_size(axis: str, size: object) -> int:

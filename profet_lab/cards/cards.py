@@ -18,14 +18,18 @@ from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu
 from profet_core.from_layers.rates import RateModel
 from profet_core.latency import combined_sd, quantile
-from profet_core.manycore.answer import CheckRow, mean_apart_percent
-from profet_core.manycore.models import XEON_PHI_7120P
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
-from profet_core.memory.model import MemoryModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
-from profet_core.profiles.profet_json import VERSION_1_STEPS
+from profet_core.training.many_core import (
+    PUBLISHED,
+    PUBLISHED_ERROR_PERCENT,
+    PUBLISHED_SPEEDUP,
+    XEON_PHI_7120P,
+    CheckRow,
+    mean_apart_percent,
+)
+from profet_core.training.memory_model import MemoryModel
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
 from profet_core.transfer.steps import MAX_LAUNCHES, MAX_WORK, WEIGHTS
@@ -33,6 +37,7 @@ from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Eviden
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.precision.fit import TODAY
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
+from profet_recorder.profiles.profet_json import VERSION_1_STEPS
 
 
 def render(template: str, **values: object) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.errors import InputError
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.datasets.dataset import KEY, OK, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 _RUN = [*WORKLOAD, "repeat"]
 _LATENCIES = ["instance", *_RUN, "batch_latency_ms", "epoch_latency_s"]

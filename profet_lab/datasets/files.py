@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pyarrow as pa
@@ -14,8 +15,7 @@ import pyarrow.parquet as pq
 
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json import parse_json
-from profet_core.version import VERSION as PROGRAM_VERSION
+from profet_core.locks import only_one
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,
@@ -30,6 +30,8 @@ from profet_lab.datasets.dataset import (
     Source,
 )
 from profet_lab.measurements.tables import DataError
+from profet_recorder.profiles.profet_json import parse_json
+from profet_recorder.version import VERSION as PROGRAM_VERSION
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
@@ -179,9 +181,12 @@ def write_dataset(dataset: Dataset, out: Path) -> None:
     check_new(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
-            folder = Path(scratch) / out.name
+        folder = out.with_name(f".{out.name}.new")
+        with only_one(folder), ExitStack() as stack:
+            # What a killed program left.
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             tables = {CELLS_FILE: dataset.cells, OPERATIONS_FILE: dataset.operations}
             files = {name: _write_table(folder / name, name, table) for name, table in tables.items()}
             document = {

@@ -10,12 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from profet_collect.record import CELLS_NAME, MANIFEST_NAME, read_collection
 from profet_core.catalog.gpus import load_gpus
-from profet_core.collected.record import CELLS_NAME, MANIFEST_NAME, read_collection
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json import VERSION_1_STEPS
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LONGEST_NAME,
@@ -29,6 +27,8 @@ from profet_lab.datasets.dataset import (
 )
 from profet_lab.datasets.files import file_bytes, is_dataset, parquet_table, read_dataset
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError
+from profet_recorder.profiles.profet_json import VERSION_1_STEPS
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 #: What PROFET's repository says of its measurements and code.
 PROFET_LICENCE = "MIT License, copyright (c) 2022 ddps-lab: https://github.com/ddps-lab/profet"

@@ -22,11 +22,11 @@ import keras
 import tensorflow as tf
 
 from profet_core.features.operations import FeatureSpec, OperationCluster
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS
 from profet_lab.classes.networks import Layer, forward
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements
 from profet_lab.tasks import Progress, run_tasks
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 #: Hidden layers of PROFET's network (arXiv:2208.05130).
 HIDDEN = (128, 64, 32, 16)

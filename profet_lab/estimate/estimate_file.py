@@ -26,7 +26,6 @@ from profet_core.from_layers.rates import (
     mode_of,
 )
 from profet_core.precision.names import AMP, FP32, TF32
-from profet_core.whole_files import write_whole
 from profet_lab.estimate.fit import OFTEN, Fitted, Problem, fit, group_of, predicted_ms, problem
 from profet_lab.estimate.judge import Judge, known_steps, log_sds_by_case, unknown_gpu_log_sd
 from profet_lab.estimate.rows import PROFET, TODAY, estimate_rows
@@ -34,6 +33,7 @@ from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THR
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Progress
+from profet_recorder.whole_files import write_whole
 
 RATES_TABLE = "rates.csv"
 _DIGITS = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,6 +49,18 @@ _GPU_BOUND = ("VGG11", "VGG13", "VGG16", "VGG19")
 #: Its steps there are those of the 2080 Ti, at three quarters of whose specs.
 _MISNAMED = "GeForce RTX 2080"
 _PRECISIONS = {True: ("tf32", "tf32-conv"), False: ("fp32", "fp32-inferred")}
+
+
+def load_points(folder: Path) -> pd.DataFrame:
+    """Points of ResNet-50 by one source: gpu (of the catalog), precision (fp32, tf32, amp), batch_size, images_per_s.
+
+    Only GPUs with specs, and `tensor_cores` : whether half precision runs on them.
+    """
+    table = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
+    gpus = load_gpus()
+    table = table.assign(gpu=table.gpu.replace(_NAMES), precision=table.precision.replace("fp16", "amp"))
+    table = table[table.gpu.isin(set(gpus))]
+    return table.assign(tensor_cores=[gpus[name].fp16_tensor_dense_tflops is not None for name in table.gpu])
 
 
 def published_ratios(folder: Path) -> pd.DataFrame:
@@ -132,6 +145,74 @@ def _reference_log_speed(rows: pd.DataFrame) -> float | None:
 
 def _log_speed(rows: pd.DataFrame) -> float:
     return float(np.log(rows.images_per_s).median())
+
+
+MLPERF_FILE = Path("external") / "mlperf_resnet50.csv"
+#: How GPU names in submissions begin -> GPU of the catalog.
+_SUBMITTED = {
+    "A100-PCIE-40GB": "A100-PCIE-40GB",
+    "A100-PCIE-80GB": "A100-PCIE-80GB",
+    "A100-SXM-40GB": "A100-SXM4-40GB",
+    "A100-SXM4-40GB": "A100-SXM4-40GB",
+    "A100-SXM-80GB": "A100-SXM4-80GB",
+    "A100-SXM4-80GB": "A100-SXM4-80GB",
+    "H100-PCIE": "H100-PCIE-80GB",
+    "H100-SXM-80GB": "H100-SXM5-80GB",
+    "H100-SXM5-80GB": "H100-SXM5-80GB",
+    "H200-SXM5": "H200-SXM-141GB",
+    "V100-SXM2-16GB": "Tesla V100-SXM2-16GB",
+    "RTX A5000": "RTX A5000",
+    "A10G": "A10G",
+    "A30": "A30",
+    "A40": "A40",
+    "L40S": "L40S",
+    "L4": "L4",
+}
+#: Submissions of more GPUs wait for the network; smaller batches per GPU wait for the host.
+_MAX_GPUS, _MIN_SUBMITTED_BATCH = 16, 100
+
+
+def mlperf_speeds(folder: Path) -> pd.DataFrame:
+    """MLPerf Training speeds of ResNet-50: gpu (of the catalog), round, images_per_s (per GPU, the best), results."""
+    table = pd.read_csv(found_file(folder, MLPERF_FILE))
+    table = table[(table.gpus <= _MAX_GPUS) & (table.batch_size >= _MIN_SUBMITTED_BATCH)]
+    called = table.gpu.str.upper().str.removeprefix("NVIDIA ")
+    patterns = {re.compile(rf"{begins}\b"): gpu for begins, gpu in _SUBMITTED.items()}
+    gpus = [next((gpu for pattern, gpu in patterns.items() if pattern.match(name)), None) for name in called]
+    groups = (
+        table.assign(gpu=pd.Series(gpus, index=table.index))
+        .dropna(subset="gpu")
+        .groupby(["gpu", "round"])
+        .images_per_s_per_gpu
+    )
+    return groups.agg(images_per_s="max", results="size").reset_index()
+
+
+def mlperf_ratio(speeds: pd.DataFrame, gpu: str, other: str) -> tuple[float, int] | None:
+    """How many times faster one GPU is than another, median over the rounds that have both, and their number."""
+    by_round = speeds.pivot(index="round", columns="gpu", values="images_per_s")
+    if gpu not in by_round or other not in by_round:
+        return None
+    ratios = (by_round[gpu] / by_round[other]).dropna()
+    return (float(ratios.median()), len(ratios)) if len(ratios) else None
+
+
+FORWARD_FILE = Path("external") / "timm_forward_throughput.csv"
+#: Columns of one PyTorch version -> GPU of the catalog.
+_FORWARD = {
+    "rtx3090_pt240": "GeForce RTX 3090",
+    "rtx4090_pt240": "GeForce RTX 4090",
+    "rtx4090_pt291": "GeForce RTX 4090",
+    "rtx5090_pt291": "GeForce RTX 5090",
+    "rtxpro6000maxq_pt291": "RTX PRO 6000 Blackwell Max-Q Workstation Edition",
+}
+
+
+def forward_speeds(folder: Path) -> pd.DataFrame:
+    """Forward throughput in AMP by timm: network, pixels, gpu (of the catalog), version of PyTorch, images_per_s."""
+    table = pd.read_csv(found_file(folder, FORWARD_FILE)).rename(columns={"model": "network"})
+    rows = table.melt(["network", "pixels"], list(_FORWARD), "column", "images_per_s").dropna()
+    return rows.assign(gpu=rows.column.map(_FORWARD), version=rows.column.str.split("_").str[1]).drop(columns="column")
 
 
 EPOCHS_FILE = Path("external") / "cloud_hw_trainpred.csv"

@@ -13,8 +13,8 @@ import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json import VERSION_1_STEPS
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_recorder.profiles.profet_json import VERSION_1_STEPS
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 WITH_LATENCY, WITHOUT_LATENCY = "with_latency", "without_latency"
 #: Whether the anchor's latency is given -> the case.

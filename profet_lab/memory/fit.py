@@ -15,8 +15,8 @@ from scipy.special import expit, log_expit
 from profet_core.catalog import Catalog, load_gpus, load_shipped
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.files import sha256_hex
-from profet_core.memory.fit import HELD_COPIES
-from profet_core.memory.model import (
+from profet_core.training.memory import HELD_COPIES
+from profet_core.training.memory_model import (
     GIB_PER_VALUE,
     MEMORY_VERSION,
     ImageRelation,

@@ -16,7 +16,7 @@ from scipy.optimize import least_squares, linprog
 from profet_core.catalog.interconnects import Link
 from profet_core.files import sha256_hex
 from profet_core.latency import quantile
-from profet_core.multi_gpu.law import (
+from profet_core.training.scaling_model import (
     NUMBERS,
     SCALEOUT_VERSION,
     Links,

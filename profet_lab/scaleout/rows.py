@@ -14,8 +14,8 @@ import pandas as pd
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.interconnects import PCIE_GB_PER_S, Interconnect, Link
-from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.step import GRADIENT_BYTES
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.several_gpus import GRADIENT_BYTES
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError

@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.profiles.record import DEVICE_PREFIX
 from profet_core.sizes.axes import AXIS_RANGE, HEAD_OPERATIONS, KNOTS
 from profet_core.sizes.scaler import (
     LARGEST_LOG_RESIDUAL,
@@ -22,6 +21,7 @@ from profet_core.sizes.scaler import (
     polynomial_terms,
 )
 from profet_lab.measurements.tables import Measurements
+from profet_recorder.profiles.record import DEVICE_PREFIX
 
 AXIS_COLUMN = {"batch": "batch_size", "pixels": "pixels"}
 #: Axis -> the size along the other one whose workloads PROFET fits on.

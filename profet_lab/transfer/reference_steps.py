@@ -25,7 +25,6 @@ from profet_core.transfer.own_gpu import (
     ReferenceSteps,
     log_times_reference,
 )
-from profet_core.whole_files import write_whole
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import (
     data_folder,
@@ -35,6 +34,7 @@ from profet_lab.measurements.tables import (
 )
 from profet_lab.transfer.step_law import BENCHMARK, Steps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
+from profet_recorder.whole_files import write_whole
 
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
 #: TensorFlow 2.5 1.8 times as long as others publish, and unpublished networks.

@@ -12,7 +12,6 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 
 from profet_core.ensemble.intervals import IntervalScale
 from profet_core.prediction.correction import share_carried_over
-from profet_core.profiles.record import ProfileMeta
 from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.folds import (
     ClassFold,
@@ -29,6 +28,7 @@ from profet_lab.classes.folds import (
 from profet_lab.classes.networks import STEPS
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
 from profet_lab.tasks import Progress
+from profet_recorder.profiles.record import ProfileMeta
 
 #: Every other architecture is a family of its own.
 FAMILIES = {

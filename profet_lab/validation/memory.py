@@ -10,9 +10,8 @@ import pandas as pd
 from scipy.special import expit
 
 from profet_core.features.classes import OperationClasses, load_operation_classes
-from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, fit_answer
-from profet_core.memory.model import MemoryModel
-from profet_core.profiles.record import ProfileMeta
+from profet_core.training.memory import DeviceTimes, RecordedStep, Verdict, fit_answer
+from profet_core.training.memory_model import MemoryModel
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.fit import (
     CERTAIN,
@@ -27,6 +26,7 @@ from profet_lab.memory.fit import (
     step_peaks,
 )
 from profet_lab.tasks import held_out
+from profet_recorder.profiles.record import ProfileMeta
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
 PROFILED_BATCH = 16

@@ -20,9 +20,9 @@ from profet_core.prediction.checks import refusal
 from profet_core.prediction.diagnosis import placements
 from profet_core.prediction.predict import predict_many
 from profet_core.prediction.records import InstancePrediction
-from profet_core.profiles import read_profile
-from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_recorder.profiles import read_profile
+from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 
 INDEX_NAME = "index.json"
 _Line = Annotated[str, msgspec.Meta(pattern=r"^\S(.*\S)?\Z")]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.multi_gpu.law import Strategy
+from profet_core.training.scaling_model import Strategy
 from profet_lab.scaleout.fit import GPU, NETWORK, covered, fitted_model, held_out_fold, predicted_ms
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, load_scale_rows
 from profet_lab.tasks import Progress, held_out, run_tasks

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.served_app import served
-from profet_core.advice.advise import advise
+from profet_core.answers.report import ReportSource, report_html
 from profet_core.catalog.collection import offers_in_market
-from profet_core.documents.report import ReportSource, report_html
+from profet_core.training.advise import advise
 from tests.made.step_times import HOUR_AT_100_MS, row
 
 pytestmark = pytest.mark.browser

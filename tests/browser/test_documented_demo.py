@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from profet_core.advice.advise import ORIGINAL
+from profet_core.training.advise import ORIGINAL
 from tests.browser.test_whole_flow import bars, choose_gpu, give_file, open_page, proceed, settle, type_number
 
 pytestmark = pytest.mark.browser

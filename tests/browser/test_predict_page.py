@@ -77,7 +77,7 @@ def test_a_filter_is_a_chip_and_where_nothing_matches_a_button_removes_one(page,
     settle(page)
     expect(page).to_have_url(re.compile(r"provider=azure"))
     assert {name.rpartition(" · ")[2] for name, _ in bars(page, "latency-bars")} == {"Azure"}
-    page.locator(".st-key-narrowing").get_by_role("button").click()
+    page.locator(".st-key-offer_filter").get_by_role("button").click()
     settle(page)
     # All but one.
     gpus = page.get_by_role("combobox", name=re.compile("^GPU"))

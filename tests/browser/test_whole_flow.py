@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
-from profet_core.advice.advise import ORIGINAL
+from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, time_unit
 from tests.browser.conftest import navigation_link
 

@@ -15,8 +15,9 @@ import pytest
 from profet_cli.main import main
 from profet_cli.parsing import COMMANDS
 from profet_core.artifacts.samples import Sample
-from profet_core.profiles.record import FORWARD_ONLY, NO_DEVICE
-from profet_core.version import VERSION
+from profet_core.prediction.checks import NO_ANCHOR
+from profet_recorder.profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
+from profet_recorder.version import VERSION
 from tests.cli.cases import CPU_ONLY, covering, written
 
 
@@ -253,6 +254,14 @@ def test_steps_are_a_whole_number(refused, sample):
         assert "at least 1, not 0" in refused(command, sample.path, *asked, "--steps=0")
     for number, says in (("-3", "not -3"), ("10001", "10,000"), ("1.5", "--steps: invalid int")):
         assert says in refused("inspect", sample.path, f"--steps={number}")
+
+
+def test_what_a_processor_stood_in_for_is_no_anchor(refused, document, tmp_path):
+    path = written(tmp_path, {"operations": BUSY, "warnings": [STAND_IN], "meta": {"batch_size": 16, "pixels": 64}})
+    for command in ("predict", "cost", "advise"):
+        assert refused(command, path, *READERS[command]) == NO_ANCHOR
+    assert refused("predict", path) == NO_ANCHOR, "before the anchor is asked"
+    assert document("inspect", path)["refusal"] == NO_ANCHOR
 
 
 @pytest.mark.parametrize(

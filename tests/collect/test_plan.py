@@ -21,9 +21,9 @@ from profet_collect.grid import (
     quick_workloads,
 )
 from profet_collect.networks import MEASURED, NEWER, counts_of, layers_of
+from profet_collect.record import Cell, CellResult
 from profet_collect.run import print_result
 from profet_core.catalog import load_gpus
-from profet_core.collected.record import Cell, CellResult
 from profet_core.errors import InputError
 from tests.recorder.runs import needs
 

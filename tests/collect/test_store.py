@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from profet_collect.record import line_of, read_collection, whole_lines
 from profet_collect.store import only_collector, open_store
-from profet_core.collected.record import line_of, read_collection, whole_lines
 from profet_core.errors import InputError
 from tests.made.collected import MANIFEST, result
 
@@ -143,7 +143,7 @@ def test_a_cell_is_never_there_twice(tmp_path):
 
 
 def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
-    from profet_core.collected import record
+    from profet_collect import record
 
     changes = (
         {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"repeat": "1"}, {"repeat": -1},

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
-from profet_core.typed_numbers import as_typed, typed_positive, typed_whole
 from profet_core.units import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
+    as_typed,
     format_co2e,
     format_duration,
     format_energy,
@@ -28,6 +28,8 @@ from profet_core.units import (
     format_usd_range,
     latency_to_ms,
     positive_number,
+    typed_positive,
+    typed_whole,
     whole_number,
 )
 from tests.test_imports import module_name, modules_of
@@ -161,8 +163,14 @@ def test_what_a_field_holds_is_read_back_as_the_same_number(value):
 
 
 def test_examples_give_what_they_show():
-    names = {module_name(path) for path in modules_of("profet_core") if ">>> " in path.read_text(encoding="utf-8")}
-    assert {"profet_core", "profet_core.units", "profet_core.cost", "profet_core.profiles.reading"} <= names
+    paths = [*modules_of("profet_core"), *modules_of("profet_recorder/profiles"), *modules_of("profet_recorder/units")]
+    names = {module_name(path) for path in paths if ">>> " in path.read_text(encoding="utf-8")}
+    assert {
+        "profet_core",
+        "profet_core.units",
+        "profet_core.training.cost",
+        "profet_recorder.profiles.reading",
+    } <= names
     for name in names:
         failed, tried = doctest.testmod(import_module(name))
         assert tried and not failed, name

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +26,11 @@ NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 @dataclass(frozen=True)
 class Proxy:
-    """Where it listens."""
+    """Where it listens, and its log, in which a test also finds who answered."""
 
     http_port: int
     https_port: int
+    log: Path
 
     @property
     def url(self) -> str:
@@ -37,12 +38,13 @@ class Proxy:
 
 
 @contextmanager
-def proxied(folder: Path, app: str = "127.0.0.1:1", endpoint: str = "127.0.0.1:1") -> Iterator[Proxy]:
-    """The proxy before two addresses; `folder` takes what the container's /tmp takes."""
-    proxy = Proxy(free_port(), free_port())
+def proxied(folder: Path, apps: Sequence[str] = ("127.0.0.1:1",), endpoint: str = "127.0.0.1:1") -> Iterator[Proxy]:
+    """The proxy before processes of the app and the endpoint; `folder` takes what the container's /tmp takes."""
+    proxy = Proxy(free_port(), free_port(), folder / "access.log")
     values = {
         "PROFET_HOST": HOST,
-        "PROFET_APP": app,
+        # A name of several addresses is as many servers.
+        "PROFET_APP": "; server ".join(apps),
         "PROFET_ENDPOINT": endpoint,
         "PROFET_TLS": str(folder),
         "PROFET_HTTP_PORT": f"127.0.0.1:{proxy.http_port}",
@@ -52,7 +54,8 @@ def proxied(folder: Path, app: str = "127.0.0.1:1", endpoint: str = "127.0.0.1:1
     template = (ROOT / "deploy" / "profet.conf.template").read_text(encoding="utf-8")
     site = re.sub(r"\$\{(PROFET_\w+)\}", lambda found: values[found[1]], template)
     main = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8").replace("/tmp/", f"{folder}/")
-    (folder / "profet.conf").write_text(site.replace("/dev/stdout", str(folder / "access.log")))
+    site = site.replace("$request_time';", "$request_time $upstream_addr';")
+    (folder / "profet.conf").write_text(site.replace("/dev/stdout", str(proxy.log)))
     (folder / "nginx.conf").write_text(main.replace("/dev/stderr", str(folder / "error.log")))
     assert NGINX is not None
     command = [NGINX, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
@@ -68,11 +71,12 @@ def proxied(folder: Path, app: str = "127.0.0.1:1", endpoint: str = "127.0.0.1:1
 
 @contextmanager
 def deployed(folder: Path) -> Iterator[Proxy]:
-    """The whole: the app, the endpoint, and the proxy before both."""
+    """The whole: two processes of the app, the endpoint, and the proxy before them."""
     with (
         served() as url,
+        served() as other,
         served_endpoint() as port,
-        proxied(folder, urlsplit(url).netloc, f"127.0.0.1:{port}") as proxy,
+        proxied(folder, [urlsplit(one).netloc for one in (url, other)], f"127.0.0.1:{port}") as proxy,
     ):
         yield proxy
 

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from tests.deploy.conftest import ask
-from ui.recorder import recorder_wheel
 from ui.server import STATIC
 
 
@@ -20,10 +19,9 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
 
 
-def test_the_recorder_s_wheel_comes_from_it(address):
-    path = f"/recorder/{recorder_wheel().name}"
-    status, headers, body = ask(address, path)
-    assert (status, body) == (200, recorder_wheel().data)
+def test_the_recorder_s_wheel_comes_from_it(address, recorder_wheel):
+    status, headers, body = ask(address, f"/recorder/{recorder_wheel.name}")
+    assert (status, body) == (200, recorder_wheel.read_bytes())
     assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-cache"
     assert "sandbox" in headers["content-security-policy"]
 

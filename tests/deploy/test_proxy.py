@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import ssl
+import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -118,6 +119,25 @@ def websocket_status(proxy: Proxy, origin: str) -> str:
     """How a handshake of a page at some origin is answered."""
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     return sent(proxy, "GET /_stcore/stream HTTP/1.1", f"Origin: {origin}", *UPGRADE, key)
+
+
+def test_a_visitor_stays_with_one_process_and_visitors_are_shared(proxy):
+    def asked() -> list[str]:
+        """The process that answered each request for its health, in the test's own column of the log."""
+        lines = proxy.log.read_text().splitlines()
+        return [line.split()[-1] for line in lines if " /_stcore/health " in line]
+
+    places = []
+    for _ in range(12):
+        _, headers, _ = ask(proxy, "GET", "/")
+        cookie, before = headers["set-cookie"].partition(";")[0], len(asked())
+        for _ in range(3):
+            assert ask(proxy, "GET", "/_stcore/health", Cookie=cookie)[0] == 200
+        while len(asked()) < before + 3:
+            time.sleep(0.01)
+        places.append(set(asked()[before:]))
+    assert all(len(each) == 1 for each in places), "a visitor's page, uploads and websocket meet"
+    assert len(set.union(*places)) == 2
 
 
 def test_another_site_s_page_gets_no_session(proxy):

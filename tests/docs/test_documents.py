@@ -18,7 +18,7 @@ from profet_cli.main import main
 from profet_core import predict, read_profile
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
-from profet_core.profiles import READERS, ProfileMeta
+from profet_recorder.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, section
 from ui.state.session import LINKED
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from profet_core.profiles.reading import reader_of
-from profet_core.profiles.tensorflow import xplane
-from profet_core.profiles.tensorflow.xplane import messages
-from profet_core.profiles.unpacking import Content
+from profet_recorder.profiles.reading import find_reader
+from profet_recorder.profiles.tensorflow import xplane
+from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.unpacking import Content
 
-FOLDERS = ("sample_traces", "sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
+FOLDERS = ("sample_traces", "sample_traces/formats", "tests/recorder/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 
 #: What means something to JSON, CSV, gzip, protobuf or UTF-8.
@@ -48,7 +48,7 @@ def corpus() -> list[tuple[str, bytes]]:
     made = io.StringIO()
     write_pytorch_trace(made, 1_000)
     contents.append(made.getvalue().encode())
-    return [(reader.NAME, data) for data in contents if (reader := reader_of(data[: 2**20]))]
+    return [(reader.NAME, data) for data in contents if (reader := find_reader(data[: 2**20]))]
 
 
 def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tuple[str, bytes]:

@@ -15,7 +15,7 @@ import pytest
 from benchmarks import REPOSITORY
 from profet_core.catalog import load_shipped
 from profet_core.catalog.own import read_own
-from profet_core.profiles import read_profile
+from profet_recorder.profiles import read_profile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
 ROUNDS = int(os.environ.get("FUZZ_FAULTS", "4"))
@@ -72,3 +72,22 @@ def test_a_full_disk_changes_nothing(home, limit):
         assert done.returncode in (1, 2) and not done.stdout
         assert done.stderr.startswith("profet: ") and done.stderr.count("\n") == 1
         assert {path: path.read_bytes() for path in home.glob("*/*")} == before
+
+
+def test_a_killed_import_leaves_nothing_that_the_next_one_does_not_remove(tmp_path):
+    chance = random.Random(7)
+    command = [sys.executable, "-m", "profet_cli", "data", "import", "data", "--out", str(tmp_path / "out")]
+    for _ in range(ROUNDS):
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+        # Until it writes.
+        while process.poll() is None and not (tmp_path / ".out.new").is_dir():
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.05))
+        process.kill()
+        process.wait()
+        if (tmp_path / "out").exists():
+            break
+        assert {path.name for path in tmp_path.iterdir()} <= {".out.new", ".out.new.lock", "..out.new.lock"}
+    if not (tmp_path / "out").exists():
+        assert profet(*command[3:]).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} - {"..out.new.lock"} == {"out"}

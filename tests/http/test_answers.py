@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from profet_cli.main import main
-from profet_core.fields.questions import ADVISE
+from profet_core.answers.questions import ADVISE
 from profet_http.endpoints import QUESTIONS as ENDPOINTS
 from profet_http.openapi import PAGE, openapi_document
 from tests.docs.recipes import blocks
@@ -165,7 +165,7 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
 
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
-    files = sorted((repository / "tests" / "core" / "profiles" / "tensorflow" / "xprof_views").iterdir())
+    files = sorted((repository / "tests" / "recorder" / "profiles" / "tensorflow" / "xprof_views").iterdir())
     recorded = ("pytorch_cpu.pt.trace.json.gz", "tensorflow-3-steps.xplane.pb.gz", "profet-version-1.json")
     files += [repository / "sample_traces" / "formats" / name for name in recorded]
     refused = 0

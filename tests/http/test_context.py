@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from benchmarks.served_app import served_endpoint
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.instance import FILE_COLUMNS

@@ -12,8 +12,8 @@ import pytest
 from profet_collect.networks import build_named
 from profet_collect.networks.builder import Builder
 from profet_core.errors import InputError
-from profet_core.layers import counts_of
 from profet_core.layers.network import count
+from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.layers.rules import Kind
 from profet_lab.measurements.tables import data_folder, load_architectures

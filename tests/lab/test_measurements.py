@@ -11,13 +11,17 @@ import pytest
 
 from profet_core import cost_table, load_catalog, load_models
 from profet_core.artifacts.samples import load_samples
-from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.catalog.gpus import load_gpus
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented.ensemble import fit_features
 from profet_lab.measurements.published import (
     MORE_POINTS_FILE,
     POINTS_FILE,
     POINTS_TABLE,
     THROUGHPUT_FILE,
+    forward_speeds,
+    mlperf_ratio,
+    mlperf_speeds,
     published_ratios,
     published_steps,
 )
@@ -178,6 +182,23 @@ def test_missing_data_are_one_line(tmp_path):
         published_ratios(tmp_path)
     with pytest.raises(DataError, match=r"No external/training_throughput.csv in"):
         published_steps(tmp_path)
+
+
+def test_mlperf_compares_gpus_within_a_round():
+    speeds = mlperf_speeds(data_folder())
+    ratio, rounds = mlperf_ratio(speeds, "H100-PCIE-80GB", "A100-PCIE-80GB")
+    assert (round(ratio, 3), rounds) == (1.417, 2)
+    # An L4 is no L40S, and one GPU that no round shares with another has no ratio.
+    assert mlperf_ratio(speeds, "L4", "A100-PCIE-80GB")[0] == pytest.approx(0.221, abs=0.001)
+    assert mlperf_ratio(speeds, "A10G", "A100-PCIE-40GB") is None
+    assert mlperf_ratio(speeds, "B200", "A100-PCIE-80GB") is None
+
+
+def test_forward_speeds_name_the_catalogs_gpus():
+    speeds = forward_speeds(data_folder())
+    resnet = speeds[(speeds.network == "resnet50") & (speeds.pixels == 224)].set_index(["gpu", "version"]).images_per_s
+    assert resnet["GeForce RTX 4090", "pt240"] == 4217.6
+    assert set(speeds.gpu) <= set(load_gpus())
 
 
 def test_the_data_say_what_was_published(measurements):

@@ -11,8 +11,8 @@ import pytest
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
-from profet_core.multi_gpu.law import NUMBERS, ScaleoutModel, Strategy, Width, load_scaleout
-from profet_core.multi_gpu.step import GpuStep, scaled_step
+from profet_core.training.scaling_model import NUMBERS, ScaleoutModel, Strategy, Width, load_scaleout
+from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
 from profet_lab.scaleout.fit import (

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.advice.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_core.prediction.correction import share_carried_over
-from profet_core.profiles import ProfileMeta
+from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.folds import WEIGHTS
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.reports import load_validation
 from profet_lab.validation.default import default_report, fastest_report, measured_report, scatter
+from profet_recorder.profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
 from tests.lab.test_classes import choosing
 

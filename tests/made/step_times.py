@@ -6,8 +6,9 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from profet_core import Instance
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.latency import Basis, Estimate, Relative, StepTime
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits, Plan, Request, plan_of
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)

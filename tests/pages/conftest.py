@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Radio, Selectbox
 
 from profet_core import Catalog, Models
-from profet_core.advice.per import Per
-from profet_core.advice.recommend import recommend
-from profet_core.advice.words import card_title
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.training.plans import Per
+from profet_core.training.recommend import recommend
+from profet_core.training.words import card_title
 from profet_core.units import format_usd, shared_time_unit, time_unit
 from tests.pages.expected import Core, shown_rows
 from ui.columns import estimate_columns, out_columns, predict_columns, size_columns
@@ -121,9 +121,17 @@ def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
 
 def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "", recorded_on: str | None = "g4dn.xlarge") -> AppTest:
     """Choose the upload tab, of the first slot or another, give files, and say where the last was recorded if asked."""
+    if slot:
+        open_more(app)
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     give(app, *files, slot=slot)
     return say_missing(app, anchor=recorded_on) if recorded_on is not None and "anchor" in missing(app) else app
+
+
+def open_more(app: AppTest, page: str = "predict") -> AppTest:
+    """Open "More options", whose fields are drawn only then."""
+    app.session_state[f"more:{page}"] = True
+    return app.run()
 
 
 def missing(app: AppTest) -> dict[str, str]:

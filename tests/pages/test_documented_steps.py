@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import read_profile
-from profet_core.profiles.record import FORWARD_ONLY
 from profet_core.units import format_ms
+from profet_recorder.profiles.record import FORWARD_ONLY, STAND_IN
 from tests.pages.conftest import (
     answer,
     as_version_1,
@@ -132,7 +132,14 @@ def test_a_gpu_in_the_name_is_filled_in(open_app, flat, name, anchor):
 def test_a_file_that_can_never_be_used_is_refused_before_anything_is_asked(open_app, chosen):
     inference = json.dumps({"Device_Conv2D": 9e4, "Device_Relu": 1e3, "Host_IDLE": 9e5}).encode()
     on_cpu = as_version_2({"Device_Conv2D": 9e4, "Device_ReluGrad": 1e3}, gpu="Intel Xeon Platinum 8259CL")
-    for data, says in ((inference, FORWARD_ONLY), (on_cpu, "This profile was recorded on a CPU")):
+    stand_in = json.dumps(
+        {"operations": {"Device_Conv2D": 9e4, "Device_ReluGrad": 1e3}, "warnings": [STAND_IN]}
+    ).encode()
+    for data, says in (
+        (inference, FORWARD_ONLY),
+        (on_cpu, "This profile was recorded on a CPU"),
+        (stand_in, "This profile was recorded with --device cpu"),
+    ):
         app = open_app() if chosen is None else choose_anchor(open_app(), chosen)
         upload(app, ("net.json", data), recorded_on=None)
         (line,) = lines(app.error)

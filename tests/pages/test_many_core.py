@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.manycore.answer import manycore
-from profet_core.manycore.models import PUBLISHED_THREADS, Training
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING, scaled_network
+from profet_core.training.many_core import (
+    PUBLISHED,
+    PUBLISHED_PREDICTIONS_MIN,
+    PUBLISHED_THREADS,
+    PUBLISHED_TRAINING,
+    Training,
+    manycore,
+    scaled_network,
+)
 from profet_core.units import format_significant, format_time
 from tests.pages.conftest import go, has_results, lines, link, result_rows, type_in
 

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 
 from profet_core import predict
-from profet_core.answers.questions import load_served
+from profet_core.answers.context import load_served
 from profet_core.catalog.own_gpus import own_gpu_of
 from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_own_home
 from tests.pages.conftest import column, go, lines, result_rows, upload

@@ -10,6 +10,7 @@ import pytest
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
     answer,
+    as_version_1,
     assert_shows,
     cards,
     column,
@@ -18,7 +19,9 @@ from tests.pages.conftest import (
     go,
     lines,
     link,
+    missing,
     notices,
+    open_more,
     say_missing,
     sentences,
     type_in,
@@ -29,7 +32,7 @@ from ui.charts import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
-#: Files that are no profile, one of each kind; tests/core/profiles has the others.
+#: Files that are no profile, one of each kind; tests/recorder/profiles has the others.
 BAD = (
     b"",
     b'{"Device_Conv2D": NaN}',
@@ -110,7 +113,7 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
 
 
 def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, samples):
-    app = open_app(loading="True", sample=SMALL)
+    app = open_more(open_app(loading="overhead", sample=SMALL))
     for key, value in (("images", 50_000), ("validation_images", 10_000), ("epochs", 20), ("deadline_h", 2)):
         type_in(app, key, value)
     fields = {"images": 50_000, "validation_images": 10_000, "epochs": 20, "with_loading": True}
@@ -119,6 +122,28 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
     assert any(cell != "–" for cell in shown.values())
     fast = [plan for plan in expected.advice.plans if (plan.in_time or 0) >= 0.9 and plan.offer.market == "on-demand"]
     assert cards(app)[0][1] in {format_usd(plan.total_usd) for plan in fast}
+
+
+def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
+    app = open_app(sample=FIRST, loading="rate", vcpu_rate="30", preset="aws", chart="bars", predict_open="g5.xlarge")
+    plans = {
+        plan.label: plan for plan in core.advise(samples[FIRST], images_per_s_per_vcpu=30).advice.plans if plan.waiting
+    }
+    # A10G, L4 and L40S have four vCPUs there, and train more than 120 images/s.
+    assert {"g5.xlarge", "g6.xlarge", "g6e.xlarge"} <= set(plans)
+    for chart, total in zip(app.get("plotly_chart")[:2], ("total_s", "total_usd"), strict=True):
+        _, hatched = (one for one in json.loads(chart.proto.spec)["data"] if one["type"] == "bar")
+        assert hatched["marker"]["pattern"]["shape"] == "/"
+        ends = {
+            label: (base, base + x)
+            for label, base, x in zip(hatched["customdata"], hatched["base"], hatched["x"], strict=True)
+        }
+        for label, (begins, ends_at) in ends.items():
+            assert begins / ends_at == pytest.approx(1 - plans[label].waiting), label
+        ratio = ends["g6e.xlarge"][1] / ends["g5.xlarge"][1]
+        assert ratio == pytest.approx(getattr(plans["g6e.xlarge"], total) / getattr(plans["g5.xlarge"], total))
+    assert any("waits\N{NO-BREAK SPACE}for\N{NO-BREAK SPACE}data" in text for text in lines(app.markdown))
+    assert any("4 vCPUs feed 120 images/s; this GPU could train " in text for text in lines(app.markdown)), "its dialog"
 
 
 def test_a_stranger_s_names_stay_text(open_app):
@@ -255,3 +280,15 @@ def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples
         assert not app.error and step(app) == format_ms(plan.latency_ms)
         shown.append(step(app))
     assert shown[0] != shown[1]
+
+
+def test_the_header_has_exports_where_there_is_something_to_export(open_app, samples):
+    def exports(app) -> set[str]:
+        return {button.proto.label for button in app.get("download_button")} & {"CSV", "Report"}
+
+    app = open_app(chart="bars")
+    assert exports(app) == {"CSV", "Report"}
+    upload(app, ("unknown.json", as_version_1(samples[SMALL].profile.operations)), recorded_on=None)
+    assert missing(app) and exports(app) == set()
+    say_missing(app, anchor="g4dn.xlarge", batch_size=64, pixels=224)
+    assert not app.error and exports(app) == {"CSV", "Report"}

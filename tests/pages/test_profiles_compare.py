@@ -7,11 +7,11 @@ import pytest
 from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
-from profet_core.advice.advise import ORIGINAL
-from profet_core.advice.plans import Limits, Request, Workload, plan_of
-from profet_core.cost import cost_usd
-from profet_core.profiles.profet_json import write_profile
+from profet_core.training.advise import ORIGINAL
+from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.plans import Limits, Request, plan_of
 from profet_core.units import format_ms, format_usd
+from profet_recorder.profiles.profet_json import write_profile
 from tests.pages.conftest import (
     as_version_1,
     column,
@@ -164,7 +164,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     rows = []
     for offer in offers:
         steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
-        plans = [Per.STEP.of(request.workload, plan_of(request, step, offer)) for step in steps]
+        plans = [Per.STEP.of(plan_of(request, step, offer)) for step in steps]
         rows.append(CompareRow(plans[0], tuple(plans), False))
     shown = bars(found, rows, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]

@@ -6,17 +6,17 @@ import http.client
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core.advice.advise import ORIGINAL
 from profet_core.artifacts.samples import load_samples
-from profet_core.profiles.profet_json import profile_to_link_text
+from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, shared_time_unit
+from profet_recorder.profiles.profet_json import profile_to_link_text, write_profile
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
 RESNET, SMALL, VGG, LENET = (
@@ -49,6 +49,13 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"epochs": 1, "images": 50_000})
     yield Case(RESNET, {"validation_images": 50_000})
     yield Case(RESNET, {"with_loading": True})
+    yield Case(RESNET, {"images_per_s_per_vcpu": 120})
+    yield Case(LENET, {"images_per_s_per_vcpu": 37.5, "validation_images": 50_000, "deadline_hours": 40.0})
+    yield Case(RESNET, {"market": "spot", "interruptions": "10-15%", "runs": 2})
+    yield Case(RESNET, {"market": "spot", "interruptions": "2.5", "checkpoint_minutes": 90.0, "restart_minutes": 12.0})
+    yield Case(RESNET, {"start_up_minutes": 12.0, "dataset_gib": 150.0, "storage_usd_per_gib_month": 0.08})
+    yield Case(RESNET, {"runs": 5})
+    yield Case(RESNET, {"runs": 5, "at_once": True, "budget_usd": 300.0})
     yield Case(RESNET, {"price": {"g4dn.xlarge": 0.4, "p3.2xlarge": 1.25}})
     yield Case(RESNET, {"price": {"vast/1x-A100_SXM4": 0.5}, "market": "any"})
     yield Case(RESNET, {"market": "spot"})
@@ -113,11 +120,19 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
-    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "with_loading": "loading"}
+    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "start_up_minutes": "start_up_min"}
+    names |= {"storage_usd_per_gib_month": "storage_usd"}
+    names |= {"checkpoint_minutes": "checkpoint_min", "restart_minutes": "restart_min"}
     found: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
             found |= {f"{name}_{instance}": number for instance, number in value.items()}
+        elif name == "interruptions":
+            found |= {"interruptions": value} if "%" in value else {"interruptions": "day", "per_day": float(value)}
+        elif name == "with_loading":
+            found["loading"] = "overhead"
+        elif name == "images_per_s_per_vcpu":
+            found |= {"loading": "jpeg"} if value == 120 else {"loading": "rate", "vcpu_rate": value}
         elif name == "certainty":
             found["certainty"] = round(100 * value)
         elif name == "deadline_hours":
@@ -156,6 +171,8 @@ def check(app, samples, port, capsys, case: Case) -> None:
         return
     assert not app.error and not app.exception, lines(app.error)
     plans = {plan["plan"]: plan for plan in document["plans"]}
+    if document["spot"]:
+        assert document["spot"]["sentence"] in [clean(text) for text in lines(app.markdown)]
     shown = {title: column(app, title) for title in ("Step", "Time", "Cost", "$/h", "In time", "Memory")}
     assert shown["Time"] and set(shown["Time"]) <= set(plans)
     unit = shared_time_unit(plans[label]["total_s"] for label in shown["Time"])
@@ -246,6 +263,25 @@ def test_the_sentence_is_the_command_line_s_and_the_report_s(open_app, samples, 
     assert sentence.startswith("Rent ") and sentence in [clean(text) for text in lines(app.markdown)]
 
 
+def test_images_larger_than_measured_where_the_profile_s_are(open_app, samples, port, capsys, tmp_path):
+    sample, path = samples[RESNET], tmp_path / "detector.json"
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, pixels=640, batch_size=8))
+    path.write_bytes(write_profile(profile))
+    link = {"source": "upload", "profile": profile_to_link_text(profile), "anchor": sample.anchor, "pixels": "1024"}
+    app = open_app(preset="all", retired="True", predict_columns=",".join(ALL_COLUMNS["predict"]), **link)
+    assert app.select_slider(key="slider:pixels").options[-1] == "1280"
+    asked = {"anchor": sample.anchor, "images": 1_281_167, "epochs": 90, "at_pixels": 1024}
+    arguments = [text for name, value in asked.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    capsys.readouterr()
+    assert main(["advise", str(path), *arguments, "--include-retired", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert posted(asked | {"include_retired": True, "profile": json.loads(path.read_bytes())}, port) == document
+    shown = column(app, "Step")
+    assert shown and shown == {
+        plan["plan"]: format_ms(plan["latency_ms"]) for plan in document["plans"] if plan["plan"] in shown
+    }
+
+
 def _anchored(samples, case: Case) -> dict[str, Any]:
     sample = samples[case.sample]
     found = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90} | case.fields
@@ -279,6 +315,10 @@ def by_http(samples, case: Case, port: int) -> dict:
     body = _anchored(samples, case) | {"profile": json.loads(samples[case.sample].data)}
     if "second" in body:
         body["second"] = json.loads(samples[body["second"]].data)
+    return posted(body, port)
+
+
+def posted(body: dict[str, Any], port: int) -> dict:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/advise", json.dumps(body), {"Content-Type": "application/json"})
     answer = connection.getresponse()

@@ -11,9 +11,9 @@ import pytest
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
-from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.step import GpuStep, scaled_step
+from profet_core.training.cost import cost_usd, epoch_steps
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
 

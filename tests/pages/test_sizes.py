@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog import load_gpus
-from profet_core.fields.questions import AdviseQuestion, FieldNames
+from profet_core.training.advise import Preset, preset_rows
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
     as_version_1,
@@ -18,6 +18,7 @@ from tests.pages.conftest import (
     go,
     has_results,
     missing,
+    open_more,
     result_rows,
     say_missing,
     upload,
@@ -35,7 +36,7 @@ def advised(models, catalog, samples):
     def advise(preset="gpus", **fields):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
         question = AdviseQuestion(profile=sample.profile, include_retired=True, **{**values, **fields})
-        rows = preset_rows(answer_advise(context, question, FieldNames("", str)).rows, Preset(preset))
+        rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
         return {row.label: row.plan for row in rows if row.plan is not None}
 
     return advise
@@ -105,7 +106,7 @@ def test_gpus_shown_at_first_have_a_color_each(open_app, preset, sample):
 
 
 def test_the_slider_has_every_size_and_the_chart_the_chosen_scale(open_app):
-    app = open_sizes(open_app)
+    app = open_more(open_sizes(open_app), "sizes")
     app.segmented_control(key="scale").set_value("linear").run()
     assert [int(option) for option in app.select_slider(key="slider:batch").options] == list(range(16, 257))
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]

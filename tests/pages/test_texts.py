@@ -9,9 +9,8 @@ import streamlit as st
 
 import profet_recorder
 from profet_core import read_profile
-from profet_core.version import VERSION
+from profet_recorder.version import VERSION
 from tests.pages.conftest import lines, link, open_section
-from ui.recorder import recorder_wheel
 from ui.state.session import Texts
 
 
@@ -46,8 +45,8 @@ def test_the_example_files_are_read(open_app):
     assert second.meta.batch_size == 64 and not second.ignored
 
 
-def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
-    wheel = recorder_wheel().name
+def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch, recorder_wheel):
+    wheel = recorder_wheel.name
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install ./{wheel}"
     (text,) = [element.value for element in open_app("about", open="record").markdown if "```" in element.value]
@@ -59,6 +58,12 @@ def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
+
+
+def test_a_server_without_the_recorder_s_wheel_names_its_source(open_app, monkeypatch, tmp_path):
+    monkeypatch.setattr("ui.recorder.WHEEL", tmp_path / "no.whl")
+    code = [element.value for element in open_app("about", open="record").code]
+    assert code[0].startswith("pip install ./profet_recorder ")
 
 
 CARDS = tuple(Texts.part.options)

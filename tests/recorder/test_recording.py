@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_core.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
 from profet_recorder.engine import BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
-from profet_recorder.recording import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary
+from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN
+from profet_recorder.recording import ON_CPU, TimedSteps, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
 
@@ -19,7 +19,7 @@ TIMED = TimedSteps((12.0, 10.0, 11.0), None)
 
 @pytest.fixture
 def trace(repository):
-    return repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    return repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 
 
 @pytest.fixture
@@ -111,6 +111,11 @@ def tensor(*shape: object) -> SimpleNamespace:
         # A generator's noise is no picture, and what a network makes is not its input.
         ((tensor(8, 100, 1, 1), tensor(8, 3, 64, 64)), False, (8, 64, 64)),
         (tensor(8, 100, 1, 1), False, (8, None, None)),
+        # Lists of pictures, as detectors take them: the largest one's sides.
+        ([tensor(3, 40, 60), tensor(3, 64, 48)], False, (2, 64, 48)),
+        ([{"image": tensor(1, 40, 60), "width": 60}, {"image": tensor(1, 30, 50)}], False, (2, 40, 60)),
+        ([tensor(40, 60, 3), tensor(64, 48, 3)], True, (2, 64, 48)),
+        ({0: tensor(3, 40, 60)}, False, (3, None, None)),
         ((tensor(8, 3, 16, 16), tensor(8, 3, 64, 64)), False, (8, 16, 16)),
         # One value for each device, as a strategy of TensorFlow's spreads a batch.
         ((SimpleNamespace(values=(tensor(4, 32, 32, 3), tensor(4, 32, 32, 3))),), True, (4, 32, 32)),
@@ -121,7 +126,9 @@ def tensor(*shape: object) -> SimpleNamespace:
     ],
 )
 def test_sizes(batch, channels_last, expected):
-    assert batch_sizes(batch, channels_last=channels_last) == BatchSizes(*expected)
+    found = batch_sizes(batch, channels_last=channels_last)
+    assert (found.batch_size, found.height, found.width) == expected
+    assert found.is_list == (isinstance(batch, list) and expected[0] == 2)
 
 
 def test_pixels_are_the_side_of_a_square_of_the_same_area():
@@ -130,28 +137,34 @@ def test_pixels_are_the_side_of_a_square_of_the_same_area():
     assert BatchSizes(1).pixels is None
 
 
-def test_another_batch_size_is_noticed():
+def test_another_batch_size_is_noticed_and_other_sides_only_where_all_others_are_the_same():
     seen = ObservedSizes(channels_last=True)
-    assert seen.odd() is None
-    for size in (8, 8):
-        seen.observe(tensor(size, 32, 32, 3))
-        assert seen.odd() is None
-    seen.forget_last()
-    seen.observe(tensor(4, 32, 32, 3))
-    assert seen.odd() == "a batch of 4 instead of 8"
-    seen.forget_last()
-    assert seen.odd() is None, "nothing was seen"
-    assert seen.first.batch_size == 8
+
+    def step(*shape):
+        seen.observe(tensor(*shape))
+        seen.end_step()
+        return seen.odd()
+
+    assert [step(8, 32, 32, 3) for _ in range(3)] == [None] * 3
+    assert step(4, 32, 32, 3) == "a batch of 4 instead of 8"
+    seen.end_step()
+    assert seen.last.batch_size == 4, "a step in which nothing was seen"
+    assert step(8, 32, 32, 3) is None and not seen.vary
+    assert step(8, 64, 64, 3) == "images of 64 pixels instead of 32" and seen.vary
+    assert step(8, 48, 48, 3) is None, "they all differ"
+    assert seen.last == BatchSizes(8, 48, 48)
 
 
 def test_what_one_lacks_the_other_tells():
     assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
     assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
+    assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
 def test_of_several_batches_in_a_step_the_largest_pictures_count():
     seen = ObservedSizes(channels_last=True)
     for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
         seen.observe(tensor(*shape))
-    assert seen.first == BatchSizes(16, 32, 32)
+    seen.end_step()
+    assert seen.last == BatchSizes(16, 32, 32)
     assert seen.odd() is None

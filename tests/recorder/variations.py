@@ -103,12 +103,149 @@ for _ in range(14):
 train(torch.compile(net, backend="eager"), opt)
 """,
     ("torch", "one too few"): """
-# expect: status=2
+# expect: status=0
 # says: ended after 6 of the 7 training steps
 train(net, opt, 6)
 """,
+    ("torch", "one profiled step too few, a slow one"): """
+# says: The profiled step was not like the others: it took
+import time
+for step in range(7):
+    time.sleep(0.3 * (step > 4))
+    train(net, opt, 1)
+""",
+    ("torch", "epochs that end with a checkpoint and a pause"): """
+# command: --timed 4
+# says: instead of
+# silent: The profiled step was not like
+import time
+for epoch in range(5):
+    for step in range(7):
+        time.sleep(0.05)
+        train(net, opt, 1)
+    torch.save(net.state_dict(), "net.pt")
+    time.sleep(0.5)
+""",
+    ("torch", "runs without gradients in every step"): """
+# silent: validation ran
+for _ in range(20):
+    net.eval()
+    with torch.no_grad():
+        loss_of(net)
+    net.train()
+    train(net, opt, 1)
+""",
+    ("torch", "L-BFGS with its 20 evaluations"): """
+# says: ran 20 times in one step
+# silent: no known optimizer
+# operations: Conv2DBackpropFilter MatMul
+images, labels = torch.rand(8, 3, 16, 16), torch.randint(10, (8,))
+net[1] = nn.Tanh()
+opt = torch.optim.LBFGS(net.parameters())
+def closure():
+    opt.zero_grad()
+    loss = nn.functional.cross_entropy(net(images), labels)
+    loss.backward()
+    return loss
+for _ in range(14):
+    opt.step(closure)
+""",
+    ("torch", "dicts with an image each"): """
+# expect: batch=5 pixels=22
+# says: images come in a list
+class Boxes(nn.Module):
+    def forward(self, data):
+        size = [max(sides) for sides in zip(*(one["image"].shape for one in data))]
+        batch = torch.zeros(len(data), *size)
+        for whole, one in zip(batch, data):
+            whole[:, : one["image"].shape[1], : one["image"].shape[2]] = one["image"]
+        return net(batch).square().mean()
+detector = Boxes()
+detector.net = net
+for _ in range(14):
+    opt.zero_grad()
+    pictures = [torch.rand(3, *sides) for sides in ((16, 16), (24, 20), (10, 12), (24, 20), (16, 18))]
+    detector([{"file_name": "a", "image": one, "height": 16} for one in pictures]).backward()
+    opt.step()
+""",
+    ("torch", "record_steps in a recorded script"): """
+# command: --keep-running
+# says: being recorded already
+# prints: trained 30
+from profet_recorder import record_steps
+steps = 0
+for _ in record_steps(range(30), "other.json"):
+    train(net, opt, 1)
+    steps += 1
+print("trained", steps)
+""",
+    ("torch", "an older profiler of its own"): """
+# command: --keep-running
+# prints: own True
+train(net, opt, 6)
+with torch.autograd.profiler.profile() as own:
+    train(net, opt, 2)
+train(net, opt, 30)
+print("own", len(own.key_averages()) > 10)
+""",
+    ("torch", "a context that prints what ends it"): """
+# prints: finished True
+# silent: Traceback
+import traceback
+class Run:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, error, where):
+        if kind is not None:
+            traceback.print_exception(kind, error, where)
+        print("finished", kind is not None)
+        return False
+with Run():
+    train(net, opt, 60)
+""",
+    ("torch", "a bare except"): """
+# prints: caught 1
+# says: caught that
+# silent: Traceback
+import logging
+caught = 0
+for _ in range(60):
+    try:
+        train(net, opt, 1)
+    except:
+        caught += 1
+        logging.exception("a batch failed")
+print("caught", caught)
+""",
+    ("torch", "a clean-up that fails"): """
+# silent: Traceback
+try:
+    train(net, opt, 60)
+    total = 1
+finally:
+    print(total)
+""",
+    ("torch", "trains in a thread"): """
+# says: trains in a thread
+# prints: trained [60]
+import threading
+steps = []
+def work():
+    train(net, opt, 60)
+    steps.append(60)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print("trained", steps)
+""",
+    ("torch", "a new optimizer each epoch"): """
+# silent: starts over
+for epoch in range(4):
+    train(net, torch.optim.SGD(net.parameters(), lr=0.1 / (epoch + 1)), 4)
+""",
     ("torch", "frozen backbone and validation"): """
 # operations: Conv2D MatMul ResourceApplyMomentum
+# says: 224 of the 314 parameters are frozen
 net[0].requires_grad_(False)
 optimizer = torch.optim.SGD(net[-1].parameters(), lr=0.1, momentum=0.9)
 for _ in range(7):
@@ -170,11 +307,34 @@ keras.mixed_precision.set_global_policy("mixed_float16")
 fit(small())
 """,
     ("keras", "two fits, the first of a frozen base"): """
+# silent: optimizers update
 net.layers[0].trainable = False
 net.compile("sgd", loss_of)
 net.fit(x[:24], y[:24], batch_size=8)
 net.layers[0].trainable = True
 fit()
+""",
+    ("keras", "a frozen base"): """
+# operations: MatMul
+# says: 224 of the 314 parameters are frozen
+net.layers[0].trainable = False
+fit()
+""",
+    ("keras", "folds of few steps"): """
+# silent: starts over
+for fold in range(5):
+    net, opt = keras.Sequential([keras.Input((16, 16, 3)), *small().layers]), keras.optimizers.SGD(0.1)
+    net.compile(opt, loss_of)
+    net.fit(x[:32], y[:32], batch_size=8, verbose=0)
+""",
+    ("keras", "a callback in a recorded script"): """
+# command: --keep-running
+# says: being recorded already
+# prints: trained
+from profet_recorder import ProfileCallback
+net.compile(opt, loss_of)
+net.fit(x, y, batch_size=8, verbose=0, callbacks=[ProfileCallback("other.json")])
+print("trained")
 """,
     ("keras", "callbacks and validation"): """
 # expect: batch=4

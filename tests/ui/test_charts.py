@@ -110,17 +110,29 @@ def test_a_limit_is_a_line_where_it_is_in_sight_beside_the_values():
 def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_tiny():
     def end(longest: float) -> float:
         usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
-        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, before=usual)
+        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
         return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
 
 
 def test_a_mark_is_a_tick_at_the_other_value_and_a_bar_over_a_limit_is_dimmed():
-    bars = [replace(BARS[0], before=replace(BARS[0], value=7.0), dimmed=True), *BARS[1:]]
+    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
     drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
     assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
     assert list(drawn.marker.opacity) == [0.35, 1]
+
+
+def test_the_part_of_a_bar_that_waits_is_hatched_over_it_with_its_whisker():
+    bars = [
+        Bar(key="a", name="A", value=10, low=9, high=12, text="10", waiting=0.4),
+        Bar(key="b", name="B", value=5, text="5"),
+    ]
+    whole, hatched = (trace for trace in checked(bar_chart(bars, "", name="")).data if trace.type == "bar")
+    assert (whole.x, whole.marker.pattern.shape) == ((10, 5), None)
+    assert (hatched.base, hatched.x, hatched.y, hatched.marker.pattern.shape) == ((6,), (4,), (0,), "/")
+    assert (hatched.error_x.array, hatched.error_x.arrayminus) == ((2,), (1,)) and not whole.error_x.visible
+    assert len([one for one in checked(bar_chart(bars[1:], "", name="")).data if one.type == "bar"]) == 1
 
 
 def test_the_legend_names_what_is_there():
@@ -213,7 +225,9 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 
 
 def test_points_have_the_color_of_their_basis_and_names_stay_text():
-    hostile = replace(PLANS["slow"], offer=replace(PLANS["slow"].offer, gpu="<b>x&y</b>"), basis=Basis.TRANSFERRED)
+    slow = PLANS["slow"]
+    estimated = slow.row.changed(basis=Basis.TRANSFERRED)
+    hostile = replace(slow, offer=replace(slow.offer, gpu="<b>x&y</b>"), row=estimated)
     _, traces = drawn(hostile, PLANS["fast"])
     for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):
         assert traces[word].marker.color == COLORS[word]

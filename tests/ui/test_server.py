@@ -180,3 +180,22 @@ def test_a_page_that_fails_gives_its_turn_back():
     for _ in range(2):
         with pytest.raises(ValueError, match="drawn"), turns.in_turn(), turns.others_first():
             raise ValueError("not drawn")
+
+
+def test_turns_come_in_the_order_in_which_they_were_asked_for():
+    turns, order = Turns(longest_s=_SOON_S), []
+
+    def wait(number: int) -> None:
+        with turns.in_turn():
+            order.append(number)
+
+    with turns.in_turn():
+        threads = []
+        for number in range(20):
+            threads.append(threading.Thread(target=wait, args=(number,)))
+            threads[-1].start()
+            while len(turns._queue) <= number:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(_SOON_S)
+    assert order == list(range(20))

@@ -7,8 +7,8 @@ import logging
 from pathlib import Path
 
 from profet_core import read_profile
-from profet_core.advice.plans import Confidence
 from profet_core.artifacts.models import EnsembleRule
+from profet_core.training.plans import Confidence
 from ui.words import log_failure
 
 
@@ -38,6 +38,6 @@ def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
             log_failure(logging.getLogger("test"), "A page failed", error)
     (record,) = caplog.records
     line = record.getMessage()
-    assert line.startswith("A page failed: KeyError at ") and "profet_core/profiles/reading.py:" in line
+    assert line.startswith("A page failed: KeyError at ") and "profet_recorder/profiles/reading.py:" in line
     assert record.exc_info is None and "\n" not in line
     assert "conv_of_my_network" not in line and str(ROOT) not in line

@@ -13,12 +13,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
-from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
+from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
-from profet_core.profiles.record import ProfileMeta
-from profet_core.sizes.axes import axis_range
-from profet_core.typed_numbers import typed_count
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
+from profet_core.sizes.axes import axis_range, sizes_for
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
+from profet_recorder.profiles.record import ProfileMeta
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
@@ -94,6 +94,14 @@ def _one_of(
     widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
 
 
+def more_options(page: str, draw: Callable[[], None]) -> None:
+    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
+    if expander.open:
+        with expander:
+            draw()
+
+
 def method_input(resources: Resources) -> None:
     """Which method predicts, where the models hold more than one."""
     names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}
@@ -124,6 +132,35 @@ def workload_input() -> None:
     number_field("Epochs", Training.epochs, at=epochs)
 
 
+def costs_input() -> None:
+    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
+    select(
+        "Data loading",
+        Training.loading,
+        help="A GPU waits where the instance's vCPUs prepare fewer images than it trains. JPEG: decode, crop to 224 "
+        "pixels, flip. Your rate: `profet collect --loading FOLDER` measures it. 6–9%: what measured epochs took "
+        "beyond their steps. Cached tensors: don't count it.",
+    )
+    if session.training.loading == "rate":
+        number_field("Images/s per vCPU", Training.vcpu_rate)
+    number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
+    if session.training.runs > 1:
+        toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
+    tip = "Start-up and storage of the data set are in an instance's *All costs*, not in the bars."
+    number_field("Start-up (min)", Training.start_up_min, empty="none", tip=tip)
+    size, price = st.columns(2, gap="small")
+    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
+    number_field("$/GiB-month", Training.storage_usd, empty="none", at=price)
+    if session.offers.market == SPOT:
+        tip = "Share of spot machines that are interrupted in a month, in the five bands that AWS publishes."
+        select("Interruptions", Training.interruptions, help=tip)
+        if session.training.interruptions == "day":
+            number_field("Interruptions per day", Training.per_day)
+        checkpoint, restart = st.columns(2, gap="small")
+        number_field("Checkpoint (min)", Training.checkpoint_min, at=checkpoint)
+        number_field("Restart (min)", Training.restart_min, at=restart)
+
+
 def validation_input() -> None:
     """Images that only run forward."""
     number_field(
@@ -135,7 +172,7 @@ def validation_input() -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
-    known = None if meta is None else told_parameters(meta)
+    known = None if meta is None else recorded_parameters(meta)
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -162,7 +199,7 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
     """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
     if typed := _typed():
         return parameters_of(typed, None if meta is None else meta.pixels)
-    return None if meta is None else told_parameters(meta)
+    return None if meta is None else recorded_parameters(meta)
 
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
@@ -180,7 +217,7 @@ def typed_network() -> tuple[str | None, float | None]:
 
 
 def _typed() -> str:
-    return (session.training.network or "").strip()[:LONGEST_NETWORK]
+    return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
 
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
@@ -221,9 +258,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
-    smallest, largest = axis_range(axis)
-    # A profile's own size may lie beyond the axis.
-    stops = sorted({*range(smallest, largest + 1), recorded, chosen})
+    stops = sorted({*sizes_for(axis, recorded), chosen})
     label, pixels = SIZE_LABELS[axis], axis == "pixels"
     if chosen != recorded:
         # In the label's line it takes no room: nothing jumps.

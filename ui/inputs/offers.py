@@ -9,21 +9,22 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profet_core.advice.advise import Preset, PresetRow, preset_rows
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
-from profet_core.answers.questions import market_offers, narrowed_rows
+from profet_core.answers.context import filtered_rows, market_offers
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.collection import (
     ANY_MARKET,
     CONFIDENCE_WORDS,
     MARKET_CHOICES,
-    Narrowing,
     NoOffersError,
+    OfferFilter,
     filter_words,
 )
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
-from profet_core.fields.questions import AdviseQuestion
 from profet_core.latency import StepTime
+from profet_core.training.advise import Preset, PresetRow, preset_rows
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits, Plan, Request, plan_of
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
@@ -38,10 +39,10 @@ _MOST_DRAWN = 6
 def _filter(resources: Resources) -> None:
     """Everything that filters offers behind one button, drawn while it is open."""
     # A button whose label changed would be another one, and closed.
-    popover = st.popover("Filter", key="narrowing", on_change="rerun")
+    popover = st.popover("Filter", key="offer_filter", on_change="rerun")
     if not popover.open:
         return
-    chosen_narrowing(resources)
+    chosen_filter(resources)
     known = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
@@ -77,7 +78,7 @@ def _filter(resources: Resources) -> None:
 
 def _show_chips(resources: Resources) -> None:
     """What is filtered by, each to remove with one click."""
-    if chosen := filter_words(chosen_narrowing(resources), resources.catalog.filter_options()):
+    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
             for name, words in chosen.items():
                 more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
@@ -87,7 +88,7 @@ def _show_chips(resources: Resources) -> None:
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """What no offer matches, with a button for each filter without which some do."""
-    chosen = filter_words(chosen_narrowing(resources), resources.catalog.filter_options())
+    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options())
     gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
     others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
     st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
@@ -102,7 +103,7 @@ def _remove(*filters: str) -> None:
         setattr(session.offers, name, copy(vars(Offers)[name].default))
 
 
-def chosen_narrowing(resources: Resources) -> Narrowing:
+def chosen_filter(resources: Resources) -> OfferFilter:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     offers = session.offers
     given = offers.provider or offers.region or offers.gpu or offers.gpu_count
@@ -114,7 +115,7 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
             kept = chosen if chosen in options else None
         if kept != chosen:
             setattr(offers, name, kept)
-    return Narrowing(
+    return OfferFilter(
         provider=tuple(offers.provider),
         region=offers.region,
         market=None if offers.market == MARKET_CHOICES[0] else offers.market,
@@ -189,9 +190,9 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
 
 def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
-    narrowing, offers = chosen_narrowing(resources), session.offers
+    offer_filter, offers = chosen_filter(resources), session.offers
     return {
-        **asdict(narrowing),
+        **asdict(offer_filter),
         "market": offers.market,
         "price": own_prices(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
@@ -200,10 +201,10 @@ def offer_values(resources: Resources) -> dict[str, Any]:
 
 def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
     """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
-    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
-    work = Workload(training.images, batch_size, training.epochs, training.validation_images, training.loading)
+    training, values, offer_filter = session.training, offer_values(resources), chosen_filter(resources)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
     more = {name: values[name] for name in ("price", "spot_discount")}
-    offers, names = market_offers(resources, narrowing, values["market"], **more)
-    known = {step.instance: step for step in narrowed_rows(steps, narrowing, names, "")}
+    offers, names = market_offers(resources, offer_filter, values["market"], **more)
+    known = {step.instance: step for step in filtered_rows(steps, offer_filter, names, "")}
     request = Request(work, Limits())
     return [plan_of(request, known[offer.name], offer) for offer in offers if offer.name in known]

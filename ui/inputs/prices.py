@@ -27,8 +27,7 @@ from profet_core.catalog.own_gpus import (
 from profet_core.precision.names import FP32
 from profet_core.prediction.custom_gpu_step import speed_of_step
 from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, check_own_gpu, load_reference_steps
-from profet_core.typed_numbers import as_typed, typed_positive
-from profet_core.units import format_ms, format_usd
+from profet_core.units import as_typed, format_ms, format_usd, typed_positive
 from ui.predicted import current_network
 from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
 from ui.state.resources import Resources, load_resources

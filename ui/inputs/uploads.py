@@ -15,8 +15,8 @@ from streamlit.typing import UploadedFile
 from profet_core import InputError, ProfetError, Profile
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
-from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
+from profet_core.sandbox.reading import read_guarded
 from ui.server import is_dropped, others_first
 from ui.state.own import add_own
 from ui.state.resources import Held, Resources

@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
 from profet_core.prediction.anchors import recorded_on
-from profet_core.profiles.profet_json import profile_of_link_text
+from profet_recorder.profiles.profet_json import profile_from_link_text
 from ui.state.resources import Held, Resources, load_resources
 from ui.state.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
 
@@ -214,7 +214,7 @@ def take_carried(resources: Resources) -> str | None:
     if text is None:
         return None
     try:
-        own, _ = add_own(resources, profile_of_link_text(text), "from the link", "link")
+        own, _ = add_own(resources, profile_from_link_text(text), "from the link", "link")
     except ProfileError as error:
         return str(error)
     session.profile.source, session.profile.chosen, session.own.carry_profile = "upload", own.key, True

@@ -10,24 +10,25 @@ from typing import Any, Generic, TypeVar, overload
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.advice.advise import ORIGINAL, Preset, Sort
-from profet_core.answers.questions import LONGEST_NETWORK
+from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
+from profet_core.catalog.instance import SPOT
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
-from profet_core.manycore.published import PUBLISHED
-from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
-from profet_core.profiles.limits import MAX_STEPS
-from profet_core.sizes.axes import AXIS_RANGE
-from profet_core.typed_numbers import as_typed, typed_latency_ms
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.training.advise import ORIGINAL, Preset, Sort
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
+from profet_core.training.extras import INTERRUPTION_BANDS
+from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
+from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 
@@ -36,7 +37,6 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
@@ -155,8 +155,8 @@ def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGE
 
 def _network(text: str, _: Resources) -> str:
     """A network's name or its number of parameters, as it is typed; which there are, the page says."""
-    if len(text) > LONGEST_NETWORK or not text.isprintable():
-        raise ValueError(text[:LONGEST_NETWORK])
+    if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
+        raise ValueError(text[:MAX_NETWORK_LETTERS])
     return text
 
 
@@ -276,8 +276,28 @@ class Training(Part):
     validation_images = number(0, 0, MAX_IMAGES)
     epochs = number(90, 1, MAX_EPOCHS)
     batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
-    pixels: Field[int | None] = number(None, *AXIS_RANGE["pixels"])
-    loading = _flag()
+    pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
+    runs = number(1, 1, MAX_RUNS)
+    at_once = _flag()
+    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    loading = one_of(
+        {
+            "off": "Not counted",
+            "overhead": "6–9% overhead",
+            "jpeg": f"JPEG, {JPEG_IMAGES_PER_S_PER_VCPU}/s per vCPU",
+            "rate": "Your rate",
+        }
+    )
+    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
+    #: Costs beside the steps, which bars leave out.
+    start_up_min: Field[float | None] = number(None)
+    dataset_gib: Field[float | None] = number(None)
+    storage_usd: Field[float | None] = number(None)
+    interruptions = one_of(
+        {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
+    )
+    per_day = number(0.1)
+    checkpoint_min, restart_min = number(30.0), number(5.0)
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
     budget_usd: Field[float | None] = number(None)
@@ -285,6 +305,27 @@ class Training(Part):
     whole_nodes = _flag()
     #: Its name or its number of parameters.
     network: Field[str | None] = Field(None, _network)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Runs and data loading as fields of a question for any offers."""
+        rates = {"jpeg": JPEG_IMAGES_PER_S_PER_VCPU, "rate": self.vcpu_rate}
+        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rates.get(self.loading)}
+        return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
+        stored = self.dataset_gib is not None and self.storage_usd is not None
+        rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
+        return {
+            "interruptions": None if rate == "off" or session.offers.market != SPOT else rate,
+            "checkpoint_minutes": self.checkpoint_min,
+            "restart_minutes": self.restart_min,
+            "start_up_minutes": self.start_up_min,
+            "dataset_gib": self.dataset_gib if stored else None,
+            "storage_usd_per_gib_month": self.storage_usd if stored else None,
+        }
 
 
 class Offers(Part):
@@ -361,7 +402,7 @@ class ScaleOut(Part):
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
-    gpus: Field[int | None] = number(None, 2, MOST_GPUS)
+    gpus: Field[int | None] = number(None, 2, MAX_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
     exchanges = _flag()
@@ -418,10 +459,10 @@ class ManyCore(Part):
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
-    manycore_images: Field[int | None] = number(None, 1, MOST_IMAGES)
-    manycore_test_images: Field[int | None] = number(None, 0, MOST_IMAGES)
-    manycore_epochs: Field[int | None] = number(None, 1, MOST_EPOCHS)
-    manycore_threads: Field[int | None] = number(None, FEWEST_THREADS, MOST_THREADS)
+    manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
+    manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
+    manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
+    manycore_threads: Field[int | None] = number(None, MIN_THREADS, MAX_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 

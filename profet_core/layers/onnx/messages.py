@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
+from profet_recorder.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
 
 #: Longer fields are weights, and passed over.
 _MAX_FIELD_BYTES = 4_096

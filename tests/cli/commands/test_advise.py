@@ -9,11 +9,12 @@ from itertools import pairwise
 import pytest
 
 from profet_core import predict
-from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, Workload
-from profet_core.advice.words import answer_sentences
 from profet_core.catalog.collection import offers_in_market
 from profet_core.latency import Basis
+from profet_core.training.advise import advise
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Limits
+from profet_core.training.words import answer_sentences
 from tests.cli.cases import unexpected
 
 IMAGES, EPOCHS = 50_000, 10
@@ -60,7 +61,8 @@ def test_the_json_says_what_the_library_says(document, asked, expected):
     assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]
     assert {one["reason"] for one in answer["left_out"]} == {"no price in this market"}
     assert answer["comparison"] is None
-    assert answer["workload"] == {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0}
+    workload = {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0, "runs": 1, "machines": 1}
+    assert answer["workload"] == {**workload, "images_per_s_per_vcpu": None}
 
 
 def test_the_text_answers_first(run, asked, expected):
@@ -85,7 +87,12 @@ def test_the_text_answers_first(run, asked, expected):
         (["--spot-discount", "60"], "not 60"),
         (["--region", "mars"], "No offer has region mars"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of"),
-        (["--compare", "g4dn.xlarge,p2.xlarge"], "not 'p2.xlarge'"),
+        (["--compare", "g4dn.xlarge,p2.xlarge"], "--compare names p2.xlarge, which is retired: add --include-retired."),
+        (["--market", "spot", "--compare", "p3.2xlarge spot,g4dn.xlarge spot"], "names p3.2xlarge, which is retired"),
+        (["--price", "p2.xlarge=0.2"], "--price names p2.xlarge, which is retired: add --include-retired."),
+        (["--gpu", "V100", "--provider", "aws"], "p3.2xlarge: retired; "),
+        (["--gpu", "V100", "--provider", "aws"], "; --include-retired includes retired instances."),
+        (["--compare", "g4dn.xlarge,p4.xlarge"], "not 'p4.xlarge'"),
         (["--market", "black"], "--market: invalid choice"),
         (["--network", "no net"], "Unknown network 'no net'"),
         (["--parameters", "many"], '"many" is not a number'),
@@ -101,7 +108,7 @@ def test_nothing_to_choose_from_says_why(refused, samples):
     sample = samples["vgg16-224px-b16-g3s"]
     line = refused(
         *("advise", sample.path, "--anchor", sample.anchor, "--images", 100, "--without-latency"),
-        *("--price", "g3s.xlarge=1", "--market", "reserved"),
+        *("--price", "g3s.xlarge=1", "--market", "reserved", "--include-retired"),
     )
     assert "g3s.xlarge: no latency given" in line and "g4dn.xlarge: no price in this market" in line
 

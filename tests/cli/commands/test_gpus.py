@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from profet_core import InputError, predict
 from profet_core.catalog import load_gpus
 from tests.made.own_home import GPU, INSTANCE, make_own_home
 
@@ -137,3 +139,22 @@ def test_the_folder_that_models_names_brings_its_lists(document, sample, home, m
     rows = {row["instance"]: row for row in document(*asked, "--models", home)["predictions"]}
     assert (rows[INSTANCE]["gpu"], rows[INSTANCE]["basis"]) == (GPU, "calibrated")
     assert rows["quadro-rtx-4000"]["latency_ms"] == rows[INSTANCE]["latency_ms"]
+
+
+def test_a_gpu_that_no_offer_has_gets_the_same_answer_everywhere(run, refused, samples, models, catalog):
+    sample = samples["resnet50-128px-b64-g4dn"]
+    asked = (sample.path, "--anchor", sample.anchor)
+    line = (
+        "No offer of the catalog has AMD Instinct MI300X: add one with `profet instances add`, or choose another GPU."
+    )
+    for name in ("MI300X", "AMD Instinct MI300X"):
+        assert refused("predict", *asked, "--targets", name) == line
+        assert refused("predict", *asked, "--gpu", name) == line
+        assert refused("advise", *asked, "--images", 1000, "--gpu", name) == line
+        assert refused("estimate", "resnet50", "--batch", 8, "--gpu", name) == line
+        with pytest.raises(InputError) as caught:
+            predict(models, catalog, sample.profile, sample.anchor, targets=[name])
+        assert str(caught.value) == line
+    _, out, _ = run("gpus", "known")
+    rows = {row[0]: row for row in (re.split(" {2,}", text) for text in out.splitlines())}
+    assert rows["GPU"][2] == "offers" and rows["AMD Instinct MI300X"][2] == "0" and int(rows["Tesla T4"][2]) > 3

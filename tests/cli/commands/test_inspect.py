@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from profet_core import read_profile
-from profet_core.profiles.pytorch.reader import TRANSLATED_WARNING
-from profet_core.profiles.record import NO_DEVICE
+from profet_recorder.profiles.pytorch.reader import TRANSLATED_WARNING
+from profet_recorder.profiles.record import NO_DEVICE
 from tests.cli.cases import written
 from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
 
@@ -55,7 +55,7 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
 
 
 def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
-    path = repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    path = repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
     found = document("inspect", path)
     assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
     assert found["warnings"] == [TRANSLATED_WARNING]

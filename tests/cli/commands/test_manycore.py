@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.manycore.published import PUBLISHED_PREDICTIONS_MIN
+from profet_core.training.many_core import PUBLISHED_PREDICTIONS_MIN
 
 
 @pytest.mark.parametrize("name", PUBLISHED_PREDICTIONS_MIN)

@@ -24,25 +24,23 @@ from profet_core import (
     scale,
     scaleout,
 )
-from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise, answer_cost
-from profet_core.answers.library import PYTHON
+from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context, question_anchor
+from profet_core.answers.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own import parse_own
 from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
 from profet_core.errors import NoPredictionError
-from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
-from profet_core.memory.fit import fits_by_instance
 from profet_core.messages import Code, Note
-from profet_core.version import VERSION
+from profet_core.training.advise import Preset, preset_rows
+from profet_core.training.memory import fits_by_instance
+from profet_recorder.version import VERSION
 from tests.codes import codes
 
-SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 VGG = "vgg16-224px-b16-g3s"
 A100, RTX = "A100-SXM4-80GB", "GeForce RTX 2080 Ti"
 TRAINING = {"images": 50_000}
@@ -74,14 +72,14 @@ def recorded_on(samples, gpu: str | None, **meta):
 )
 def test_the_question_says_it_or_the_profile_names_it(context, samples, named, asked, found):
     question = PredictQuestion(profile=recorded_on(samples, named), anchor=asked)
-    assert answer_predict(context, question, SPELLING).prediction.anchor == found
+    assert answer_predict(context, question).prediction.anchor == found
 
 
 @pytest.mark.parametrize(
     ("named", "asked", "error", "says"),
     [
-        (None, None, InputError, "TRACE does not name the GPU it was recorded on: give it with --anchor"),
-        ("NVIDIA A100", None, InputError, "matches more than one GPU: choose with --anchor"),
+        (None, None, InputError, "profile does not name the GPU it was recorded on: give it with anchor"),
+        ("NVIDIA A100", None, InputError, "matches more than one GPU: choose with anchor"),
         ("NVIDIA GeForce RTX 3080 Laptop GPU", None, NoPredictionError, "a laptop GPU"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None, NoPredictionError, "a GPU slice"),
         ("AMD Instinct MI355X", None, NoPredictionError, "specs are unknown"),
@@ -92,7 +90,7 @@ def test_the_question_says_it_or_the_profile_names_it(context, samples, named, a
 def test_what_tells_no_anchor_is_one_line(context, samples, named, asked, error, says):
     question = PredictQuestion(profile=recorded_on(samples, named), anchor=asked)
     with pytest.raises(error) as refused:
-        answer_predict(context, question, SPELLING)
+        answer_predict(context, question)
     assert says in str(refused.value) and str(refused.value).isprintable()
 
 
@@ -100,12 +98,12 @@ def test_a_cpus_profile_asks_for_no_anchor(context, samples):
     profile = recorded_on(samples, None)
     host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
     with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
-        question_anchor(context, PredictQuestion(profile=host), SPELLING)
+        question_anchor(context, PredictQuestion(profile=host))
 
 
 @pytest.mark.parametrize("gpu", [A100, RTX])
 def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples, gpu):
-    answer = answer_predict(context, PredictQuestion(profile=recorded_on(samples, gpu)), SPELLING)
+    answer = answer_predict(context, PredictQuestion(profile=recorded_on(samples, gpu)))
     rows = {row.instance: row for row in answer.prediction.predictions}
     bases = {row.basis for row in rows.values()}
     assert bases == {Basis.CARRIED_BACK, Basis.DERIVED, Basis.TRANSFERRED}
@@ -119,25 +117,23 @@ def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples
 def test_a_name_that_leaves_out_the_maker_is_no_other_gpu(context, samples):
     for named, warned in (("RTX 2080 Ti", 0), ("NVIDIA GeForce RTX 2080 Ti", 0), ("NVIDIA L4", 1)):
         question = PredictQuestion(profile=recorded_on(samples, named), anchor=RTX)
-        assert codes(answer_predict(context, question, SPELLING).prediction).count(Code.WRONG_GPU) == warned
+        assert codes(answer_predict(context, question).prediction).count(Code.WRONG_GPU) == warned
 
 
 def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):
     profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
-    cost = answer_cost(context, TrainingQuestion(profile=profile, **TRAINING), SPELLING)
-    named = answer_cost(context, TrainingQuestion(profile=profile, anchor=RTX, **TRAINING), SPELLING)
+    cost = answer_cost(context, TrainingQuestion(profile=profile, **TRAINING))
+    named = answer_cost(context, TrainingQuestion(profile=profile, anchor=RTX, **TRAINING))
     assert cost.table == named.table and cost.training.prediction.anchor == RTX
     assert RTX not in {row.instance for row in cost.table.rows}
-    advice = answer_advise(context, AdviseQuestion(profile=profile, **TRAINING), SPELLING).advice
+    advice = answer_advise(context, AdviseQuestion(profile=profile, **TRAINING)).advice
     assert advice.plans and {plan.basis for plan in advice.plans} <= set(Basis) - {Basis.MEASURED, Basis.GIVEN}
 
 
 def test_other_sizes_grow_by_the_instance_that_the_profile_was_carried_to(context, samples):
     profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
     steps = [
-        answer_cost(
-            context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING), SPELLING
-        ).training.steps
+        answer_cost(context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING)).training.steps
         for size in (8, 16, 32, 128)
     ]
     for name in steps[0].latencies_ms:
@@ -151,8 +147,8 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
     question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
-    steps = answer_cost(context, question, SPELLING).training.steps
-    alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING), SPELLING).training.steps
+    steps = answer_cost(context, question).training.steps
+    alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training.steps
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
     narrower, wider = (
         next(row.interval for row in one.step_times if row.instance == "g4dn.xlarge") for one in (steps, alone)
@@ -193,8 +189,8 @@ def original(rows):
 @pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
 def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
     question = replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
-    found = answer_sizes(context, question, axis, [32, 64, 128, 224], SPELLING)
-    advice = answer_advise(context, replace(question, **{field: size}), SPELLING)
+    found = answer_sizes(context, question, axis, [32, 64, 128, 224])
+    advice = answer_advise(context, replace(question, **{field: size}))
     plans = {row.label: row.plan for row in advice.rows if row.plan is not None}
     compared = 0
     for curve in found.curves:
@@ -209,13 +205,13 @@ def test_each_size_is_as_advice_says(context, question, axis, field, size, whole
 
 
 def test_rows_are_the_advice_s_own_or_at_the_largest_batch(context, question):
-    at = answer_sizes(context, question, "batch", [64], SPELLING, choose=original)
+    at = answer_sizes(context, question, "batch", [64], choose=original)
     assert len(at.rows) == 4
     assert {row.plan.offer.name: row.plan for row in at.rows} == {
         row.offer.name: row.plan for row in original(at.advice.rows)
     }
     large = replace(question, at_pixels=256)
-    largest = answer_sizes(context, large, "batch", [64], SPELLING, choose=original, at_largest=True)
+    largest = answer_sizes(context, large, "batch", [64], choose=original, at_largest=True)
     for row in largest.rows:
         assert row.size == row.plan.batch_size == min(row.fit.largest_batch, 256)
     assert {row.size for row in largest.rows} != {256}
@@ -225,9 +221,9 @@ def test_what_is_not_known_is_asked(context, question):
     bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
     asked = replace(question, profile=bare, images=None)
     with pytest.raises(InputError, match="batch size"):
-        answer_sizes(context, asked, "batch", [64], SPELLING)
-    with pytest.raises(InputError, match="--profiled-pixels"):
-        answer_sizes(context, replace(asked, profiled_batch=64), "pixels", [64], SPELLING)
+        answer_sizes(context, asked, "batch", [64])
+    with pytest.raises(InputError, match="profiled_pixels"):
+        answer_sizes(context, replace(asked, profiled_batch=64), "pixels", [64])
 
 
 def test_the_scaler(context, models):
@@ -267,7 +263,7 @@ def is_sound(row) -> bool:
 def test_a_gpu_is_an_anchor(every_gpu, profile, name):
     printed = name if name.startswith("AMD ") else f"NVIDIA {name}"
     recorded = replace(profile, meta=replace(profile.meta, gpu=printed))
-    answer = answer_predict(every_gpu, PredictQuestion(profile=recorded), SPELLING).prediction
+    answer = answer_predict(every_gpu, PredictQuestion(profile=recorded)).prediction
     rows = [row for row in answer.predictions if row.interval is not None]
     assert len(rows) > 100
     assert all(is_sound(row) for row in rows)
@@ -277,7 +273,7 @@ def test_a_gpu_is_an_anchor(every_gpu, profile, name):
 def test_every_gpu_is_a_target(every_gpu, profile, precision):
     recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
     asked = PredictQuestion(profile=recorded, latency_ms=500.0, precision=precision)
-    rows = {row.instance: row for row in answer_predict(every_gpu, asked, SPELLING).prediction.predictions}
+    rows = {row.instance: row for row in answer_predict(every_gpu, asked).prediction.predictions}
     mine = [rows[f"my.{at}"] for at in range(len(GPUS))]
     assert all(is_sound(row) for row in mine)
 
@@ -285,7 +281,7 @@ def test_every_gpu_is_a_target(every_gpu, profile, precision):
 def test_advice_knows_every_gpu(every_gpu, profile):
     recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
     asked = AdviseQuestion(profile=recorded, latency_ms=500.0, images=50_000)
-    offered = {plan.offer.name for plan in answer_advise(every_gpu, asked, SPELLING).advice.plans}
+    offered = {plan.offer.name for plan in answer_advise(every_gpu, asked).advice.plans}
     assert {f"my.{at}" for at in range(len(GPUS))} <= offered
 
 
@@ -351,7 +347,7 @@ def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample)
     given = {"anchor": ANCHOR, "latency_ms": sample.latency_ms, "profiled_batch": 16, "images": 50_000}
     training = TrainingQuestion(profile=sample.profile, **given)
     asked = ScaleoutQuestion(training=training, network="VGG16")
-    answer = answer_scaleout(Context(models, catalog, load_gpus()), asked, PYTHON)
+    answer = answer_scaleout(Context(models, catalog, load_gpus()), asked)
     assert answer.images == 50_000
     other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
     assert other.to_frame().equals(answer.to_frame())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.artifacts.own_models import own_models
+from profet_core.artifacts.models import own_models
 from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
 from tests.made.members import tiny_member
 from tests.made.own_home import CELLS, FP32_GPU, GPU, make_own_home

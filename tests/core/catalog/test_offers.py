@@ -1,4 +1,4 @@
-"""Offers of a market, narrowed by cloud, region, GPU, count and memory; their names and the age of their prices."""
+"""Offers of a market, filtered by cloud, region, GPU, count and memory; their names and the age of their prices."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from datetime import date
 import pytest
 
 from profet_core import Catalog, Instance
-from profet_core.advice.plans import Confidence
 from profet_core.catalog import load_shipped
 from profet_core.catalog.collection import (
     CONFIDENCE_WORDS,
-    Narrowing,
     NoOffersError,
+    OfferFilter,
+    filtered_catalog,
+    filtered_offers,
     is_guess,
-    narrowed,
-    narrowed_catalog,
     offers_in_market,
 )
 from profet_core.catalog.instance import OWN_PRICE
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name, old_price_note, price_age_years
 from profet_core.errors import InputError
+from profet_core.training.plans import Confidence
 from tests.made.step_times import offer
 
 TODAY = date(2026, 11, 22)
@@ -79,12 +79,12 @@ def test_an_own_price_stands_in_every_market(catalog):
         offers_in_market(catalog, own_usd_per_hour={"g9.huge": 1})
 
 
-# --- narrowed ------------------------------------------------------------------------------------------------------
+# --- filtered ------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_asked_for_is_everything():
-    assert narrowed(SHIPPED.all_offers, Narrowing()) == list(SHIPPED.all_offers)
-    assert narrowed_catalog(SHIPPED, Narrowing()) == (SHIPPED, frozenset(SHIPPED))
+    assert filtered_offers(SHIPPED.all_offers, OfferFilter()) == list(SHIPPED.all_offers)
+    assert filtered_catalog(SHIPPED, OfferFilter()) == (SHIPPED, frozenset(SHIPPED))
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_nothing_asked_for_is_everything():
     ],
 )
 def test_what_is_asked_for_is_what_is_kept(asked, found):
-    assert {offer.name for offer in narrowed(SHIPPED.all_offers, Narrowing(**asked))} == found
+    assert {offer.name for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(**asked))} == found
 
 
 def test_a_market_keeps_its_offers_and_one_s_own_hardware_counts_in_each():
     box = replace(SHIPPED["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
     every = [*SHIPPED.all_offers, box]
-    spot = narrowed(every, Narrowing(market="spot", region="us-east-1"))
+    spot = filtered_offers(every, OfferFilter(market="spot", region="us-east-1"))
     assert {offer.market for offer in spot} == {"spot", "own"}
-    assert narrowed(every, Narrowing(provider=("own",))) == [box]
+    assert filtered_offers(every, OfferFilter(provider=("own",))) == [box]
     for asked in ({"region": "us-east-9"}, {"market": "reserved"}):
         with pytest.raises(NoOffersError, match="choose one of"):
-            narrowed(every, Narrowing(**asked))
-    assert narrowed(every, Narrowing(region="Home")) == [box]
+            filtered_offers(every, OfferFilter(**asked))
+    assert filtered_offers(every, OfferFilter(region="Home")) == [box]
 
 
 def test_the_memory_and_form_that_a_gpus_name_tells_count():
@@ -121,11 +121,11 @@ def test_the_memory_and_form_that_a_gpus_name_tells_count():
         ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
         ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
     ):
-        assert {offer.gpu for offer in narrowed(SHIPPED.all_offers, Narrowing(gpu=(asked,)))} == found
+        assert {offer.gpu for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(gpu=(asked,)))} == found
 
 
-def test_a_narrowed_catalog_has_the_wanted_price_and_all_that_predictions_rest_on():
-    found, wanted = narrowed_catalog(SHIPPED, Narrowing(provider=("gcp",), market="spot"))
+def test_a_filtered_catalog_has_the_wanted_price_and_all_that_predictions_depend_on():
+    found, wanted = filtered_catalog(SHIPPED, OfferFilter(provider=("gcp",), market="spot"))
     assert list(found) == list(SHIPPED)
     assert {(found[name].market, found[name].provider) for name in wanted} == {("spot", "gcp")}
     assert found["g4dn.xlarge"] == SHIPPED["g4dn.xlarge"]
@@ -144,7 +144,7 @@ def test_a_narrowed_catalog_has_the_wanted_price_and_all_that_predictions_rest_o
 )
 def test_an_empty_answer_says_in_one_line_what_to_widen(asked, says):
     with pytest.raises(NoOffersError) as caught:
-        narrowed(SHIPPED.all_offers, Narrowing(**asked))
+        filtered_offers(SHIPPED.all_offers, OfferFilter(**asked))
     assert all(part in str(caught.value) for part in says) and "\n" not in str(caught.value)
 
 
@@ -159,12 +159,12 @@ def test_an_empty_answer_says_in_one_line_what_to_widen(asked, says):
 )
 def test_what_makes_no_sense_is_refused(asked, says):
     with pytest.raises(InputError, match=says):
-        Narrowing(**asked)
+        OfferFilter(**asked)
 
 
 def test_the_words_of_confidence_are_the_steps_of_the_advice():
     assert [(step.word, int(step)) for step in Confidence] == [
-        (word, Narrowing(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
+        (word, OfferFilter(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
     ]
 
 

@@ -20,8 +20,8 @@ from profet_core.features.operations import (
     kind_of,
     load_operation_kinds,
 )
-from profet_core.profiles.pytorch.translations import load_translations
 from profet_lab.measurements.tables import data_folder
+from profet_recorder.profiles.pytorch.translations import load_translations
 
 CLASSES = load_operation_classes()
 

@@ -33,8 +33,8 @@ from profet_core.from_layers.rates import (
 )
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
-from profet_core.memory.fit import Verdict
 from profet_core.messages import Code
+from profet_core.training.memory import Verdict
 from profet_core.transfer.own_gpu import with_own_gpus
 from tests.codes import codes
 

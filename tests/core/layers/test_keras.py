@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of
+from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 
 

@@ -7,8 +7,16 @@ from importlib.util import find_spec
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of, measured_networks, named_networks, network_name
-from profet_core.layers.networks import LIBRARIES, named_network, other_definitions, shared_name
+from profet_core.layers.networks import (
+    LIBRARIES,
+    counts_of,
+    measured_networks,
+    named_network,
+    named_networks,
+    network_name,
+    other_definitions,
+    shared_name,
+)
 from tests.core.layers.library_parameters import NAMES, in_library, recorded
 
 #: What people type -> the unique name here, and parameters as the library's documentation has them.

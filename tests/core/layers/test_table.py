@@ -9,8 +9,9 @@ import pytest
 
 from profet_collect.networks.builder import Builder
 from profet_core.errors import InputError
-from profet_core.layers import counts_of, rules
+from profet_core.layers import rules
 from profet_core.layers.network import count
+from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.layers.rules import Kind, transposed_output, window_output
 from profet_core.layers.table import COLUMNS, JOINING, RULES

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of
 from profet_core.errors import InputError

@@ -22,8 +22,8 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.answers.context import Context
 from profet_core.answers.predict import RecordedProfile, answer_compare
-from profet_core.answers.questions import Context
 from profet_core.catalog.gpus import load_gpus
 from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.latency import Estimate
@@ -31,8 +31,8 @@ from profet_core.messages import Code, Note
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
-from profet_core.profiles.record import NO_DEVICE
 from profet_core.transfer.targets import host_named
+from profet_recorder.profiles.record import NO_DEVICE
 from tests.codes import codes
 
 ANCHOR = "g4dn.xlarge"

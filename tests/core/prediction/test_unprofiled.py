@@ -12,11 +12,11 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
-from profet_core.cost import cost_usd
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
+from profet_core.training.cost import cost_usd
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import target_of

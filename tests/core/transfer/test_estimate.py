@@ -16,7 +16,6 @@ from profet_core.features.classes import load_operation_classes
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
 from profet_core.messages import Code, Note
-from profet_core.profiles import Profile
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import step_parts
 from profet_core.transfer.model import (
@@ -35,6 +34,7 @@ from profet_core.transfer.model import (
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import Host, host_named
+from profet_recorder.profiles import Profile
 from tests.made.step_law import LAW, made_parts
 
 #: 80 ms of convolution, 20 ms of batch norm, 4 ms of copy, 3 ms of gaps.

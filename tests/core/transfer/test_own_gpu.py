@@ -7,7 +7,7 @@ import math
 import pytest
 
 from profet_core import predict
-from profet_core.answers.questions import Context
+from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, ThroughputPoint, own_gpu_of
 from profet_core.errors import InputError

@@ -11,7 +11,6 @@ import pytest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
-from profet_core.profiles import Profile
 from profet_core.transfer.law import (
     BANDWIDTH,
     KINDS,
@@ -26,6 +25,7 @@ from profet_core.transfer.law import (
 from profet_core.transfer.model import DerivedLaw, Spread, derive
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
+from profet_recorder.profiles import Profile
 from tests.made.step_law import FAST, LAW, SLOW, made_parts
 
 QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from profet_collect.record import Cell, CellResult
 from profet_collect.store import open_store
-from profet_core.collected.record import Cell, CellResult
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.files import read_dataset, write_dataset
 from profet_lab.datasets.sources import read_sources, read_store

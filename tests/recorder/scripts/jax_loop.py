@@ -1,4 +1,4 @@
-# expect: status=2
+# expect: status=0
 # says: JAX
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-# expect: status=2
+# expect: status=0
 # says: process
 import os
 

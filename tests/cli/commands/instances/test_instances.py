@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from profet_core.catalog import load_shipped
 from profet_core.catalog.naming import old_price_note
 from profet_core.catalog.own import read_own
-from profet_core.whole_files import lock_path
+from profet_core.locks import lock_path
 
 
 def test_an_added_instance_is_listed_with_what_was_said(document):
@@ -57,11 +58,33 @@ def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own)
         (["x" * 101, "--gpu", "L4"], "more than 100"),
         (["x", "--gpu", "L4", "--source", "y" * 501], "more than 500"),
         (["x", "--gpu", "L4", "--market", "auction"], "--market"),
+        (["@SUM(1)", "--gpu", "L4"], "can't be a name"),
+        (["<script>", "--gpu", "L4"], "can't be a name"),
+        (["../../x", "--gpu", "L4"], "can't be a name"),
+        (["x/../../y", "--gpu", "L4"], "can't be a name"),
     ],
 )
 def test_a_wrong_row_is_refused_and_nothing_is_written(refused, own, arguments, says):
     assert says in refused("add", arguments[0], "--usd-per-hour", "1", *arguments[1:])
     assert not own.exists()
+
+
+@pytest.mark.parametrize("name", ["my-l4.lab", "büro-rechner", "team/a:gpu_1", "4090", "box(2)"])
+def test_ordinary_names_are_taken(run, own, name):
+    assert run("add", name, "--gpu", "L4", "--usd-per-hour", 1)[0] == 0
+    assert names(own) == {name}
+
+
+def test_a_wrong_clock_is_named_where_nobody_typed_a_date(refused, run, monkeypatch):
+    class Reset(date):
+        @classmethod
+        def today(cls) -> date:
+            return date(1970, 1, 1)
+
+    for module in ("profet_core.catalog.instance", "profet_cli.commands.instances"):
+        monkeypatch.setattr(f"{module}.date", Reset)
+    assert "this machine's clock says 1970-01-01" in refused("add", "x", "--gpu", "L4", "--usd-per-hour", "1")
+    assert run("add", "x", "--gpu", "L4", "--usd-per-hour", "1", "--as-of", "2026-11")[0] == 0
 
 
 def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, document):
@@ -116,16 +139,16 @@ def test_instances_lists_the_catalog(document, run, catalog):
     assert (by_name["verda/1V100.6V"]["provider"], by_name["verda/1V100.6V"]["basis"]) == ("verda", "measured")
 
 
-def test_a_list_is_narrowed_by_cloud_gpu_and_count(document, run):
+def test_a_list_is_filtered_by_cloud_gpu_and_count(document, run):
     names = [row["name"] for row in document("--provider", "gcp", "--gpu", "V100,T4", "--gpu-count", 1)]
     assert names == ["gcp/n1-standard-4+1xT4", "gcp/n1-standard-4+1xV100"]
     assert {row["name"] for row in document("list", "--provider", "verda")} == {
         row["name"] for row in document() if row["provider"] == "verda"
     }
     assert [row["region"] for row in document("--region", "bg")] == ["Bulgaria, BG, EU"]
-    for narrowed in (("--provider", "azure", "--gpu", "H200"), ("list", "--market", "reserved")):
-        assert document(*narrowed) == []
-        status, out, err = run(*narrowed)
+    for filtered in (("--provider", "azure", "--gpu", "H200"), ("list", "--market", "reserved")):
+        assert document(*filtered) == []
+        status, out, err = run(*filtered)
         assert (status, out.count("\n"), err.count("\n")) == (0, 1, 1) and err.startswith("warning: No offer ")
 
 

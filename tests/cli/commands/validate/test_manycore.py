@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.manycore.answer import check_rows
+from profet_core.training.many_core import check_rows
 
 pytestmark = pytest.mark.training
 

@@ -1,1 +1,0 @@
-"""Recommend which offer to rent, and with what confidence."""

@@ -1,0 +1,286 @@
+"""What every answer needs: models, catalog, anchor, network size, the offers that are asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
+from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
+from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
+from profet_core.catalog.collection import (
+    NoOffersError,
+    OfferFilter,
+    filtered_catalog,
+    filtered_offers,
+    offers_in_market,
+)
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.own import served_own_path
+from profet_core.catalog.own_gpus import OwnGpu, read_own_gpus, served_own_gpus_path, with_offers_of
+from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
+from profet_core.files import default_models_folder
+from profet_core.latency import StepTime
+from profet_core.layers.networks import counts_of, network_name
+from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
+from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.targets import basis_by_instance
+from profet_core.training.plans import confidence
+from profet_core.training.scaling_model import ScaleoutModel
+from profet_core.training.several_gpus import MAX_PARAMETERS
+from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
+from profet_core.transfer.own_gpu import with_own_gpus
+from profet_core.units import format_count, positive_number, typed_count
+from profet_recorder.profiles.record import ProfileMeta
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Context of every answer: models, catalog and GPU specs."""
+
+    models: Models
+    catalog: Catalog
+    gpus: Gpus
+
+    def with_own_gpus(self, own: Sequence[OwnGpu]) -> Context:
+        """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
+        if not own:
+            return self
+        models = self.models.with_transfer(with_own_gpus(self.models.transfer, own))
+        return Context(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
+
+
+def scaleout_model(context: Context) -> ScaleoutModel:
+    """The model of several GPUs; raises ArtifactError if the models have none."""
+    if context.models.scaleout is None:
+        raise ArtifactError("These models don't support several GPUs: restore them (git checkout models).")
+    return context.models.scaleout
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Context that the server answers every request from.
+
+    Attributes
+    ----------
+    files : files that may change while the server runs, each with its modification time, nanoseconds; None: missing.
+    own_left_out : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
+    """
+
+    context: Context
+    files: Mapping[Path, int | None]
+    own_left_out: bool
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether models or lists were modified since they were loaded."""
+        return any(_written_ns(path) != loaded for path, loaded in self.files.items())
+
+
+def load_served() -> Served:
+    """Load models, checked file by file, with the custom catalog and GPUs of `$PROFET_HOME` or `$PROFET_APP_INSTANCES`.
+
+    Raises ArtifactError if a model is missing, damaged or changed.
+    """
+    folder, lists = default_models_folder(), []
+    # `load_served_catalog` returns this problem.
+    with suppress(CatalogError):
+        lists = [path for path in (served_own_path(), served_own_gpus_path()) if path is not None]
+    names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
+    files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
+    models = load_models()
+    models.verify()
+    catalog, problem = load_served_catalog()
+    context, left_out = Context(models, catalog, load_gpus()), problem is not None
+    try:
+        context = context.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
+    except (CatalogError, InputError):
+        left_out = True
+    if left_out:
+        _LOG.warning(OWN_LEFT_OUT)
+    return Served(context, files, left_out)
+
+
+def _written_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+#: Default pixels at which a named network is counted.
+_USUAL_PIXELS = 224
+#: Letters of a network's name in a message.
+MAX_NETWORK_LETTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkParameters:
+    """Parameters of a network; `name` is empty if only their number is known."""
+
+    count: float
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """'ResNet50, 25.6M parameters'."""
+        count = f"{format_count(self.count)} parameters"
+        return f"{self.name}, {count}" if self.name else count
+
+
+def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
+    """Parse typed text: "ResNet50" (at 224 pixels by default), "25.6M", "25600000"; InputError for any other.
+
+    >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
+    ('25.6M parameters', 'resnet50, 25.6M parameters')
+    """
+    typed = text.strip()
+    if not typed[:1].isdigit():
+        try:
+            name = network_name(typed)
+        except InputError:
+            shown = ascii(typed[:MAX_NETWORK_LETTERS])
+            raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
+        return NetworkParameters(counts_of(name, pixels or _USUAL_PIXELS).parameters, name)
+    return NetworkParameters(_checked(typed_count(typed)))
+
+
+def chosen_parameters(
+    network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
+) -> NetworkParameters | None:
+    """Parameters from the question's network or number, else from the profile; None if unknown."""
+    if network is not None and parameters is not None:
+        raise InputError("Give the network or its parameters, not both.")
+    if network is not None:
+        return parameters_of(network, pixels)
+    if parameters is None:
+        return recorded_parameters(meta)
+    return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
+
+
+def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
+    """From the profile; None if missing or implausible."""
+    count = meta.parameters
+    return NetworkParameters(count) if count is not None and 1 <= count <= MAX_PARAMETERS else None
+
+
+def _checked(count: float) -> float:
+    if not 1 <= count <= MAX_PARAMETERS:
+        raise InputError(f"The number of parameters must be from 1 to {format_count(MAX_PARAMETERS)}.")
+    return count
+
+
+Row = TypeVar("Row", bound=StepTime)
+
+
+def filtered_context(context: Context, offer_filter: OfferFilter) -> tuple[Context, Collection[str]]:
+    """Context with each selected instance at its default offer, and their names; NoOffersError if there is none."""
+    catalog, names = filtered_catalog(context.catalog, offer_filter, context.gpus)
+    return replace(context, catalog=catalog), names
+
+
+def check_wanted(context: Context, targets: Sequence[str] | None, names: Collection[str | None]) -> None:
+    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
+    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
+    if unwanted:
+        raise NoOffersError(
+            f"Not among the selected offers: {', '.join(unwanted)}. Remove {{targets}} or the filters.", "targets"
+        )
+
+
+def market_offers(
+    context: Context,
+    offer_filter: OfferFilter,
+    market: str,
+    *,
+    price: Mapping[str, float] | None = None,
+    spot_discount: float | None = None,
+) -> tuple[tuple[Instance, ...], Collection[str]]:
+    """Selected offers of a market, at custom prices where given, and the names of their instances.
+
+    Raises NoOffersError if no offer matches; the message says what to widen.
+    """
+    # Spot prices are estimated from on-demand prices, so the market filter comes last.
+    catalog, names = filtered_catalog(context.catalog, replace(offer_filter, market=None), context.gpus)
+    try:
+        offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
+    except NoOffersError:
+        # Raises with what to widen.
+        filtered_offers(context.catalog.all_offers, offer_filter, context.gpus)
+        raise
+    offers = tuple(offer for offer in offers if offer.name in names)
+    if not offers:
+        filtered_offers(context.catalog.all_offers, offer_filter, context.gpus)
+    return offers, names
+
+
+def filtered_rows(rows: Iterable[Row], offer_filter: OfferFilter, names: Collection[str], anchor: str) -> list[Row]:
+    """Rows of the selected instances with the minimum confidence, and the anchor's row.
+
+    Raises NoOffersError if there is none other than the anchor; one line says why.
+    """
+    rows = list(rows)
+    if not offer_filter.given:
+        return rows
+    found = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
+    if offer_filter.confidence is not None:
+        least = offer_filter.least_confidence
+        found = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
+    if anchor not in names and all(row.instance == anchor for row in found):
+        others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
+        if not others:
+            raise NoOffersError("These offers can't be predicted: their GPU specs are unknown.")
+        raise NoOffersError(
+            f"No prediction has confidence {offer_filter.confidence}: the highest is {max(others).word}."
+        )
+    return found
+
+
+def question_anchor(context: Context, question: ProfileQuestion) -> str:
+    """The anchor's name, as `predict` takes it and checks it.
+
+    Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
+    GPU is unknown.
+    """
+    models = context.models
+    # No anchor could help.
+    if reason := refusal_by(models, question.profile):
+        raise NoPredictionError(reason)
+    if question.anchor is not None:
+        return question.anchor
+    recorded, fields = question.profile.meta.gpu, ("profile", "anchor")
+    if recorded is None:
+        raise InputError(
+            "{profile} does not name the GPU it was recorded on: give it with {anchor}, an instance or a GPU name.",
+            *fields,
+        )
+    if reason := unknown_gpu(models, recorded):
+        raise NoPredictionError(reason)
+    found = recorded_on(models, recorded)
+    if found is None:
+        raise InputError(
+            f"{{profile}} was recorded on {recorded}, which matches more than one GPU: choose with {{anchor}} one of "
+            f"{', '.join(anchor_names(models))}.",
+            *fields,
+        )
+    return found
+
+
+#: Basis of an instance without a prediction.
+_PRICE_ONLY = "price only"
+
+
+def answer_instances(
+    models: Models | None, catalog: Catalog, question: InstancesQuestion
+) -> list[tuple[Instance, str]]:
+    """Each requested offer and its prediction's basis; without models no offer has a basis."""
+    basis_of = {} if models is None else basis_by_instance(models, catalog)
+    every = question.all or question.market or question.region
+    offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
+    return [(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]

@@ -1,0 +1,168 @@
+"""The answer as one page to print or send: HTML that stands alone, without scripts and without other hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from html import escape
+from importlib import resources
+from string import Template
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog.naming import gpu_words
+from profet_core.latency import Basis
+from profet_core.prediction.records import Prediction
+from profet_core.training.advise import Advice
+from profet_core.training.cost import Workload
+from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
+from profet_core.training.recommend import format_certainty, shortlist
+from profet_core.training.words import answer_sentences, breakdown_line, named_plans
+from profet_core.units import (
+    TimeUnit,
+    format_duration,
+    format_ms,
+    format_usd,
+    format_usd_range,
+    shared_time_unit,
+)
+from profet_recorder.version import VERSION
+
+#: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
+_MAX_PLANS = 20
+#: Instances that a line names.
+_MAX_NAMES = 5
+_NUMBER = ' class="number"'
+#: Words of the digest that tell models apart.
+_DIGEST_LETTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """What the advice was made from.
+
+    Attributes
+    ----------
+    profile : its display name; untrusted text.
+    profile_facts : what the profile says of itself, a line each.
+    models_digest : checksum of the models' manifest.
+    made : date of the report, as it is written.
+    warnings : what to keep in mind about the numbers.
+    """
+
+    profile: str
+    profile_facts: tuple[str, ...]
+    models_digest: str
+    made: str
+    warnings: tuple[str, ...] = ()
+
+
+def report_source(profile: str, prediction: Prediction, models: Models, warnings: Iterable[str]) -> ReportSource:
+    """What advice on a prediction was made from, today; `profile` is its name, as a person knows it."""
+    latency_ms = prediction.anchor_latency_ms
+    step = "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}"
+    digest = str(models.manifest["checksum"])
+    facts = (f"recorded on {prediction.anchor}", step)
+    return ReportSource(profile, facts, digest, date.today().isoformat(), tuple(warnings))
+
+
+def report_html(advice: Advice, source: ReportSource) -> str:
+    """The page. All that is not ours in it is text, whatever it holds."""
+    page = Template(resources.files("profet_core.answers").joinpath("report.html").read_text(encoding="utf-8"))
+    answer, *others = answer_sentences(advice)
+    return page.substitute(
+        title=escape(answer),
+        sentences="\n".join(f"<p>{escape(line)}</p>" for line in others),
+        inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
+        plans=_plan_rows(advice),
+        notes=_notes(advice, source),
+        versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
+    )
+
+
+def _shown(advice: Advice) -> list[Plan]:
+    """The plans that have a row: all, or where they are many one of each GPU."""
+    if len(advice.plans) <= _MAX_PLANS:
+        return list(advice.plans)
+    return shortlist(advice.plans, named_plans(advice), _MAX_PLANS)
+
+
+def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
+    limits = advice.request.limits
+    found = [
+        ("Profile", "; ".join((source.profile, *source.profile_facts))),
+        ("Training", _training(advice.request.workload)),
+    ]
+    if limits.deadline_s is not None:
+        found.append(("Deadline", format_duration(limits.deadline_s)))
+    if limits.budget_usd is not None:
+        found.append(("Budget", format_usd(limits.budget_usd)))
+    return [*found, ("Certainty", format_certainty(limits.certainty))] if len(found) > 2 else found
+
+
+def _training(work: Workload) -> str:
+    validation = f", {work.validation_images:,} validation images" if work.validation_images else ""
+    epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
+    loading = "; includes data loading" if work.with_loading else "; steps only, without data loading"
+    if work.images_per_s_per_vcpu is not None:
+        loading = f"; each vCPU prepares {work.images_per_s_per_vcpu:,g} images/s"
+    runs = "" if work.runs == 1 else f"; {work.runs:,} runs {'at once' if work.at_once else 'in turn'}"
+    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}{runs}"
+
+
+def _plan_rows(advice: Advice) -> str:
+    shown = _shown(advice)
+    unit = shared_time_unit(plan.total_s for plan in shown)
+    return "\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown)
+
+
+def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
+    offer, ends = plan.offer, plan.interval
+    code = plan.code + (", retired" if offer.status == "retired" else "")
+    price_of = ", ".join(part for part in (offer.region, offer.as_of) if part) or offer.market
+    cells = (
+        (_NUMBER, unit.words(plan.total_s)),
+        (_NUMBER, "–" if ends is None else unit.range_words(ends.low_s, ends.high_s)),
+        (_NUMBER, format_usd(plan.total_usd)),
+        (_NUMBER, "–" if ends is None else format_usd_range(ends.low_usd, ends.high_usd)),
+        (_NUMBER, format_usd(offer.usd_per_hour)),
+        ("", price_of),
+        ("", f"{plan_confidence(plan).mark} {plan.basis.word}"),
+    )
+    marked = ' class="answer"' if chosen else ""
+    row = "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in cells)
+    name = f"{escape(plan.name)}<br><small>{escape(code)}</small>"
+    return f'<tr{marked}><th scope="row">{name}</th>{row}</tr>'
+
+
+def _notes(advice: Advice, source: ReportSource) -> str:
+    """Warnings, bases and price sources, each once."""
+    good, fair = MEASURED_ERRORS_PCT[Confidence.GOOD], MEASURED_ERRORS_PCT[Confidence.FAIR]
+    sure = (
+        f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
+        f"mean error of predictions with ●●● was {good:.0f}%, with ●●○ {fair:.0f}%; ●○○ gives the order of magnitude."
+    )
+    bases = dict.fromkeys(plan.basis for plan in advice.plans)
+    groups = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)
+    sources = dict.fromkeys(plan.offer.source for plan in advice.plans if plan.offer.source)
+    more = len(advice.plans) - len(_shown(advice))
+    left_out = "; ".join(f"{_first(names)}: {reason}" for reason, names in advice.excluded_by_reason.items())
+    lines = [
+        f"All costs of {advice.answer.phrase}: {costs}." if (costs := breakdown_line(advice.answer)) else "",
+        f"{more} more plans are not shown." if more > 0 else "",
+        *source.warnings,
+        sure,
+        f"Basis of the times: {groups}.",
+        f"Prices from: {'; '.join(sources)}." if sources else "",
+        f"Not shown: {left_out}." if left_out else "",
+    ]
+    return "\n".join(f'<p class="small">{escape(line)}</p>' for line in lines if line)
+
+
+def _names(plans: Sequence[Plan], basis: Basis) -> str:
+    return ", ".join(dict.fromkeys(gpu_words(plan.offer) for plan in plans if plan.basis is basis))
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,1 +1,0 @@
-"""Read and describe the folders that `profet collect` writes."""

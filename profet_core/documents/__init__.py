@@ -1,1 +1,0 @@
-"""Answers as JSON; keys and order are a contract."""

@@ -1,1 +1,0 @@
-"""Questions and their fields, each declared once: for Python, options and requests."""

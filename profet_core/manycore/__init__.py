@@ -1,1 +1,0 @@
-"""Training time on many-core CPUs (Viebke et al. 2019, Xeon Phi)."""

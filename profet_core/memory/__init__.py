@@ -1,1 +1,0 @@
-"""Predict if a training step fits in GPU memory."""

@@ -1,1 +1,0 @@
-"""Step latency and cost on 1 to 64 GPUs."""

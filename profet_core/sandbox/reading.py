@@ -1,0 +1,143 @@
+"""Read a profile in a limited process, so that no file harms the server."""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from typing import Any, BinaryIO, get_args
+
+from profet_core.errors import ProfileError
+from profet_core.sandbox.process import (
+    QUEUE,
+    Progress,
+    ReadingQueue,
+    ReadLimits,
+    Task,
+    Waiting,
+    file_suffix,
+    is_line,
+    taken,
+)
+from profet_recorder.profiles import profet_json
+from profet_recorder.profiles.limits import (
+    MAX_MEMORY_MB,
+    MAX_OPERATIONS,
+    MAX_SECONDS,
+    MAX_SMALL_MEMORY_MB,
+    MAX_SMALL_SECONDS,
+    MAX_STEPS,
+    smaller_trace,
+)
+from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
+from profet_recorder.profiles.reading import find_reader, read_profile, shown_file_name
+from profet_recorder.profiles.record import Profile, ProfileMeta, StepsBasis
+from profet_recorder.profiles.unpacking import HEAD_BYTES
+
+#: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
+SMALL_BYTES = 64 * 2**10
+#: A thousand operations, and what stands beside them.
+_MAX_ANSWER_BYTES = 2**20
+
+
+def read_limits(uploaded_bytes: int) -> ReadLimits:
+    """The limits of an upload; a small one has less of both."""
+    if uploaded_bytes <= UPLOAD_BYTES:
+        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS))
+    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS))
+
+
+def read_guarded(
+    source: bytes | BinaryIO,
+    name: str = "profile",
+    *,
+    progress: Progress | None = None,
+    waiting: Waiting | None = None,
+    limits: ReadLimits | None = None,
+    queue: ReadingQueue = QUEUE,
+) -> Profile:
+    """Read a third-party file as `read_profile` does, within limits; safe to call from any thread.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first: see
+        `taken`.
+    progress : called with the share that is read, several times a second even where that stands still.
+    waiting : called with the place in the queue, 1 for the next one, several times a second. What either of them raises
+        ends the reading, and goes on to the caller.
+    limits : those of its size if None. queue : where to wait.
+
+    Raises
+    ------
+    ProfileError : one line: what is wrong with this file, or that it takes more than the limits.
+    BusyError : too many wait.
+    """
+    with taken(source) as file:
+        file.seek(0)
+        start = file.read(SMALL_BYTES + 1)
+        if len(start) <= SMALL_BYTES and find_reader(start) is profet_json:
+            return read_profile(start, name)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        limits = limits or read_limits(size)
+        with queue.turn(size, waiting):
+            shown = shown_file_name(name)
+            task = replace(TASK, advice=smaller_trace(_unpacked(start)))
+            return task.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
+
+
+def _unpacked(start: bytes) -> bytes:
+    """The start of a file, unpacked if it is gzip."""
+    with suppress(zlib.error):
+        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
+    return start
+
+
+def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """In the process: read a file of which the end of the name is known."""
+    name = f"profile{arguments[0]}"
+    try:
+        return profile_document(read_profile(file, name, progress=progress))
+    except ProfileError as error:
+        raise ProfileError(str(error).removeprefix(f"{name}: ")) from None
+
+
+def profile_document(profile: Profile) -> dict[str, Any]:
+    """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
+    others = {field.name: getattr(profile, field.name) for field in fields(Profile) if field.init}
+    return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
+
+
+def profile_in(document: Any) -> Profile:
+    """The profile in a document of `profile_document`."""
+    match document:
+        case {
+            "operations": dict(operations),
+            "meta": dict(meta),
+            "source_format": str(source_format),
+            "ignored": list(ignored),
+            "steps": int(steps),
+            "warnings": list(warnings),
+            "steps_basis": str(basis),
+            "refusal": str(refusal),
+            "may_be_cut": bool(),
+        } if (
+            len(operations) <= MAX_OPERATIONS
+            and all(isinstance(us, int | float) and 0 <= us < math.inf for us in operations.values())
+            and all(is_line(text) for text in (*operations, *ignored, *warnings, source_format, refusal))
+            and 1 <= steps <= MAX_STEPS
+            and basis in get_args(StepsBasis)
+            and set(meta) == set(ProfileMeta.__slots__)
+            and all(value is None or isinstance(value, bool | int | float) or is_line(value) for value in meta.values())
+            and len(document) == _FIELDS
+        ):
+            texts = {"ignored": tuple(ignored), "warnings": tuple(warnings)}
+            return Profile(**{**document, **texts, "meta": ProfileMeta(**meta)})
+    raise ValueError("no profile")
+
+
+_FIELDS = sum(field.init for field in fields(Profile))
+TASK = Task(__name__, profile_in, ProfileError, "record fewer steps", _MAX_ANSWER_BYTES)

@@ -1,0 +1,205 @@
+"""Time, cost and energy per step, epoch and training, from step latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from types import MappingProxyType
+
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
+from profet_core.errors import InputError
+from profet_core.training.extras import NO_EXTRAS, Extras
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+
+#: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
+#: convolutions per forward convolution), so a validation step counts as one third.
+VALIDATION_STEP_SHARE = 1 / 3
+
+#: Measured epochs of the training data take this factor times steps x latency: median over all 11,052 runs.
+#: `tests/lab/test_measurements.py` recomputes it.
+MEASURED_EPOCH_FACTOR = (1.06, 1.09)
+
+
+def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
+    """Cost of renting one instance for `duration_ms` milliseconds, US dollars.
+
+    >>> cost_usd(3_600_000, usd_per_hour=1.5)
+    1.5
+    """
+    return duration_ms / MS_PER_S / S_PER_HOUR * usd_per_hour
+
+
+def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
+    """Training steps with the duration of an epoch; a validation step counts as `VALIDATION_STEP_SHARE` of one.
+
+    >>> epoch_steps(images=50_000, batch_size=64)
+    782.0
+    >>> epoch_steps(images=50_000, batch_size=64, validation_images=10_000)
+    834.3333333333334
+    """
+    steps = steps_per_epoch(images, batch_size)
+    validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
+    return steps + validation_steps * VALIDATION_STEP_SHARE
+
+
+def steps_per_epoch(images: int, batch_size: int) -> int:
+    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
+
+    >>> steps_per_epoch(images=130, batch_size=64)
+    3
+    """
+    images = whole_number("The number of images", images)
+    return -(-images // whole_number("The batch size", batch_size))
+
+
+#: Images per second that one vCPU decodes from JPEG, crops to 224 pixels and flips, in PyTorch's or TensorFlow's
+#: loader; `profet collect --loading` measures it for your images and machine. Cached tensors take next to nothing.
+JPEG_IMAGES_PER_S_PER_VCPU = 120
+
+
+#: No training that anybody means has more.
+MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
+
+    Attributes
+    ----------
+    with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
+        (`MEASURED_EPOCH_FACTOR`). It is not added if the rate of loading is known.
+    images_per_s_per_vcpu : images that one vCPU prepares per second; None: the GPU never waits for them.
+    runs : number of such trainings. at_once : each on a machine of its own, instead of in turn on one.
+    extras : costs beside the steps, which `Plan.breakdown` has.
+    """
+
+    images: int
+    batch_size: int
+    epochs: int = 1
+    validation_images: int = 0
+    with_loading: bool = False
+    images_per_s_per_vcpu: float | None = None
+    runs: int = 1
+    at_once: bool = False
+    extras: Extras = NO_EXTRAS
+
+    @cached_property
+    def steps(self) -> tuple[int, int]:
+        """Training and validation steps of one run. Raises InputError for counts that aren't positive."""
+        epochs = whole_number("The number of epochs", self.epochs)
+        validation = steps_per_epoch(self.validation_images, self.batch_size) if self.validation_images else 0
+        return epochs * steps_per_epoch(self.images, self.batch_size), epochs * validation
+
+    @cached_property
+    def machines(self) -> int:
+        """Machines that are rented."""
+        runs = whole_number("The number of runs", self.runs)
+        return runs if self.at_once else 1
+
+    @property
+    def turns(self) -> int:
+        """Runs that one machine trains."""
+        return self.runs // self.machines
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """Least and most by which measured epochs exceed their steps."""
+        return MEASURED_EPOCH_FACTOR if self.with_loading and self.images_per_s_per_vcpu is None else (1.0, 1.0)
+
+    def loading_ms(self, vcpus: int | None) -> float:
+        """Milliseconds in which this many vCPUs prepare one step's images; 0 if one of both is unknown."""
+        if self.images_per_s_per_vcpu is None:
+            return 0.0
+        rate = positive_number("The number of images per second per vCPU", self.images_per_s_per_vcpu)
+        return MS_PER_S * self.batch_size / (rate * vcpus) if vcpus else 0.0
+
+    def duration_s(self, step_ms: float, loading_ms: float = 0.0) -> float:
+        """Seconds of all runs on one machine; each step takes the longer of GPU time and loading time."""
+        training, validation = self.steps
+        waited_ms = validation * max(step_ms * VALIDATION_STEP_SHARE, loading_ms)
+        return self.turns * (training * max(step_ms, loading_ms) + waited_ms) / MS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One region of a cloud.
+
+    Attributes
+    ----------
+    grid_g_per_kwh : grams of CO2 equivalent per kWh of the grid, mean of `year`, location-based. Compensation that a
+        provider buys elsewhere is not counted.
+    pue : power usage effectiveness, the data center's energy over its machines'; at least 1.
+    source : source of both figures.
+    """
+
+    name: str
+    provider: str
+    grid_g_per_kwh: float
+    pue: float
+    year: int
+    source: str
+
+    def __post_init__(self) -> None:
+        check_numbers(self, self.name)
+        if self.pue < 1:
+            raise InputError(f"{self.name}: pue must be at least 1, not {self.pue:g}.")
+
+
+@cache
+def load_regions() -> Mapping[str, Region]:
+    """Load the shipped regions by name; CatalogError names the invalid row and column."""
+    rows = read_records(
+        shipped_text("regions.csv"),
+        "The region table",
+        key="region",
+        required=[field.name for field in fields(Region)[1:]],
+        make=lambda row: Region(name=row["region"], **cells_of(Region, row, "region")),
+    )
+    return MappingProxyType({region.name: region for region in rows})
+
+
+#: Power of a vCPU at full load: Cloud Carbon Footprint's mean of AWS CPUs at 100%.
+W_PER_VCPU = 3.5
+#: Idle power of a GPU as a share of board power: Cloud Carbon Footprint gives 46 W for an A100 of 400 W.
+IDLE_SHARE = 46 / 400
+
+#: Provider in the catalog -> in the table of regions.
+_PROVIDERS = {"aws": "AWS", "gcp": "Google Cloud"}
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Upper bounds of the energy and emissions of a training: it draws less than board power.
+
+    Attributes
+    ----------
+    power_w : of the machine: board power of the GPUs that train, idle power of its other GPUs, all vCPUs at full load;
+        without memory, disks and network.
+    kwh : at the machine.
+    co2e_kg : with the data center's overhead and the region's grid; None if the region is unknown.
+    """
+
+    power_w: float
+    kwh: float
+    co2e_kg: float | None
+
+
+def training_energy(total_s: float, offer: Instance, gpus: Gpus, training: int = 1) -> Energy | None:
+    """Energy of `total_s` seconds on an offer with `training` of its GPUs in use; None if its power is unknown."""
+    try:
+        board_w = gpus.find(offer.gpu, offer.gpu_memory_gib).tdp_w
+    except InputError:
+        return None
+    if offer.vcpus is None:
+        return None
+    power_w = board_w * (training + IDLE_SHARE * (offer.gpu_count - training)) + W_PER_VCPU * offer.vcpus
+    kwh = power_w / 1_000 * total_s / S_PER_HOUR
+    region = load_regions().get(offer.region)
+    # Clouds share names for different places; a custom machine may be in any.
+    if region is None or (offer.provider != OWN_PROVIDER and region.provider != _PROVIDERS.get(offer.provider)):
+        return Energy(power_w, kwh, None)
+    return Energy(power_w, kwh, kwh * region.pue * region.grid_g_per_kwh / 1_000)

@@ -1,0 +1,393 @@
+"""Whether a step fits in a GPU's memory, with what probability, and the largest batch that does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import final
+
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
+from profet_core.errors import InputError
+from profet_core.features.classes import load_operation_classes
+from profet_core.features.operations import state_copies, traffic_factor
+from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel, PeakRelation
+from profet_core.units import US_PER_MS, positive_number, whole_number
+from profet_recorder.profiles.record import Profile, ProfileMeta
+
+LARGEST_BATCH = 65_536
+_SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
+#: Copies of the parameters in a recorded peak at any batch size: weights and gradients.
+HELD_COPIES = 2.0
+#: Bytes per parameter in half precision; mixed precision keeps weights and gradients of four bytes.
+_HALF = ("fp16", "float16", "bf16", "bfloat16")
+_MIB_PER_GIB = 1024
+#: Lower bound of activations.
+_SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTimes:
+    """Microseconds of one step by device operation class, and the GPU it was recorded on."""
+
+    class_us: Mapping[str, float]
+    gpu_model: str
+    bandwidth_gb_per_s: float
+
+
+def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
+    """Times of a profile that indicate memory use; None if they don't.
+
+    They don't for other frameworks, GPUs without specs, and profiles truncated by TensorFlow, which lack many of the
+    relevant operations.
+    """
+    framework = (profile.meta.framework or "tensorflow").lower()
+    gpu = _anchor_sheet(catalog, gpus, anchor)
+    if gpu is None or not framework.startswith("tensorflow"):
+        return None
+    classes = load_operation_classes()
+    encoded = classes.encode([profile])[0]
+    if encoded.truncated[0]:
+        return None
+    class_us = {name: US_PER_MS * float(ms) for name, ms in zip(classes.names, encoded.times_ms[0], strict=True)}
+    return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s)
+
+
+def _anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
+    """Specs of the anchor, an instance or a GPU by name; None: no specs."""
+    entry = catalog.get(anchor)
+    try:
+        return gpus.find(anchor) if entry is None else gpus.find(entry.gpu, entry.gpu_memory_gib)
+    except InputError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """Memory of the recorded step: fixed part, part that grows with the batch, and uncertainty.
+
+    Attributes
+    ----------
+    held_gib : context, weights, gradients, optimizer state. activation_gib : part that grows with the batch.
+    log_scale, activation_log_scale : logistic scales of the log errors, of the total and of the activations.
+    doubling_log_scale : increase for each doubling of the activations.
+    source : its basis, in words.
+    """
+
+    held_gib: float
+    activation_gib: float
+    log_scale: float
+    activation_log_scale: float
+    doubling_log_scale: float
+    source: str
+
+    def needed_gib(self, growth: float) -> float:
+        """Memory after the activations grow by a factor."""
+        return self.held_gib + self.activation_gib * growth
+
+    def probability(self, memory_gib: float, growth: float) -> float:
+        """Probability that it fits after the activations grow by a factor; falls with growth, rises with memory."""
+        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
+
+    def growth_at(self, memory_gib: float, probability: float) -> float:
+        """Scale of the activations at which it fits with this probability; below 0 if none does."""
+        needed = memory_gib * math.exp(self._scale(memory_gib) * math.log(1 / probability - 1))
+        return (needed - self.held_gib) / self.activation_gib
+
+    def _scale(self, memory_gib: float) -> float:
+        """Combined error scale: the activations' error is weighted by their share of a memory that is just full."""
+        spare = max(memory_gib - self.held_gib, 0.0)
+        return math.hypot(
+            self.log_scale,
+            self.activation_log_scale * spare / memory_gib,
+            self.doubling_log_scale * (math.log2(spare / self.activation_gib) if spare else 0.0),
+        )
+
+    def bounded(self, memory_gib: float) -> MemoryNeed:
+        """The need, given that the step ran in this much memory."""
+        held = min(self.held_gib, memory_gib * (1 - _SMALLEST_SHARE))
+        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """Known facts about a recorded step's memory.
+
+    Attributes
+    ----------
+    times : result of `device_times` on the profile; None: no evidence.
+    state_copies : copies of the parameters kept by the optimizer; plain SGD, used in the measurements, keeps none.
+    second : of the same network at another size; its peak shows which part of the first one grows.
+    """
+
+    meta: ProfileMeta
+    times: DeviceTimes | None = None
+    state_copies: float = 0.0
+    second: ProfileMeta | None = None
+
+
+def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
+    """Need of the recorded step from the best known source: its peak, its times, its sizes; None if unknown."""
+    meta, times = step.meta, step.times
+    parameters: float | None = meta.parameters
+    if parameters is None and times is not None:
+        plain_us = times.class_us.get("weight update", 0.0) / traffic_factor(step.state_copies)
+        parameters = model.traffic.parameters(plain_us, times.bandwidth_gb_per_s)
+    if meta.peak_memory_mib is not None:
+        return _need_by_peak(model.peak, step, meta.peak_memory_mib / _MIB_PER_GIB, parameters)
+    if parameters is None or not _is_plain_fp32(meta):
+        return None
+    if times is not None:
+        grows_gib = model.traffic.activation_gib(times.class_us, times.gpu_model, times.bandwidth_gb_per_s)
+        scale, source = model.traffic.log_scale, "the profile's times"
+    elif meta.batch_size is not None and meta.pixels is not None:
+        grows_gib = model.images.activation_gib(meta.batch_size, meta.pixels)
+        scale, source = model.images.log_scale, "its batch and image size"
+    else:
+        return None
+    stays_gib = model.law.held_gib(parameters) + step.state_copies * parameters * GIB_PER_VALUE
+    return MemoryNeed(stays_gib, grows_gib, model.law.log_scale, scale, 0.0, source)
+
+
+def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, parameters: float | None) -> MemoryNeed:
+    meta, second, times = step.meta, step.second, _second_size(step)
+    doubling = relation.log_scale_a_doubling
+    if times is not None and second is not None and second.peak_memory_mib is not None:
+        # The part of the first of two peaks that grows with batch and image area.
+        grows_gib = (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (times - 1)
+    elif parameters is None:
+        grows_gib, doubling = peak_gib, relation.unsplit_log_scale_a_doubling
+    else:
+        gib_per_value = GIB_PER_VALUE / 2 if (meta.precision or "").lower() in _HALF else GIB_PER_VALUE
+        grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * parameters * gib_per_value
+    # At least a small part must grow, or any batch size would fit.
+    grows_gib = min(max(grows_gib, _SMALLEST_SHARE * peak_gib), peak_gib)
+    # Such as "the recorded peak (PyTorch, mixed fp16)".
+    framework = (meta.framework or "").lower()
+    name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
+    known = ", ".join(word for word in (name, meta.precision) if word)
+    return MemoryNeed(
+        held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
+        activation_gib=relation.per_peak * grows_gib,
+        log_scale=relation.log_scale,
+        activation_log_scale=0.0,
+        doubling_log_scale=doubling,
+        source=f"the recorded peak{'s' if times else ''}{f' ({known})' if known else ''}",
+    )
+
+
+def _second_size(step: RecordedStep) -> float | None:
+    """Batch times image area of the second step over the first's; None if their peaks can't be compared."""
+    first, second = step.meta, step.second
+    if second is None or second.peak_memory_mib is None or first.batch_size is None or second.batch_size is None:
+        return None
+    if any(getattr(first, name) != getattr(second, name) for name in ("parameters", "precision", "framework")):
+        return None
+    if (first.pixels is None) != (second.pixels is None):
+        return None
+    times = second.batch_size * (second.pixels or 1) ** 2 / (first.batch_size * (first.pixels or 1) ** 2)
+    return times if times != 1 else None
+
+
+class Verdict(StrEnum):
+    """Verdicts on memory fit."""
+
+    FITS = "fits"
+    DOES_NOT_FIT = "does not fit"
+    CANT_TELL = "can't tell"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FitAnswer:
+    """Memory fit of a step.
+
+    Attributes
+    ----------
+    probability : that it fits, 0 to 1; None if there is no basis for one.
+    largest_batch : largest batch size that "fits" by the same rule; None: unknown.
+    """
+
+    verdict: Verdict
+    probability: float | None
+    largest_batch: int | None
+    why: str
+
+    @property
+    def words(self) -> str:
+        """'fits; sure up to batch 512', '78% likely to fit; sure up to batch 109', "doesn't fit; largest batch 48"."""
+        largest, verdict, chance = self.largest_batch, str(self.verdict), self.probability
+        if self.verdict is Verdict.DOES_NOT_FIT:
+            return f"doesn't fit; largest batch {largest:,}" if largest else "doesn't fit in memory"
+        if self.verdict is Verdict.CANT_TELL:
+            verdict = "can't tell if it fits" if chance is None else f"{chance:.0%} likely to fit"
+        return f"{verdict}; sure up to batch {largest:,}" if largest else verdict
+
+
+def verdict_of(model: MemoryModel, chance: float) -> Verdict:
+    """What a probability that it fits means."""
+    if chance >= model.certain:
+        return Verdict.FITS
+    return Verdict.DOES_NOT_FIT if chance <= 1 - model.certain else Verdict.CANT_TELL
+
+
+def does_not_fit(answer: FitAnswer | None) -> bool:
+    """Whether the step is known not to fit."""
+    return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
+
+
+def fits_by_instance(
+    model: MemoryModel | None,
+    catalog: Catalog,
+    gpus: Gpus,
+    profile: Profile,
+    anchor: str,
+    instances: Iterable[str],
+    *,
+    batch_size: int | None = None,
+    pixels: int | None = None,
+    second: Profile | None = None,
+    precision_growth: float = 1.0,
+    ran_on: Iterable[str] = (),
+) -> dict[str, FitAnswer]:
+    """Instance, or GPU by name -> whether the profiled step fits there.
+
+    On a multi-GPU node, the step runs on one of its GPUs.
+
+    Parameters
+    ----------
+    model : None: there is no memory model, and the result is empty.
+    anchor : instance the profile was recorded on, or GPU by name.
+    batch_size, pixels : of the step in question; None: as recorded.
+    second : the same network's step at another size.
+    precision_growth : ratio of activations in the requested precision to those of the recorded step.
+    ran_on : instances other than the anchor on which the profiled step ran.
+
+    Raises
+    ------
+    InputError : a name is neither.
+    """
+    if model is None:
+        return {}
+    times, second_meta = device_times(profile, catalog, gpus, anchor), None if second is None else second.meta
+    step = RecordedStep(profile.meta, times, state_copies(profile), second_meta)
+    anchor_gib = min(_gpu_memory_gib(catalog, gpus, name) for name in (anchor, *ran_on))
+    sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
+    # Only an instance's memory matters, and many have the same.
+    answers = {
+        target_gib: fit_answer(
+            model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, precision_growth=precision_growth
+        )
+        for target_gib in set(sizes_gib.values())
+    }
+    return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
+
+
+def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
+    if name in catalog:
+        return catalog[name].gpu_memory_gib
+    gpu = _anchor_sheet(catalog, gpus, name)
+    if gpu is None:
+        raise InputError(f"{name!r} is neither an instance of the catalog nor a known GPU.")
+    return gpu.memory_gib
+
+
+def fit_answer(
+    model: MemoryModel,
+    step: RecordedStep,
+    anchor_gpu_memory_gib: float,
+    target_gpu_memory_gib: float,
+    *,
+    batch_size: int | None = None,
+    pixels: int | None = None,
+    precision_growth: float = 1.0,
+) -> FitAnswer:
+    """Whether the profiled network fits on another GPU, or on the same one at another size.
+
+    The sources, in this order: a step that ran on the anchor runs on a GPU with as much memory. A recorded peak is
+    scaled to the size, because activations grow with the batch and with image area. Otherwise, activations are
+    estimated from the profile's times, or from batch and pixel size. The successful run on the anchor bounds every
+    estimate.
+
+    Parameters
+    ----------
+    step : known facts: batch size, pixels, parameters, peak memory, times; each may be missing.
+    anchor_gpu_memory_gib, target_gpu_memory_gib : nominal memory of one GPU.
+    batch_size, pixels : requested; None: as recorded. precision_growth : as `fits_by_instance` takes it.
+
+    Raises
+    ------
+    InputError : a batch size or a memory is not a positive number.
+    """
+    anchor_gib = positive_number("The anchor's GPU memory", anchor_gpu_memory_gib)
+    target_gib = positive_number("The target's GPU memory", target_gpu_memory_gib)
+    recorded = step.meta.batch_size
+    wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
+    if batch_size is not None and recorded is None:
+        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+    area = _area_growth(pixels, step.meta.pixels)
+    if area is None:
+        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+    area *= precision_growth
+    need = _memory_need(model, step)
+    need = need and need.bounded(anchor_gib)
+    growth = area if recorded is None or wanted is None else area * wanted / recorded
+    largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
+    measured = _measured_batch(model, step, pixels or step.meta.pixels, target_gib) if precision_growth <= 1 else 0
+    largest = max(largest or 0, measured) or None
+    if growth <= 1 and target_gib >= anchor_gib:
+        return FitAnswer(Verdict.FITS, model.ran_probability, largest, f"it ran on a GPU with {anchor_gib:g} GiB")
+    if wanted is not None and wanted <= measured:
+        why = f"this network was measured at batch {measured:,} on a GPU with at most {target_gib:g} GiB"
+        return FitAnswer(Verdict.FITS, model.ran_probability, largest, why)
+    if need is None:
+        smaller = target_gib < anchor_gib
+        beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"
+        why = f"{beyond}, and the profile does not show how much memory it needs"
+        return FitAnswer(Verdict.CANT_TELL, None, largest, why)
+    # It ran on the anchor, so only needs that fit there remain possible.
+    chance, ran = need.probability(target_gib, growth), need.probability(anchor_gib, 1.0)
+    chance = min(chance / max(ran, chance), model.ran_probability)
+    why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, from {need.source}"
+    return FitAnswer(verdict_of(model, chance), chance, largest, why)
+
+
+def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, memory_gib: float) -> int:
+    """Largest batch at which the recorded network was measured in this memory; 0: it is none of the measured ones."""
+    meta = step.meta
+    if pixels is None or meta.pixels is None or step.state_copies or not _is_plain_fp32(meta):
+        return 0
+    if not (meta.framework or "").lower().startswith("tensorflow"):
+        return 0
+    same = (one for one in model.measured if one.parameters.get(meta.pixels) == meta.parameters)
+    return max((one.ran(pixels, memory_gib) for one in same), default=0)
+
+
+def _is_plain_fp32(meta: ProfileMeta) -> bool:
+    """Half precision and fused operations take other memory than the FP32 measurements."""
+    return (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
+
+
+def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
+    """Factor of image area; None if unknown."""
+    if pixels is None:
+        return 1.0
+    wanted = whole_number("The pixel size", pixels)
+    return None if recorded is None else (wanted / recorded) ** 2
+
+
+def _largest_batch(
+    model: MemoryModel, need: MemoryNeed | None, recorded: float, anchor_gib: float, target_gib: float
+) -> int | None:
+    """Largest batch that "fits", where so many images of the size in question ran on the anchor; None: none is known.
+
+    It is the rule of `fit_answer` solved for the batch.
+    """
+    largest = math.floor(recorded) if target_gib >= anchor_gib else 0
+    if need is not None and model.ran_probability >= model.certain:
+        growth = need.growth_at(target_gib, model.certain * need.probability(anchor_gib, 1.0))
+        # Rounding must not lose a whole batch.
+        largest = max(largest, math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12)))
+    return min(largest, LARGEST_BATCH) if largest >= 1 else None

@@ -1,0 +1,509 @@
+"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from statistics import NormalDist
+from typing import Any, final
+
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.instance import OWN_PROVIDER, SPOT, Instance
+from profet_core.catalog.naming import machine_words, offer_name
+from profet_core.errors import InputError
+from profet_core.frames import frame_of, offer_cells
+from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
+from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.extras import HOURS_PER_MONTH, Breakdown, LostTime
+from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
+
+#: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
+CERTAINTY = 0.90
+#: Highest confidence from an interval: 15 architectures can't show rarer misses.
+SUREST = 0.999
+#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
+SUREST_ESTIMATE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hours until the deadline, US dollars, and the probability with which both must be kept, 0.5 to 1.
+
+    Limits that aren't positive numbers raise InputError.
+    """
+
+    deadline_h: float | None = None
+    budget_usd: float | None = None
+    certainty: float = CERTAINTY
+
+    def __post_init__(self) -> None:
+        for what, limit in (("deadline in hours", self.deadline_h), ("budget in US dollars", self.budget_usd)):
+            if limit is not None:
+                positive_number(f"The {what}", limit)
+        if not 0.5 <= self.certainty < 1:
+            raise InputError(
+                f"The certainty must be at least 0.5 and less than 1, such as 0.9, not {self.certainty:g}."
+            )
+
+    @property
+    def deadline_s(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline_h is None else self.deadline_h * S_PER_HOUR
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a limit."""
+        return self.deadline_h is not None or self.budget_usd is not None
+
+    def excess(self, plan: Plan) -> float:
+        """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
+        return max(
+            0.0 if self.deadline_s is None else plan.total_s / self.deadline_s,
+            0.0 if self.budget_usd is None else plan.total_usd / self.budget_usd,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A training, its limits, and the level of the step latencies' intervals, 0 to 1."""
+
+    workload: Workload
+    limits: Limits
+    interval_level: float = LEVEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTime(StepTime):
+    """A step on all GPUs of a node, each with the workload's batch.
+
+    Attributes
+    ----------
+    scaling_log_sd : the part of the error that is due to scaling; 0 on one GPU.
+    """
+
+    gpus: int
+    scaling_log_sd: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TotalInterval:
+    """Time and cost of a training at both endpoints of its step latency's interval."""
+
+    low_s: float
+    high_s: float
+    low_usd: float
+    high_usd: float
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Both endpoints of the time."""
+        return self.low_s, self.high_s
+
+    @property
+    def usd(self) -> tuple[float, float]:
+        """Both endpoints of the cost."""
+        return self.low_usd, self.high_usd
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One training on one offer.
+
+    Attributes
+    ----------
+    offer : you pay for the whole node; the speed is that of one GPU unless `row` is a `NodeTime`.
+    workload : with the images per step of all GPUs that train.
+    row : the step latency, which is known, and at least the time in which its images are loaded.
+    gpu_ms : the step latency without waiting for images.
+    interval : of time and cost; None if the latency has none.
+    in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
+    fit_note : caveat about memory; empty if there is none.
+    """
+
+    offer: Instance
+    workload: Workload
+    row: StepTime = field(compare=False)
+    gpu_ms: float
+    total_s: float
+    total_usd: float
+    interval: TotalInterval | None
+    in_time: float | None
+    in_budget: float | None
+    fit_note: str
+
+    @property
+    def basis(self) -> Basis:
+        """Basis of the latency."""
+        return self.row.basis
+
+    @property
+    def latency_ms(self) -> float:
+        """Milliseconds per training step."""
+        return float(self.row.estimate.latency_ms)
+
+    @property
+    def latency_note(self) -> str:
+        """Source of an unmeasured latency; empty if there is nothing to note."""
+        return self.row.note
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
+        return 0.0 if self.row.basis.is_exact else self.row.log_sd
+
+    @property
+    def relative(self) -> Relative | None:
+        """Uncertainty of a derived latency's ratio to its source instance; None for other latencies."""
+        return self.row.relative
+
+    @property
+    def step_interval(self) -> Interval | None:
+        """Interval of the latency; None if it has none."""
+        return self.row.interval
+
+    @property
+    def limited_by_host(self) -> bool:
+        """Whether a faster GPU would take as long, so that such GPUs tie."""
+        return self.row.limited_by_host
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs that train."""
+        return self.row.gpus if isinstance(self.row, NodeTime) else 1
+
+    @property
+    def scaling_deviation(self) -> float:
+        """The part of `deviation` due to scaling out; 0 if one GPU trains."""
+        return self.row.scaling_log_sd if isinstance(self.row, NodeTime) else 0.0
+
+    @property
+    def batch_size(self) -> int:
+        """Images per step on all GPUs that train."""
+        return self.workload.batch_size
+
+    @property
+    def step_usd(self) -> float:
+        """US dollars per step."""
+        return cost_usd(self.latency_ms, self.offer.usd_per_hour)
+
+    @property
+    def cost_per_1000_steps_usd(self) -> float:
+        """US dollars per 1,000 steps."""
+        return cost_usd(1000 * self.latency_ms, self.offer.usd_per_hour)
+
+    @property
+    def epoch_s(self) -> float:
+        """Seconds per epoch."""
+        return self.total_s / self.workload.epochs / self.workload.turns
+
+    @property
+    def epoch_usd(self) -> float:
+        """US dollars per epoch."""
+        return self.total_usd / self.workload.epochs / self.workload.runs
+
+    @property
+    def lost(self) -> LostTime | None:
+        """Time that interruptions of one machine are expected to take; None if they aren't counted, or can't happen."""
+        interruptions = self.workload.extras.interruptions
+        return interruptions.lost(self.total_s) if interruptions and self.offer.market == SPOT else None
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """All that the training costs, with interruptions, start-up and storage."""
+        work, extras, lost = self.workload, self.workload.extras, self.lost
+        lost_s = 0.0 if lost is None else lost.seconds
+        total_s = self.total_s + lost_s + extras.start_up_s
+        usd_per_s = work.machines * self.offer.usd_per_hour / S_PER_HOUR
+        months = work.machines * total_s / S_PER_HOUR / HOURS_PER_MONTH
+        return Breakdown(
+            training_usd=self.total_usd,
+            interruptions_usd=lost_s * usd_per_s,
+            start_up_usd=extras.start_up_s * usd_per_s,
+            storage_usd=extras.dataset_gib * extras.usd_per_gib_month * months,
+            total_s=total_s,
+        )
+
+    @property
+    def waiting(self) -> float:
+        """Share of a training step in which the GPU waits for images."""
+        return 1 - self.gpu_ms / self.latency_ms
+
+    @property
+    def loading_note(self) -> str:
+        """'4 vCPUs feed 480 images/s; this GPU could train 1,430'; empty if the GPU doesn't wait."""
+        if not self.waiting:
+            unknown = self.workload.images_per_s_per_vcpu is not None and not self.offer.vcpus
+            return "data loading not counted: vCPUs unknown" if unknown else ""
+        fed, could = (self.batch_size / ms * MS_PER_S for ms in (self.latency_ms, self.gpu_ms))
+        them = "this GPU" if self.gpus == 1 else "these GPUs"
+        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {them} could train {could:,.0f}"
+
+    @property
+    def node_note(self) -> str:
+        """That several GPUs are paid for or used; empty for one."""
+        if self.gpus > 1:
+            return f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
+        return (
+            f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU" if self.whole_node else ""
+        )
+
+    @property
+    def note(self) -> str:
+        """Caveats: several GPUs, data loading, memory; empty if there are none."""
+        return "; ".join(part for part in (self.node_note, self.loading_note, self.fit_note) if part)
+
+    @property
+    def name(self) -> str:
+        """'A100 · GCP'; if all GPUs of a node train, '8 × A100 · GCP'."""
+        return offer_name(self.offer, self.gpus)
+
+    @property
+    def phrase(self) -> str:
+        """The name in a sentence: 'A100 at GCP'."""
+        return offer_name(self.offer, self.gpus, joined=" at ")
+
+    @property
+    def code(self) -> str:
+        """The machine as its cloud writes it: 'a2-highgpu-1g' for 'gcp/a2-highgpu-1g'."""
+        return machine_words(self.offer)
+
+    @property
+    def name_and_code(self) -> str:
+        """'A100 · GCP (a2-highgpu-1g)', what a command line can name and a person can read."""
+        return self.name if self.offer.provider == OWN_PROVIDER else f"{self.name} ({self.code})"
+
+    @property
+    def instance(self) -> str:
+        """Name of the instance."""
+        return self.offer.name
+
+    @property
+    def label(self) -> str:
+        """The instance, with its market if that isn't on-demand."""
+        return self.offer.label
+
+    @property
+    def images_per_s(self) -> float:
+        """Training images per second on all its GPUs."""
+        return self.batch_size / self.latency_ms * MS_PER_S
+
+    @property
+    def whole_node(self) -> bool:
+        """Whether you pay for more than one GPU."""
+        return self.offer.gpu_count > 1
+
+    @property
+    def one_gpu_deviation(self) -> float | None:
+        """The part of `deviation` due to one GPU's step."""
+        if self.deviation is None or not self.scaling_deviation:
+            return self.deviation
+        return math.sqrt(max(self.deviation**2 - self.scaling_deviation**2, 0.0))
+
+    @property
+    def within_limits(self) -> float | None:
+        """Probability of meeting all limits: one error affects both, so the lower decides; None without an interval."""
+        return min((chance for chance in (self.in_time, self.in_budget) if chance is not None), default=None)
+
+
+def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
+    """Highest confidence in a statement about a latency, or two, with these bases."""
+    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
+
+
+def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
+    """Probability that a value is at most `ratio` times its prediction; `deviation` is of its logarithm.
+
+    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
+    (0.5, 0.966, 1.0)
+    """
+    if deviation == 0:
+        return 1.0 if ratio >= 1 else 0.0
+    return bounded_chance(math.log(ratio) / deviation if ratio else -math.inf, surest)
+
+
+def bounded_chance(deviations: float, surest: float) -> float:
+    """Share of a normal distribution below so many standard deviations, never surer than `surest`."""
+    return min(max(_NORMAL.cdf(deviations), 1 - surest), surest)
+
+
+_NORMAL = NormalDist()
+
+
+def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
+    """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known."""
+    limits, work = request.limits, request.workload
+    if isinstance(row, NodeTime):
+        work = replace(work, batch_size=work.batch_size * row.gpus)
+    gpu_ms, loading_ms = float(row.estimate.latency_ms), work.loading_ms(offer.vcpus)
+    gpu_ends, row = row.interval, _fed(row, loading_ms)
+    deviation = 0.0 if row.basis.is_exact else row.log_sd
+    low, high = work.factors
+    usd_per_s = work.machines * offer.usd_per_hour / S_PER_HOUR
+    total_s = (low + high) / 2 * work.duration_s(gpu_ms, loading_ms)
+    interval, in_time, in_budget = None, None, None
+    if gpu_ends is not None:
+        low_s = low * work.duration_s(gpu_ends.low_ms, loading_ms)
+        high_s = high * work.duration_s(gpu_ends.high_ms, loading_ms)
+        interval = TotalInterval(low_s, high_s, low_s * usd_per_s, high_s * usd_per_s)
+    if limits.given and deviation is not None:
+        surest, least_s = surest_certainty(row.basis), work.duration_s(0.0, loading_ms)
+        budget_s = None if limits.budget_usd is None else limits.budget_usd / usd_per_s
+        in_time, in_budget = (
+            limit_s and chance_at_most(limit_s / total_s if limit_s >= least_s else 0.0, deviation, surest)
+            for limit_s in (limits.deadline_s, budget_s)
+        )
+    return Plan(offer, work, row, gpu_ms, total_s, total_s * usd_per_s, interval, in_time, in_budget, fit_note)
+
+
+def _fed(row: StepTime, loading_ms: float) -> StepTime:
+    """The step where its images take this long to load: its latency and both ends of its interval are at least that."""
+    step, ends = row.estimate, row.interval
+    if not loading_ms or loading_ms <= (step.latency_ms if ends is None else ends.low_ms):
+        return row
+    latency_ms = max(step.latency_ms, loading_ms)
+    log_sd = step.log_sd and log_sd_of(math.log(max(ends.high_ms if ends else 0.0, latency_ms) / latency_ms))
+    relative = step.relative if latency_ms == step.latency_ms else None
+    return row.changed(latency_ms=latency_ms, log_sd=log_sd, least_ms=loading_ms, relative=relative, parts=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Time and cost of one training on every instance; `anchor_ms`: the latency that speedups refer to, if known."""
+
+    workload: Workload
+    rows: tuple[Plan, ...]
+    anchor_ms: float | None = None
+
+    def speedup(self, row: Plan) -> float | None:
+        """Speed of one of the rows over the anchor's."""
+        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
+
+    def to_frame(self) -> Any:
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
+        names = ("latency_ms", "step_usd", "cost_per_1000_steps_usd", "images_per_s", *TOTALS)
+        return frame_of(
+            {**offer_cells(row.offer), **{name: getattr(row, name) for name in names}, "speedup": self.speedup(row)}
+            for row in self.rows
+        )
+
+
+#: What an epoch and the whole training take and cost: attributes of a plan.
+TOTALS = ("epoch_s", "epoch_usd", "total_s", "total_usd")
+
+
+def cost_table(
+    latencies_ms: Mapping[str, float],
+    catalog: Catalog,
+    *,
+    images: int,
+    batch_size: int,
+    epochs: int = 1,
+    validation_images: int = 0,
+    anchor: str | None = None,
+) -> CostTable:
+    """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
+
+    Parameters
+    ----------
+    latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
+    catalog : prices; `catalog.with_prices` adds custom prices.
+    images, validation_images : images per epoch; the last, smaller batch counts as a step, as in Keras.
+    anchor : reference instance of speedups.
+    """
+    request = Request(Workload(images, batch_size, epochs, validation_images), Limits())
+    plans = []
+    for name, latency_ms in latencies_ms.items():
+        step = Estimate(latency_ms=positive_number(f"The latency of {name}", latency_ms), basis=Basis.GIVEN)
+        plans.append(plan_of(request, StepTime(name, step), catalog[name]))
+    return CostTable(request.workload, tuple(plans), latencies_ms.get(anchor) if anchor else None)
+
+
+#: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
+GOOD_LOG_SD, FAIR_LOG_SD = log_sd_of(math.log(1.2)), log_sd_of(math.log(1.5))
+
+
+class Confidence(IntEnum):
+    """The three levels, ascending."""
+
+    ROUGH = 1
+    FAIR = 2
+    GOOD = 3
+
+    @property
+    def word(self) -> str:
+        """'good', 'fair' or 'rough'."""
+        return self.name.lower()
+
+    @property
+    def mark(self) -> str:
+        """'●●○': one filled dot per level of confidence."""
+        return "●" * self + "○" * (len(Confidence) - self)
+
+
+#: Mean error, percent, of the default method on held-out networks with the anchor's latency given, by the confidence
+#: of their intervals; `tests/core/training/test_recommend.py` recomputes them from `validation.json`.
+MEASURED_ERRORS_PCT = {Confidence.GOOD: 4.8, Confidence.FAIR: 10.8}
+
+
+def confidence(basis: Basis, log_sd: float | None) -> Confidence:
+    """Confidence in a latency, or in a number computed from it; the interval decides.
+
+    Unprofiled GPUs and multi-GPU predictions are never "good": no measurement could check their intervals.
+
+    >>> confidence(Basis.GIVEN, None).word, confidence(Basis.MEASURED, 0.1).word
+    ('good', 'good')
+    >>> confidence(Basis.DERIVED, 0.1).word, confidence(Basis.CARRIED, None).word
+    ('fair', 'rough')
+    """
+    if basis.is_exact:
+        return Confidence.GOOD
+    if log_sd is None or log_sd > FAIR_LOG_SD:
+        return Confidence.ROUGH
+    unmeasured = basis.is_rough or basis is Basis.SCALED_OUT
+    return Confidence.FAIR if unmeasured or log_sd > GOOD_LOG_SD else Confidence.GOOD
+
+
+def plan_confidence(plan: Plan) -> Confidence:
+    """Confidence in a plan's time and cost: that of its step latency."""
+    return confidence(plan.basis, plan.deviation)
+
+
+#: Steps that the cost per step is shown for: one costs too little to read.
+COSTED_STEPS = 1_000
+
+
+class Per(StrEnum):
+    """What time and cost are of; the values name columns of exports."""
+
+    STEP = "step"
+    EPOCH = "epoch"
+    TRAINING = "training"
+
+    def of(self, plan: Plan) -> Plan:
+        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
+        if self is Per.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
+            return plan
+        work, ends, share, costed = plan.workload, plan.interval, 1.0, 1.0
+        if self is not Per.TRAINING:
+            is_step = self is Per.STEP
+            share = plan.latency_ms / MS_PER_S / plan.total_s if is_step else 1 / work.epochs / work.turns
+            costed = share / work.machines * (COSTED_STEPS if is_step else 1)
+        # Where the whole interval waits for data, it has no width to show.
+        interval = (
+            TotalInterval(ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed)
+            if ends and ends.low_s < ends.high_s
+            else None
+        )
+        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
+
+    def unit(self, plans: Iterable[Plan]) -> TimeUnit:
+        """The one unit that cards, bars, table and dialog show these plans' times in."""
+        return shared_time_unit(self.of(plan).total_s for plan in plans)
+
+    @property
+    def cost_suffix(self) -> str:
+        """What a cost is for, where the view does not say it."""
+        return f" per {COSTED_STEPS:,} steps" if self is Per.STEP else ""

@@ -1,0 +1,413 @@
+"""Confidence that one plan beats another, and which of many plans to recommend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol, TypeVar, final
+
+from profet_core.catalog.collection import is_ones_own
+from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
+from profet_core.training.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
+
+#: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
+#: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
+#: predictions, as `tests/lab/test_validation.py` measures it (lowest pair 0.16, highest 0.68).
+ERROR_CORRELATION = 0.42
+#: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same test.
+CAME_TRUE_80_TO_90 = 0.90
+#: Below this confidence two offers are statistically tied.
+CLOSE_CALL = 0.80
+#: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
+#: `profet validate --transfer` shows how often such statements about the A10G were right.
+CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
+#: In percent: 100 times 0.29 is 28.999999999999996.
+_ROUNDING = 1e-9
+
+
+class Criterion(StrEnum):
+    """Criterion by which plans are compared."""
+
+    FASTER = "faster"
+    CHEAPER = "cheaper"
+
+    @property
+    def other(self) -> Criterion:
+        """The criterion it is traded off against."""
+        return Criterion.CHEAPER if self is Criterion.FASTER else Criterion.FASTER
+
+    def total(self, plan: Plan) -> float:
+        """Value of the criterion: seconds or US dollars, lower is better."""
+        return plan.total_s if self is Criterion.FASTER else plan.total_usd
+
+
+def certainty_of(a: Plan, b: Plan, criterion: Criterion | None = None) -> float | None:
+    """Probability, as in `compare`, that A is better than B, or dominates it; None where an interval is missing."""
+    times, deviation = _time_ratio(a, b)
+    if deviation is None:
+        return None
+    costs = a.total_usd / b.total_usd
+    if criterion is None and deviation == 0:
+        return float(max(times, costs) <= 1 and min(times, costs) < 1)
+    # Both ratios share one error, so the worse ratio decides.
+    ratio = max(times, costs) if criterion is None else times if criterion is Criterion.FASTER else costs
+    return chance_less(ratio, deviation, surest_certainty(a.basis, b.basis))
+
+
+def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
+    """Probability that A is less than B where A is predicted to be `ratio` times B; 0.5 for equals.
+
+    >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
+    (0.5, 0.854, 0.999)
+    """
+    if deviation == 0:
+        return 0.5 if ratio == 1 else float(ratio < 1)
+    return bounded_chance(-math.log(ratio) / deviation, surest)
+
+
+def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
+    """Ratio of step latencies if the steps have equal numbers of images, else of whole trainings.
+
+    Also the standard deviation of its logarithm; None where an interval is missing.
+    """
+    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
+    same_gpu, same_gpus = a.offer.gpu == b.offer.gpu, a.gpus == b.gpus
+    ratio = a.latency_ms / b.latency_ms if same_gpus else a.total_s / b.total_s
+    if of_a is None or of_b is None:
+        # The same row in another market has the same error.
+        return ratio, 0.0 if same_gpu and same_gpus and ratio == 1 else None
+    if a.relative is not None and a.relative.instance == b.offer.name:
+        deviation = float(a.relative.log_sd)
+    elif b.relative is not None and b.relative.instance == a.offer.name:
+        deviation = float(b.relative.log_sd)
+    else:
+        measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
+        deviation = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
+    if (a.scaling_deviation or b.scaling_deviation) and not (same_gpu and same_gpus):
+        deviation = combined_sd(deviation, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    return ratio, deviation
+
+
+def same_speed(a: Plan, b: Plan) -> bool:
+    """Whether both plans train on the same number of the same GPU, and so share one error."""
+    return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
+
+
+def format_certainty(chance: float) -> str:
+    """Whole percent, rounded down, and never 0 or 100 by rounding.
+
+    >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
+    ('87%', 'over 99%', 'under 1%', '100%')
+    """
+    if 0 < chance < 0.01:
+        return "under 1%"
+    return "over 99%" if 0.99 < chance < 1 else f"{math.floor(100 * chance + _ROUNDING)}%"
+
+
+def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
+    """Whether that probability, in whole percent as shown, is enough to state that one plan beats the other."""
+    least = CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
+    return 100 * chance + _ROUNDING >= round(100 * least)
+
+
+def why_too_close(certainty: float) -> str:
+    """Suffix for a probability that is too low only because a GPU is unprofiled; else empty."""
+    needed = f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return needed if 100 * certainty + _ROUNDING >= round(100 * CLOSE_CALL) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A compared with B; probabilities and endpoints are None where an interval is missing.
+
+    Attributes
+    ----------
+    latency_ratio : A's step latency over B's if both train on one GPU; otherwise A's training time over B's. A is
+        cheaper below `break_even_ratio`.
+    break_even_usd_per_hour : A is cheaper than B below this price.
+    faster, cheaper, dominates : probability that A is; 0.5 for equals.
+    """
+
+    a: Plan
+    b: Plan
+    latency_ratio: float
+    break_even_ratio: float
+    break_even_usd_per_hour: float
+    faster: float | None
+    cheaper: float | None
+    dominates: float | None
+    latency_ratio_low: float | None
+    latency_ratio_high: float | None
+    break_even_low: float | None
+    break_even_high: float | None
+
+
+def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
+    """Confidence that A is faster or cheaper than B, with intervals at `level`.
+
+    All offers with one GPU share that GPU's latency error. Scaling out to all GPUs of a node adds an error, which plans
+    with the same GPU and number of GPUs share. For a derived latency, the interval of its ratio to the source instance
+    is known. Between two GPUs with PROFET training data, errors correlate by `ERROR_CORRELATION`. Between other GPUs
+    the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
+    correlated.
+    """
+    (ratio, deviation), usd_per_hour = _time_ratio(a, b), b.offer.usd_per_hour
+    factor = None if deviation is None else math.exp(quantile(level) * deviation)
+    low, high = (None, None) if factor is None else (ratio / factor, ratio * factor)
+    return Comparison(
+        a=a,
+        b=b,
+        latency_ratio=ratio,
+        break_even_ratio=usd_per_hour / a.offer.usd_per_hour,
+        break_even_usd_per_hour=usd_per_hour / ratio,
+        faster=certainty_of(a, b, Criterion.FASTER),
+        cheaper=certainty_of(a, b, Criterion.CHEAPER),
+        dominates=certainty_of(a, b),
+        latency_ratio_low=low,
+        latency_ratio_high=high,
+        break_even_low=high and usd_per_hour / high,
+        break_even_high=low and usd_per_hour / low,
+    )
+
+
+class Priced(Protocol):
+    """Anything that takes time and costs money, such as a `CostRow` or a `Plan`."""
+
+    @property
+    def total_s(self) -> float:
+        """Seconds."""
+
+    @property
+    def total_usd(self) -> float:
+        """US dollars."""
+
+
+Choice = TypeVar("Choice", bound=Priced)
+
+
+def frontier(choices: Iterable[Choice]) -> list[Choice]:
+    """Choices that no other choice dominates, fastest first; of equal choices one is kept.
+
+    >>> from types import SimpleNamespace
+    >>> slow, fast, dear = (SimpleNamespace(total_s=s, total_usd=usd) for s, usd in ((9, 1), (1, 4), (5, 6)))
+    >>> frontier([slow, fast, dear]) == [fast, slow]
+    True
+    """
+    best: list[Choice] = []
+    for choice in sorted(choices, key=lambda choice: (choice.total_s, choice.total_usd)):
+        if not best or choice.total_usd < best[-1].total_usd:
+            best.append(choice)
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A plan that another plan beats with this confidence, 0 to 1."""
+
+    plan: Plan
+    certainty: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The best plan by one criterion.
+
+    Attributes
+    ----------
+    rival : runner-up: the plan on another GPU that it beats with the least confidence, statistically tied plans first;
+        None without intervals or another GPU.
+    alternative : the cheapest offer of a tied GPU that is better by the other criterion; None if there is none.
+    """
+
+    plan: Plan
+    criterion: Criterion
+    rival: Rival | None = None
+    alternative: Plan | None = None
+
+    @property
+    def close_rival(self) -> Rival | None:
+        """The runner-up, if statistically tied."""
+        if self.rival is None or is_claimed(self.rival.certainty, self.plan, self.rival.plan):
+            return None
+        return self.rival
+
+
+def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
+    """Pair `plan` with the plan on another GPU that it beats with the least confidence."""
+    rivals = []
+    for other in plans:
+        if same_speed(other, plan):
+            continue
+        certainty = certainty_of(plan, other, criterion)
+        if certainty is None:
+            return Pick(plan, criterion)
+        rivals.append((is_claimed(certainty, plan, other), certainty, criterion.total(other), other.total_usd, other))
+    if not rivals:
+        return Pick(plan, criterion)
+    rivals.sort(key=lambda rival: rival[:4])
+    trade = criterion.other.total
+    tied = [other for claimed, *_, other in rivals if not claimed and trade(other) < trade(plan)]
+    alternatives = [other for other in tied if same_speed(other, tied[0])]
+    alternative = min(alternatives, key=lambda other: other.total_usd, default=None)
+    return Pick(plan, criterion, Rival(rivals[0][-1], rivals[0][1]), alternative)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Best plans under the limits: the cheapest in time, or the fastest if there is only a budget.
+
+    Attributes
+    ----------
+    sure_pick : the best plan that meets the limits with the required confidence, with the runner-up that also does;
+        None if none does.
+    expected : the best plan by the point estimate; None if none meets the limits.
+    surest : the plan most likely to meet the limits; None without intervals.
+    nearest : the plan that misses the limits least, or meets them best, by the point estimate.
+    over_s, over_usd : expected excess of `nearest`; 0 if it meets the limits.
+    """
+
+    limits: Limits
+    sure_pick: Pick | None
+    expected: Plan | None
+    surest: Plan | None
+    nearest: Plan
+    over_s: float
+    over_usd: float
+
+    @property
+    def sure(self) -> Plan | None:
+        """The plan of `sure_pick`."""
+        return self.sure_pick and self.sure_pick.plan
+
+
+def shortlist(plans: Iterable[Plan], keep: Collection[Plan], most: int) -> list[Plan]:
+    """At most so many plans: `keep`, custom offers, and the cheapest plan of each GPU; cheapest first."""
+    every = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
+    must = [plan for plan in every if plan in keep or is_ones_own(plan.offer)]
+    cheapest: dict[tuple[str, int], Plan] = {}
+    for plan in every:
+        cheapest.setdefault(_gpus(plan), plan)
+    others = [plan for plan in cheapest.values() if plan not in must]
+    shown = {*must[:most], *others[: max(0, most - len(must))]}
+    return [plan for plan in every if plan in shown]
+
+
+def others_of_gpus(plans: Iterable[Plan], plan: Plan) -> list[Plan]:
+    """Plans on the same number of the same GPU model, cheapest first."""
+    same = [other for other in plans if other != plan and _gpus(other) == _gpus(plan)]
+    return sorted(same, key=lambda other: (other.total_usd, other.total_s))
+
+
+def _gpus(plan: Plan) -> tuple[str, int]:
+    """GPU model and number of GPUs, which offers of different providers share."""
+    return plan.offer.gpu_model, plan.offer.gpu_count
+
+
+class Goal(StrEnum):
+    """What a plan is the best for."""
+
+    CHEAPEST = "cheapest"
+    FASTEST = "fastest"
+    BALANCE = "best balance of time and cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A plan, the goals it is best for, and a tied plan on another GPU that is better by the other criterion."""
+
+    goals: tuple[Goal, ...]
+    plan: Plan
+    alternative: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What to rent, of these plans under these limits: the one answer of pages, command line and HTTP.
+
+    Attributes
+    ----------
+    cheapest, fastest : of all plans, whatever the limits.
+    within : the best under the limits; None without limits.
+    cards : one per recommended plan, in the order of `Goal`: of the plans that meet the limits, if any does.
+    skipped : plans that meet the limits by the estimate and are cheaper or faster than the cards', but not likely
+        enough to meet them.
+    """
+
+    plans: tuple[Plan, ...]
+    limits: Limits
+    cheapest: Pick
+    fastest: Pick
+    within: Within | None
+    cards: tuple[Recommendation, ...]
+    skipped: tuple[Plan, ...]
+
+    @property
+    def answer(self) -> Plan:
+        """The plan to rent: it meets the limits with the requested confidence, else by the estimate, else nearly."""
+        if self.within is None:
+            return self.cheapest.plan
+        return self.within.sure or self.within.expected or self.within.nearest
+
+    @property
+    def none_meets(self) -> bool:
+        """Whether there are limits that no plan meets."""
+        return self.within is not None and self.within.sure is None and self.within.expected is None
+
+
+def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommended:
+    """Recommend some of the plans, of which there must be one.
+
+    The best balance has the lowest product of time and cost: being twice as fast offsets twice the cost.
+    """
+    every, limits = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), limits or Limits()
+    expected = [plan for plan in every if limits.excess(plan) <= 1]
+    sure = [plan for plan in every if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
+    kept = sure or expected or every
+    balanced = min(kept, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
+    cheapest, fastest = _pick(kept, Criterion.CHEAPER), _pick(kept, Criterion.FASTER)
+    found: dict[Plan, Recommendation] = {}
+    for goal, plan, other in (
+        (Goal.CHEAPEST, cheapest.plan, cheapest.alternative),
+        (Goal.FASTEST, fastest.plan, fastest.alternative),
+        (Goal.BALANCE, balanced, None),
+    ):
+        if plan in found:
+            found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
+        else:
+            found[plan] = Recommendation((goal,), plan, other)
+    bolder = {_best(expected, criterion): None for criterion in Criterion} if sure and expected else {}
+    return Recommended(
+        plans=tuple(every),
+        limits=limits,
+        cheapest=cheapest if kept is every else _pick(every, Criterion.CHEAPER),
+        fastest=fastest if kept is every else _pick(every, Criterion.FASTER),
+        within=_within(every, sure, expected, limits) if limits.given else None,
+        cards=tuple(found.values()),
+        skipped=tuple(plan for plan in bolder if plan not in sure),
+    )
+
+
+def _best(plans: Iterable[Plan], criterion: Criterion) -> Plan:
+    return min(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
+
+
+def _pick(plans: Sequence[Plan], criterion: Criterion) -> Pick:
+    return pick_of(_best(plans, criterion), plans, criterion)
+
+
+def _within(plans: Sequence[Plan], sure: Sequence[Plan], expected: Sequence[Plan], limits: Limits) -> Within:
+    criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
+    nearest = min(plans, key=limits.excess)
+    known = [(chance, -limits.excess(plan), plan) for plan in plans if (chance := plan.within_limits) is not None]
+    return Within(
+        limits=limits,
+        sure_pick=_pick(sure, criterion) if sure else None,
+        expected=_best(expected, criterion) if expected else None,
+        surest=max(known, key=lambda one: one[:2])[2] if known else None,
+        nearest=nearest,
+        over_s=0.0 if limits.deadline_s is None else max(0.0, nearest.total_s - limits.deadline_s),
+        over_usd=0.0 if limits.budget_usd is None else max(0.0, nearest.total_usd - limits.budget_usd),
+    )

@@ -1,0 +1,242 @@
+"""A step on several GPUs, from one GPU's step at the same batch a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.errors import InputError
+from profet_core.latency import Estimate, Interval, combined_sd, log_sd_of, quantile
+from profet_core.messages import Code, Note
+from profet_core.training.scaling_model import (
+    ScaleoutModel,
+    Strategy,
+    input_copy_ms,
+    network_doubt,
+    network_sharing_ms,
+    node_sharing_ms,
+    one_process_ms,
+    several_ms,
+)
+from profet_core.units import MS_PER_S, positive_number, whole_number
+
+#: Bytes per transferred gradient: BF16 and FP16 move half of FP32.
+GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
+#: Maximum number of parameters.
+MAX_PARAMETERS = 1e12
+#: Maximum number of GPUs in the measurements.
+MAX_GPUS = 64
+#: Note on a strategy whose formula is not validated on current machines.
+CHECKED_ON = {
+    Strategy.TREE: "not measured",
+    Strategy.PS_CPU: "measured in 2017 only",
+    Strategy.PS_GPU: "measured in 2017 only",
+}
+#: Number of GPUs from which machines that communicate through host memory vary.
+_MANY = 4
+#: Maximum factor between a network and the measured one for which results apply: 2.
+_LIKE_MEASURED = network_doubt(2 * 10 / 8)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuStep:
+    """One GPU's training step at its own batch.
+
+    Attributes
+    ----------
+    latency_ms : measured or predicted. log_sd : of its logarithm; None: unknown.
+    batch_size : images per step on this GPU. parameters : of the network.
+    gradients : precision in which they are sent, one of `GRADIENT_BYTES`; by default, frameworks keep FP32 gradients in
+        mixed precision too.
+    pixels : image height and width, for the copy of the input; None: unknown, and the copy is ignored.
+    tensors : number of weight tensors, as the framework counts them; None: unknown, and strategies that need it are
+        skipped.
+    """
+
+    latency_ms: float
+    batch_size: int
+    parameters: float
+    gradients: str = "fp32"
+    pixels: int | None = None
+    tensors: int | None = None
+    log_sd: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        positive_number("The step latency on one GPU", self.latency_ms)
+        whole_number("The batch size of one GPU", self.batch_size)
+        for what, number in (("pixels", self.pixels), ("weight tensors", self.tensors)):
+            if number is not None:
+                whole_number(f"The number of {what}", number)
+        if positive_number("The number of parameters", self.parameters) > MAX_PARAMETERS:
+            raise InputError(f"The number of parameters must be at most {MAX_PARAMETERS:g}, not {self.parameters:g}.")
+        if self.gradients not in GRADIENT_BYTES:
+            raise InputError(
+                f"The precision of gradients must be one of {', '.join(GRADIENT_BYTES)}, not {self.gradients!r}."
+            )
+
+    @property
+    def gradient_bytes(self) -> float:
+        """Bytes that each GPU exchanges per step.
+
+        >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
+        (102400000.0, 51200000.0)
+        """
+        return self.parameters * GRADIENT_BYTES[self.gradients]
+
+    @property
+    def input_bytes(self) -> float:
+        """Images of a step as FP32 in three colors; 0 if the pixels are unknown."""
+        return 0.0 if self.pixels is None else self.batch_size * self.pixels**2 * 3 * 4.0
+
+
+def nodes_of(gpus: int, per_node: int) -> int:
+    """Number of identical nodes for part of a node, or for whole nodes; raises InputError if they don't fill nodes.
+
+    >>> nodes_of(16, 8), nodes_of(4, 8)
+    (2, 1)
+    """
+    if whole_number("The number of GPUs", gpus) > MAX_GPUS:
+        raise InputError(
+            f"The number of GPUs must be at most {MAX_GPUS}, not {gpus}: there are no measurements above that."
+        )
+    if gpus <= per_node:
+        return 1
+    if gpus % per_node:
+        raise InputError(
+            f"{gpus} GPUs don't fill whole machines of {per_node}: choose a multiple of {per_node}, or fewer."
+        )
+    return gpus // per_node
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledStep:
+    """One step of all GPUs together.
+
+    Attributes
+    ----------
+    batch_per_gpu : images per step on each.
+    estimate : of the step; its interval is never below the single GPU's latency.
+    one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
+    sharing_ms : communication time within and between nodes, hidden or not; None for one process.
+    log_sd : from scaling alone; None on one GPU.
+    """
+
+    gpus: int
+    nodes: int
+    strategy: Strategy
+    batch_per_gpu: int
+    estimate: Estimate
+    one_gpu_ms: float
+    sharing_ms: tuple[float, float] | None
+    log_sd: float | None
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs that train in each node."""
+        return self.gpus // self.nodes
+
+    @property
+    def latency_ms(self) -> float:
+        """Milliseconds per step."""
+        return float(self.estimate.latency_ms)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Interval of the step; None: exact, or unknown."""
+        return self.estimate.interval_at() if self.estimate.log_sd else None
+
+    @property
+    def batch_size(self) -> int:
+        """Images per step on all GPUs."""
+        return self.batch_per_gpu * self.gpus
+
+    @property
+    def images_per_s(self) -> float:
+        """Throughput of all GPUs."""
+        return self.batch_size / self.latency_ms * MS_PER_S
+
+    @property
+    def efficiency(self) -> float:
+        """Scaling efficiency: one GPU's step at this per-GPU batch over the step; at most 1."""
+        return self.one_gpu_ms / self.latency_ms
+
+    @property
+    def speed_up(self) -> float:
+        """Throughput over one GPU's at the same per-GPU batch; at most the number of GPUs."""
+        return self.gpus * self.efficiency
+
+    @property
+    def speed_up_range(self) -> tuple[float, float] | None:
+        """90% interval; the error of one GPU's step cancels, and perfect scaling is the upper bound."""
+        if self.log_sd is None:
+            return None
+        spread = math.exp(quantile() * self.log_sd)
+        return self.speed_up / spread, min(self.speed_up * spread, float(self.gpus))
+
+
+def scaled_step(
+    model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
+) -> ScaledStep:
+    """Step on `gpus` GPUs, part of a node or whole nodes; on one GPU it is `step` exactly.
+
+    Raises InputError for an invalid number of GPUs, or a strategy that needs unknown inputs.
+    """
+    nodes = nodes_of(gpus, interconnect.gpus)
+    per_node = gpus // nodes
+    links, shared = interconnect.among(per_node), step.gradient_bytes
+    alone = strategy is Strategy.ONE_PROCESS
+    if alone and nodes > 1:
+        raise InputError(f"One process can use the {per_node} GPUs of one machine only: choose another strategy.")
+    if alone and step.tensors is None:
+        raise InputError("Give the number of weight tensors: one process spends time on each.")
+    in_node = between = copy_ms = 0.0
+    if not alone:
+        in_node = float(node_sharing_ms(model, strategy, per_node, links, shared))
+        between = float(network_sharing_ms(model, strategy, nodes, links, shared))
+        # The part of the copy in one GPU's step is already in its latency.
+        copy_ms = 0.0 if gpus == 1 else float(input_copy_ms(model, per_node, links, step.input_bytes))
+
+    def scaled_ms(one_gpu_ms: float) -> float:
+        if alone:
+            return float(one_process_ms(model, one_gpu_ms, float(gpus), links, shared, float(step.tensors or 0)))
+        return max(float(several_ms(model, one_gpu_ms, per_node, nodes, in_node + between)), copy_ms)
+
+    # One GPU's error as it affects the whole step, and that of scaling.
+    factor = math.exp(quantile() * (step.log_sd or 0.0))
+    least_ms, latency_ms = step.latency_ms / factor, scaled_ms(step.latency_ms)
+    log_sd, estimate = None, Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
+    if gpus > 1:
+        widths = model.one_process_widths if alone else model.widths
+        log_sd = widths[links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
+        log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
+        reached = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
+        # The error of scaling alone is not the error of the step.
+        of_both = None if step.log_sd is None else combined_sd(reached, log_sd)
+        estimate = Estimate(latency_ms=latency_ms, log_sd=of_both, least_ms=least_ms)
+    return ScaledStep(
+        gpus=gpus,
+        nodes=nodes,
+        strategy=strategy,
+        batch_per_gpu=step.batch_size,
+        estimate=estimate,
+        one_gpu_ms=step.latency_ms,
+        sharing_ms=None if alone else (in_node, between),
+        log_sd=log_sd,
+    )
+
+
+def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
+    """Whether many GPUs of a machine communicate through its memory, which varies."""
+    return links.link is Link.PCIE_HOST and step.gpus_per_node >= _MANY
+
+
+def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note]:
+    """Caveats of steps on one type of node."""
+    found, notes = list(steps), []
+    if any(shares_host_memory(step, links) for step in found):
+        notes.append(Note(Code.NO_PEER_ACCESS))
+    if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
+        notes.append(Note(Code.UNMEASURED_LINK, gbit_per_s=links.network_gbit_per_s))
+    return notes

@@ -1,0 +1,341 @@
+"""Advice in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profet_core.catalog.collection import is_guess
+from profet_core.catalog.instance import OWN_HARDWARE, SPOT
+from profet_core.training.advise import Advice, Dominated, Upgrade
+from profet_core.training.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.plans import Limits, Plan
+from profet_core.training.recommend import (
+    Comparison,
+    Criterion,
+    Goal,
+    Pick,
+    Recommendation,
+    Recommended,
+    certainty_of,
+    format_certainty,
+    is_claimed,
+    same_speed,
+    why_too_close,
+)
+from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd, format_usd_range
+
+SPOT_CAVEAT = (
+    "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include time and money "
+    "lost to interruptions, and spot prices change."
+)
+#: A plan expected to miss a limit is not mentioned below this probability of meeting it.
+_WORTH_A_TRY = 0.05
+
+
+def headline(found: Recommended) -> str:
+    """The answer as one line: 'Rent V100 at Verda ($0.14/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
+    if found.none_meets:
+        return closest_sentence(found)
+    plan, fastest = found.answer, found.fastest.plan
+    verb = "Use" if plan.offer.market == OWN_HARDWARE else "Rent"
+    rent = f"{verb} {plan.phrase} ({format_usd(plan.offer.usd_per_hour)}/h): {_totals(plan)}."
+    if found.within is not None:
+        best = "fastest" if found.limits.deadline_h is None else "cheapest"
+        sure = "" if found.within.sure else "expected to be "
+        chance = plan.within_limits
+        likely = "" if chance is None else f": {format_certainty(chance)} likely to meet them"
+        return f"{rent} It is the {best} {sure}within your limits{likely}."
+    if len(found.plans) == 1:
+        return f"{rent} It is the only option."
+    return f"{rent} It is also the fastest." if fastest == plan else f"{rent} Fastest: {_named(fastest)}."
+
+
+def closest_sentence(found: Recommended) -> str:
+    """Say that no plan meets the limits, and which comes closest."""
+    nearest = found.within.nearest if found.within else found.answer
+    totals = f"{format_duration(nearest.total_s)} and {format_usd(nearest.total_usd)}"
+    return f"No instance here meets your {_limit_words(found.limits)}. Closest: {nearest.phrase}, {totals}."
+
+
+def skipped_sentence(plan: Plan, limits: Limits) -> str:
+    """'RTX 5090 at RunPod meets both on paper but is only 50% likely to.'"""
+    both = limits.deadline_h is not None and limits.budget_usd is not None
+    what, chance = "both" if both else f"the {_limit_words(limits)}", plan.within_limits
+    likely = "has no prediction interval" if chance is None else f"is only {format_certainty(chance)} likely to"
+    return f"{plan.phrase} meets {what} on paper but {likely}."
+
+
+def _limit_words(limits: Limits) -> str:
+    named = (("deadline", limits.deadline_h), ("budget", limits.budget_usd))
+    return " and ".join(name for name, limit in named if limit is not None)
+
+
+def card_title(card: Recommendation, *, limited: bool) -> str:
+    """What a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    if len(card.goals) == len(Goal):
+        return "Best within your limits" if limited else "Best on all counts"
+    first, *others = card.goals
+    within = " within your limits" if limited else ""
+    return ", ".join([f"{first.capitalize()}{within}", *others])
+
+
+def alternative_sentence(card: Recommendation, totals: str) -> str:
+    """'Practically as fast: H200 SXM · Verda, $56.00'; empty without a tied plan. `totals`: its time or cost."""
+    if card.alternative is None:
+        return ""
+    as_good = "cheap" if card.goals[0] is Goal.CHEAPEST else "fast"
+    return f"Practically as {as_good}: {card.alternative.name}, {totals}"
+
+
+def answer_sentences(advice: Advice) -> tuple[str, ...]:
+    """The recommendation and its confidence; the first sentence is `headline`."""
+    found = advice.recommended
+    lines = [headline(found)]
+    if found.none_meets:
+        lines += _may_still_meet(found)
+    else:
+        lines += _confidence(found) if found.within is None else _within_limits(found)
+    lines += basis_caveats(named_plans(advice))
+    if not found.none_meets:
+        if found.answer.note:
+            lines.append(f"{found.answer.note[0].upper()}{found.answer.note[1:]}.")
+        lines += _start_up_caveat(advice)
+    work = advice.request.workload
+    if work.runs > 1:
+        lines.append(
+            f"That is for {work.runs:,} runs, {'each on its own machine' if work.at_once else 'one after another'}."
+        )
+    if line := breakdown_line(advice.answer):
+        lines.append(f"With all costs: {line}.")
+    if work.extras.interruptions is None and any(one.offer.market == SPOT for one in advice.plans):
+        lines.append(SPOT_CAVEAT)
+    if any(is_guess(one.offer) for one in advice.plans):
+        lines.append("Spot prices are your guess, not published prices.")
+    return tuple(lines)
+
+
+def breakdown_line(plan: Plan) -> str:
+    """'training $12.76 + start-up $0.02 + storage $0.30 = $13.08 in 3 d 21 h'; empty if nothing is added."""
+    found = plan.breakdown
+    parts = {
+        "training": found.training_usd,
+        "interruptions": found.interruptions_usd,
+        "start-up": found.start_up_usd,
+        "storage": found.storage_usd,
+    }
+    if found.total_usd == found.training_usd:
+        return ""
+    sums = " + ".join(f"{name} {format_usd(usd)}" for name, usd in parts.items() if usd)
+    return f"{sums} = {format_usd(found.total_usd)} in {format_duration(found.total_s)}"
+
+
+def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
+    """Expected time and cost on a spot machine with its interruptions, each with its range, beside those on demand."""
+    number = "" if plan.lost is None else f"{format_significant(plan.lost.interruptions, 2)} "
+    (seconds, low_s, high_s), (usd, low_usd, high_usd) = total_s, total_usd
+    times, costs = format_duration(seconds), format_usd(usd)
+    if format_duration(low_s) != format_duration(high_s):
+        times += f" ({format_duration(low_s)} to {format_duration(high_s)})"
+        costs += f" ({format_usd_range(low_usd, high_usd)})"
+    against = "" if on_demand is None else f"; on demand {_totals(on_demand)}"
+    return f"{plan.phrase} with {number}interruptions expected: {times}, {costs}{against}."
+
+
+def named_plans(advice: Advice) -> list[Plan]:
+    """The plans that the answer names."""
+    within = advice.within
+    pick = advice.cheapest if within is None else within.sure_pick
+    close = pick and pick.close_rival
+    fastest = [advice.fastest.plan] if within is None else []
+    return [advice.answer, *([close.plan] if close else []), *fastest]
+
+
+def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
+    """State the basis of times on GPUs without profiles, one sentence per basis."""
+    every = list(plans)
+    for basis in dict.fromkeys(plan.basis for plan in every if plan.basis.is_rough):
+        names = dict.fromkeys(plan.phrase for plan in every if plan.basis is basis)
+        yield f"{' and '.join(names)}: {basis.words[0].lower()}{basis.words[1:]}."
+
+
+def comparison_sentences(found: Comparison) -> tuple[str, ...]:
+    """State how much faster and cheaper one of two plans is, how sure that is, and its break-even price."""
+    a, b = found.a, found.b
+    if found.latency_ratio == 1 and same_speed(a, b):
+        return _cost_line(found), f"Both have the same GPU ({a.offer.gpu}) and take the same time."
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    prices = ""
+    if low is not None and high is not None and low != high:
+        usd_per_hour = b.offer.usd_per_hour
+        prices = f" ({format_usd_range(usd_per_hour / high, usd_per_hour / low)})"
+    lines = [_speed_line(found), _cost_line(found)]
+    if found.latency_ratio < 1 and a.total_usd > b.total_usd:
+        lines.append(
+            f"It would have to be {format_significant(1 / found.break_even_ratio)} times as fast to be cheaper."
+        )
+    lines.append(
+        f"Break-even price of {a.phrase}: {format_usd(found.break_even_usd_per_hour)}/h{prices}; "
+        f"now {format_usd(a.offer.usd_per_hour)}/h."
+    )
+    return (*lines, *basis_caveats((a, b)))
+
+
+def _speed_line(found: Comparison) -> str:
+    """'V100 at AWS is 3.0 times as fast as T4 at AWS (2.9 to 3.1; over 99% sure).'"""
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    spread = ""
+    if low is not None and high is not None and low != high:
+        ends = (1 / high, 1 / low) if found.latency_ratio <= 1 else (low, high)
+        spread = " to ".join(format_significant(end, 2) for end in ends)
+    return _verdict(found, found.faster, Criterion.FASTER, found.latency_ratio, spread)
+
+
+def _cost_line(found: Comparison) -> str:
+    return _verdict(found, found.cheaper, Criterion.CHEAPER, found.a.total_usd / found.b.total_usd, "")
+
+
+def _verdict(found: Comparison, chance: float | None, criterion: Criterion, ratio: float, spread: str) -> str:
+    """State the ratio of A to B, `spread` its interval, and how sure it is; `chance` that A is better."""
+    a, b, times = found.a, found.b, format_significant(max(ratio, 1 / ratio))
+    if criterion is Criterion.FASTER:
+        words = f"{times} times as fast as" if ratio <= 1 else f"{times} times as slow as"
+    else:
+        words = f"{times} times cheaper than" if ratio <= 1 else f"{times} times the cost of"
+    if chance is None:
+        return f"{a.phrase} is {words} {b.phrase}; without intervals the confidence is unknown."
+    better = chance if ratio <= 1 else 1 - chance
+    if not is_claimed(better, a, b):
+        first, second = (a, b) if ratio <= 1 else (b, a)
+        sure = f"{format_certainty(better)} sure{why_too_close(better)}"
+        by = f"{times} times {criterion} than {second.phrase} ({sure})"
+        return f"Neither is clearly {criterion}: {first.phrase} is {by}."
+    sure = "; ".join(part for part in (spread, f"{format_certainty(better)} sure") if part)
+    return f"{a.phrase} is {words} {b.phrase} ({sure})."
+
+
+def pick_line(pick: Pick) -> str:
+    """Confidence in a pick: 'cheaper than A10G · AWS (g5.xlarge), 97% sure'."""
+    if pick.rival is None:
+        return ""
+    name, chance = pick.rival.plan.name_and_code, format_certainty(pick.rival.certainty)
+    if pick.close_rival:
+        return f"statistically tied with {name} ({chance} sure{why_too_close(pick.rival.certainty)})"
+    return f"{pick.criterion} than {name}, {chance} sure"
+
+
+def upgrade_line(upgrade: Upgrade) -> str:
+    """Time gained for more money: 'A10G · AWS (g5.xlarge) instead of ...: 2.1 h sooner for $0.50 more, ...'."""
+    doubt = ""
+    if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
+        why = why_too_close(upgrade.certainty)
+        doubt = f", not certain ({format_certainty(upgrade.certainty)} likely to be sooner{why})"
+    sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
+    return (
+        f"{upgrade.faster.name_and_code} instead of {upgrade.cheaper.name_and_code}: {sooner} sooner for "
+        f"{format_usd(upgrade.extra_usd)} more, {a_dollar} per dollar{doubt}"
+    )
+
+
+def dominated_line(one: Dominated) -> str:
+    """'K80 · AWS (p2.xlarge): T4 · AWS (g4dn.xlarge) is better (over 99% likely)', for a dominated plan."""
+    plan, by = one.plan.name_and_code, one.by.name_and_code
+    if one.certainty is None:
+        return f"{plan}: {by} is better"
+    claimed = is_claimed(one.certainty, one.plan, one.by)
+    verb, why = ("is", "") if claimed else ("may be", why_too_close(one.certainty))
+    return f"{plan}: {by} {verb} better ({format_certainty(one.certainty)} likely{why})"
+
+
+def _totals(plan: Plan) -> str:
+    """'3 d 20 h, $12.76'."""
+    return f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
+
+
+def _named(plan: Plan) -> str:
+    """'B200 at Verda, 13.5 h, $65.77'."""
+    return f"{plan.phrase}, {_totals(plan)}"
+
+
+def _confidence(found: Recommended) -> list[str]:
+    """How sure it is which is the cheapest, and which the fastest."""
+    lines = []
+    for pick in (found.cheapest, found.fastest):
+        superlative = "cheapest" if pick.criterion is Criterion.CHEAPER else "fastest"
+        # Offers of one GPU differ only in price.
+        others = any(not same_speed(plan, pick.plan) for plan in found.plans)
+        if close := pick.close_rival:
+            chance = format_certainty(close.certainty)
+            why = why_too_close(close.certainty)
+            lines.append(
+                f"{_named(close.plan)}, may be as {'cheap' if superlative == 'cheapest' else 'fast'}: "
+                f"{chance} sure that {pick.plan.phrase} is {pick.criterion}{why}."
+            )
+            if pick.criterion is Criterion.CHEAPER:
+                lines.append(_other_criterion(pick.plan, close.plan, Criterion.FASTER))
+        elif pick.rival is not None:
+            lines.append(f"{pick.plan.phrase} is the {superlative}: {format_certainty(pick.rival.certainty)} sure.")
+        elif others:
+            lines.append(f"{pick.plan.phrase} is the {superlative} by the estimate; its confidence is unknown.")
+    return lines
+
+
+def _other_criterion(plan: Plan, rival: Plan, other: Criterion) -> str:
+    """If two plans are tied by one criterion, name the better one by the other criterion."""
+    for one, against in ((plan, rival), (rival, plan)):
+        chance = certainty_of(one, against, other)
+        if chance is not None and is_claimed(chance, one, against):
+            return f"{one.phrase} is {other}: {format_certainty(chance)} sure."
+    return f"Neither is clearly {other}."
+
+
+def _within_limits(found: Recommended) -> list[str]:
+    """Which plans may also meet the limits, and how likely."""
+    within, answer = found.within, found.answer
+    if within is None:
+        return []
+    pick, least = within.sure_pick, format_certainty(found.limits.certainty)
+    if pick is None:
+        surest = ""
+        if within.surest is not None and within.surest != answer:
+            surest = f"; most likely: {_named(within.surest)}{_likely(within.surest, ' ({})')}"
+        return [f"No offer is {least} sure to meet the limits{surest}."]
+    lines = [skipped_sentence(plan, found.limits) for plan in found.skipped]
+    if close := pick.close_rival:
+        chance = f"{format_certainty(close.certainty)} sure that {pick.plan.phrase} is {pick.criterion}"
+        lines.append(f"{_named(close.plan)}, also meets the limits: {chance}{why_too_close(close.certainty)}.")
+        lines.append(_other_criterion(pick.plan, close.plan, pick.criterion.other))
+    return lines
+
+
+def _likely(plan: Plan, form: str) -> str:
+    """Fill the form's braces with '87% likely' to meet the limits; empty if unknown."""
+    chance = plan.within_limits
+    return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
+
+
+def _may_still_meet(found: Recommended) -> list[str]:
+    """By how much the closest plan misses the limits, and whether one may meet them with luck."""
+    within = found.within
+    if within is None:
+        return []
+    late = [f"{format_duration(within.over_s)} too late"] if within.over_s else []
+    over = [f"{format_usd(within.over_usd)} over budget"] if within.over_usd else []
+    lines = [f"It is {' and '.join(late + over)}."]
+    if within.surest is not None and (within.surest.within_limits or 0) >= _WORTH_A_TRY:
+        lines.append(f"{within.surest.phrase} may still meet them: {_likely(within.surest, '{}')}.")
+    return lines
+
+
+def _start_up_caveat(advice: Advice) -> list[str]:
+    """Warn that data loading may exceed a close limit if only steps and validation are counted."""
+    limits, plan, (low, high) = advice.request.limits, advice.answer, MEASURED_EPOCH_FACTOR
+    near = [
+        limit is not None and value <= limit < value * high
+        for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
+    ]
+    if advice.request.workload.factors != (1.0, 1.0) or not any(near):
+        return []
+    return [
+        f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "
+        "steps because of data loading and start-up."
+    ]

@@ -1,0 +1,265 @@
+"""Collects the events of a PyTorch trace that matter, as compact arrays."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypedDict
+
+from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    MAX_NAMES,
+    MAX_STEPS,
+    MAX_THREADS,
+    Names,
+    TraceTooLargeError,
+)
+
+#: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
+OPTIMIZER_STEP = "Optimizer.step#"
+#: Different kernels, each of which is searched for what it tells; a large network has hundreds.
+MAX_KERNEL_NAMES = 5_000
+MAX_NAME_CHARACTERS = 500
+_MAX_DEVICE = 1_000
+#: What stands for every label of `record_function` but an optimizer's.
+LABEL = "user_annotation"
+_DATA_LOADER = "enumerate(DataLoader)"
+
+#: What autograd calls its nodes: the backward pass of one operation each.
+BACKWARD_NODE = re.compile(
+    r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII
+)
+_STEP_NAME = "ProfilerStep#"
+_STEP = re.compile(_STEP_NAME + r"(\d{1,15})", re.ASCII)
+#: What PyTorch calls its events, now and in 2021, in small letters.
+_HOST, _CALLS, _DEVICE = "host", "calls", "device"
+_KINDS = {
+    LABEL: LABEL,
+    **dict.fromkeys(("cpu_op", "operator"), _HOST),
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime", "driver"), _CALLS),
+    **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"), _DEVICE),
+}
+#: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
+_MEMORY, _CUDA = "[memory]", 1
+_MAX_BYTES = 2**50
+#: One dimension of a convolution's input is less.
+_MAX_SIZE = 10**6
+_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
+
+#: The arguments of events that are looked at; any of them may hold anything.
+Args = TypedDict(
+    "Args",
+    {
+        "correlation": object,
+        "device": object,
+        "Concrete Inputs": object,
+        "Input type": object,
+        "Input Dims": object,
+        "Input dims": object,
+        "Input Strides": object,
+        "Device Type": object,
+        "Device Id": object,
+        "Total Allocated": object,
+    },
+    total=False,
+)
+_NO_ARGS: Args = {}
+TraceEvent: TypeAlias = Event[Args]
+
+
+@dataclass(slots=True)
+class Spans:
+    """Events of one kind in the file's order: start and duration in microseconds, and what `keys` numbers.
+
+    Attributes
+    ----------
+    begins_us, durations_us : of `device` NaN where the trace has no time that could be, else all finite.
+    keys : index of the name.
+    threads : index of the process and thread; of `device` that in `streams`.
+    links : correlation of a call and what it started, -1 if there is none (calls and device).
+    """
+
+    begins_us: array[float] = field(default_factory=lambda: array("d"))
+    durations_us: array[float] = field(default_factory=lambda: array("d"))
+    keys: array[int] = field(default_factory=lambda: array("i"))
+    threads: array[int] = field(default_factory=lambda: array("i"))
+    links: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(
+        self, events: Sequence[TraceEvent], keys: Iterable[int], threads: Iterable[int], links: Iterable[int] = ()
+    ) -> None:
+        """Add events."""
+        self.begins_us.extend([event.ts for event in events])
+        self.durations_us.extend([event.dur for event in events])
+        self.keys.extend(keys)
+        self.threads.extend(threads)
+        self.links.extend(links)
+        if len(self.keys) > MAX_KEPT_EVENTS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
+
+
+class PyTorchEvents:
+    """What is kept of a trace while its events pass by.
+
+    Attributes
+    ----------
+    host, calls, device : operations on CPU threads, calls of the CUDA runtime, and what ran on the GPU.
+    operations : (name, mask) of the keys of `host`; the mask is which gradients of a convolution were computed, "10",
+        "01" or "11", and None for anything else.
+    kernels : names of the keys of `device`.
+    streams : (number of the GPU, -1 if it is not known; process and thread) of the threads of `device`.
+    labels : names given to parts of the step with `record_function`.
+    steps : number of a ProfilerStep -> its start and end, microseconds.
+    input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
+    channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
+        has strides.
+    first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
+    peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
+    untimed : events of the host without a valid time.
+    """
+
+    def __init__(self) -> None:
+        self.host, self.calls, self.device = Spans(), Spans(), Spans()
+        self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
+        self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
+        self.streams: Names[tuple[int, Where]] = Names(MAX_THREADS)
+        self.labels: Names[str] = Names(MAX_NAMES)
+        self.steps: dict[int, tuple[float, float]] = {}
+        self.input_types: set[str] = set()
+        self.channels_last: int | None = None
+        self.first_input: tuple[int, ...] | None = None
+        self._first_input_us = float("inf")
+        self.image_areas: list[int] = []
+        self.peak_bytes: dict[int, int] = {}
+        self.untimed = 0
+        self._threads: Names[Where] = Names(MAX_THREADS)
+        # Operations whose arguments tell nothing: name -> number in `operations`.
+        self._plain: dict[str | None, int] = {}
+
+    def add(self, events: Iterable[TraceEvent]) -> None:
+        """Keep what matters of some events."""
+        found: dict[str, list[TraceEvent]] = {_HOST: [], _CALLS: [], _DEVICE: []}
+        for event in events:
+            kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
+            if kind is not None and event.ph == "X":
+                if kind == LABEL:
+                    self._name_label(event)
+                found[_HOST if kind == LABEL else kind].append(event)
+            elif event.name == _MEMORY:
+                self._add_memory(event.args or _NO_ARGS)
+        host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
+        self.host.add([event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host])
+        calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
+        self.calls.add(calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
+        device = [event for event in found[_DEVICE] if event.name]
+        for event in device:
+            if not _has_time(event):
+                # What a kernel took that the profiler lost is estimated later: it was no idle time.
+                event.ts = event.ts if 0 < event.ts <= MAX_TIME_US else math.nan
+                event.dur = math.nan
+        self.device.add(
+            device,
+            [self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device],
+            map(self._stream, device),
+            map(_correlation, device),
+        )
+
+    def _thread(self, event: TraceEvent) -> int:
+        return self._threads.number((event.pid, event.tid))
+
+    def _stream(self, event: TraceEvent) -> int:
+        number = event.args.get("device") if event.args else None
+        gpu = number if type(number) is int and 0 <= number < _MAX_DEVICE else -1
+        return self.streams.number((gpu, (event.pid, event.tid)))
+
+    def _timed(self, events: list[TraceEvent]) -> list[TraceEvent]:
+        """Those with a name and a time."""
+        timed = [event for event in events if event.name and _has_time(event)]
+        self.untimed += len(events) - len(timed)
+        return timed
+
+    def _name_label(self, event: TraceEvent) -> None:
+        """Rename a person's own label: it may tell what the network is, and only a compiler's is looked for."""
+        name = event.name
+        if name and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
+            self.labels.number(name[:MAX_NAME_CHARACTERS])
+            event.name = LABEL
+
+    def _operation(self, event: TraceEvent) -> int:
+        """The number of an event's operation; -1 for the mark of a step."""
+        if (known := self._plain.get(event.name)) is not None:
+            return known
+        name, args = str(event.name), event.args or _NO_ARGS
+        if step := _STEP.fullmatch(name):
+            if len(self.steps) >= MAX_STEPS:
+                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
+            self.steps.setdefault(int(step[1]), (event.ts, event.ts + event.dur))
+            return -1
+        number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
+        is_convolution = "convolution" in name or "conv2d" in name
+        if is_convolution or name in _PRODUCTS:
+            self._look_at_inputs(is_convolution, args, event.ts)
+        elif len(name) <= MAX_NAME_CHARACTERS:
+            self._plain[name] = number
+        return number
+
+    def _add_memory(self, args: Args) -> None:
+        kind, device, held = args.get("Device Type"), args.get("Device Id"), args.get("Total Allocated")
+        # Allocations of a CPU are counted from the profiler's start: no peak of a step.
+        if not (type(kind) is int and kind == _CUDA and type(device) is int and type(held) is int):
+            return
+        if 0 <= device < _MAX_DEVICE and 0 < held < _MAX_BYTES:
+            self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
+
+    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
+        # PyTorch 1.8 wrote them with a small letter.
+        types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
+        if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
+            self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
+        shape = _four(shapes, _MAX_SIZE) if is_convolution else None
+        if shape is None:
+            return
+        strides = _four(args.get("Input Strides"), _MAX_BYTES)
+        # A tensor of one channel or one pixel is both.
+        if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
+            self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
+        if shape[1] == RGB and len(self.image_areas) < MAX_NAMES:
+            self.image_areas.append(shape[2] * shape[3])
+        if begin_us < self._first_input_us:
+            self.first_input, self._first_input_us = shape, begin_us
+
+
+#: Channels of an image.
+RGB = 3
+
+
+def _has_time(event: TraceEvent) -> bool:
+    """PyTorch 2.12 has written 0 for both times for part of a trace."""
+    return 0 <= event.dur <= MAX_TIME_US and abs(event.ts) <= MAX_TIME_US and bool(event.ts or event.dur)
+
+
+def _mask(name: str, args: Args) -> str | None:
+    if "convolution_backward" not in name and "conv2d_backward" not in name:
+        return None
+    inputs = args.get("Concrete Inputs")
+    last = inputs[-1] if isinstance(inputs, list) and inputs else None
+    flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
+    return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
+
+
+def _four(lists: object, most: int) -> tuple[int, ...] | None:
+    """The first list, if it has four positive numbers below `most`."""
+    first = lists[0] if isinstance(lists, list) and lists else None
+    if isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first):
+        return tuple(first)
+    return None
+
+
+def _correlation(event: TraceEvent) -> int:
+    link = event.args.get("correlation") if event.args else None
+    return link if type(link) is int and 0 <= link < 2**62 else -1

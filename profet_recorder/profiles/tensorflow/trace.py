@@ -1,0 +1,397 @@
+"""What a TensorFlow trace holds, whichever file it came in, and the profile of its mean step.
+
+XProf's rules hold for kernels that name their operation: they count with their time, and the device is idle for what
+they leave of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out,
+count for the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation
+stay out, as in the statistics, unless the trace names no operation at all.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from profet_recorder.errors import ProfileError
+from profet_recorder.profiles.kernel_names import (
+    detect_traits,
+    is_convolution_kernel,
+    moves_memory,
+    operation_of_kernel,
+)
+from profet_recorder.profiles.limits import (
+    MAX_KEPT_EVENTS,
+    TraceTooLargeError,
+)
+from profet_recorder.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE,
+    TPU,
+    UNKNOWN,
+    Profile,
+    ProfileMeta,
+    StepsBasis,
+    hidden_copies_note,
+    no_times,
+    profile_from_totals,
+    training_refusal,
+)
+from profet_recorder.profiles.tensorflow.operation_names import DATASET
+from profet_recorder.units import US_PER_MS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from profet_recorder.profiles.intervals import FloatArray
+
+_JAX = (
+    "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
+    "training step of the same network with one of these."
+)
+#: A TPU's planes and processes.
+_TPU_PREFIX = "/device:TPU"
+
+#: A trace may leave the first and the last step unmarked.
+_UNMARKED_ENDS = 2
+#: Share of the operations whose count is the number of steps, where not all agree.
+_NEARLY_ALL = 0.75
+#: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
+MAX_KERNELS = 10_000
+#: Distinct kernels and operations that are kept for one GPU; a large network has a few thousand.
+MAX_PAIRS = 50_000
+#: A GPU that worked less than this share of what the busiest did only copied something.
+_WORKED_SHARE = 0.1
+#: So many different convolution kernels without an operation, beside convolutions that have one, are cuDNN's search.
+_SEARCH_KERNELS = 3
+#: One operation runs at most so many different convolution kernels, as Winograd's and FFT's with their transforms do;
+#: where more carry its name, cuDNN tried them. From this share of the GPU's time on, that makes a step a first one.
+_OPERATIONS_KERNELS, _SEARCHED_SHARE = 8, 0.2
+#: Copies shorter than this, microseconds, on a stream without kernels are between steps and no part of one, if it is
+#: less than this share of the time from the first kernel's start to the last one's end.
+STRAY_COPY_US, _STRAY_SHARE = 10.0, 1e-3
+#: A step that is this much search and waiting is a first one.
+_COLD_SHARE = 0.8
+#: From this share on a warning says that kernels count by their names.
+_WARNED_SHARE = 0.05
+
+#: What JAX calls its programs and calls.
+_JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamExecutor|jax")
+
+
+@dataclass(slots=True)
+class Thread:
+    """Starts and durations of a host's operations, in any unit, and the steps it marks, by the kind of the marks."""
+
+    begins: array[float] = field(default_factory=lambda: array("d"))
+    durations: array[float] = field(default_factory=lambda: array("d"))
+    marks: dict[Hashable, set[Hashable]] = field(default_factory=dict)
+
+    def add(self, begin: float, duration: float) -> None:
+        """Add an operation."""
+        self.begins.append(begin)
+        self.durations.append(duration)
+
+    @property
+    def idle(self) -> float:
+        """What the operations leave of the time from the first one's start to the last one's end."""
+        import numpy as np  # late: most readers do without
+
+        from profet_recorder.profiles.intervals import gaps_us
+
+        begins, durations = np.frombuffer(self.begins), np.frombuffer(self.durations)
+        order = np.argsort(begins, kind="stable")
+        return float(gaps_us(begins[order], durations[order]).sum())
+
+
+@dataclass(slots=True)
+class Gpu:
+    """Work of one GPU as a trace lists it, in microseconds.
+
+    Attributes
+    ----------
+    number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
+    names : name of a kernel, the operation type it names if any, and a number of that operation -> index in `keys`.
+    begins_us, durations_us, keys, streams : of every kernel and copy; times are NaN where the trace has none that
+        could be.
+    steps : steps marked on the GPU.
+    """
+
+    number: str = "0"
+    name: str | None = None
+    names: dict[tuple[str, str | None, int], int] = field(default_factory=dict)
+    begins_us: array[float] = field(default_factory=lambda: array("d"))
+    durations_us: array[float] = field(default_factory=lambda: array("d"))
+    keys: array[int] = field(default_factory=lambda: array("i"))
+    streams: array[int] = field(default_factory=lambda: array("i"))
+    steps: int = 0
+
+    def add(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
+        """Add a kernel or a copy."""
+        self.keys.append(self.names.setdefault(names, len(self.names)))
+        self.begins_us.append(begin_us)
+        self.durations_us.append(duration_us)
+        self.streams.append(stream)
+        if len(self.names) > MAX_PAIRS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_PAIRS:,} different kernels")
+        if len(self.keys) > MAX_KEPT_EVENTS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
+
+
+class GpuTimes:
+    """Sums over one GPU's work, in microseconds.
+
+    Attributes
+    ----------
+    operations_us : time by operation type, of kernels that name theirs.
+    kernels_us, unnamed_us : time by kernel name, of all, and of those that name no operation.
+    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
+    worked_us : time of kernels; copies may run on a GPU that does nothing else.
+    span_us : from the first start to the last end of the step.
+    hidden_copies_us : of copies that ran beside computing, which the sums leave out.
+    times : of every kernel and copy, lost ones estimated.
+    """
+
+    def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
+        import numpy as np  # late: most readers do without
+
+        from profet_recorder.profiles.intervals import repair_times, without_hidden_copies
+
+        self.gpu = gpu
+        self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
+        self.convolutions_us: dict[int, defaultdict[str, float]] = {}
+        keys, streams = np.frombuffer(gpu.keys, gpu.keys.typecode), np.frombuffer(gpu.streams, gpu.streams.typecode)
+        alike: dict[tuple[str, str | None], int] = {}
+        like_of_key = np.array([alike.setdefault(names[:2], len(alike)) for names in gpu.names])
+        times = repair_times(
+            np.frombuffer(gpu.begins_us),
+            np.frombuffer(gpu.durations_us),
+            like_of_key[keys],
+            streams,
+            np.arange(len(keys)),
+            np.zeros(0),
+        )
+        self.times = times
+        begins_us, durations_us, _ = times
+        is_copy = np.array([moves_memory(kernel) for kernel, *_ in gpu.names])[keys]
+        counted_us = without_hidden_copies(begins_us, durations_us, is_copy, streams)
+        self.hidden_copies_us = float(durations_us.sum() - counted_us.sum())
+        self.worked_us = float(counted_us[~is_copy].sum())
+        check_time()
+        for (kernel, kind, operation), us in zip(gpu.names, np.bincount(keys, counted_us).tolist(), strict=True):
+            self.kernels_us[kernel] += us
+            if kind is None:
+                self.unnamed_us[kernel] += us
+                continue
+            self.operations_us[kind] += us
+            if "Conv" in kind and is_convolution_kernel(kernel):
+                self.convolutions_us.setdefault(operation, no_times())[kernel] += us
+        # Short copies on a stream without kernels are between steps.
+        counts = np.bincount(streams[~is_copy], minlength=int(streams.max()) + 1)
+        on_copy_stream = counts[streams] == 0
+        self.span_us = first_us, last_us = _span(begins_us, durations_us, ~on_copy_stream)
+        short = (last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US
+        self.span_us = _span(begins_us, durations_us, ~on_copy_stream | short | (durations_us >= STRAY_COPY_US))
+
+
+def _span(begins_us: FloatArray, durations_us: FloatArray, kept: np.ndarray) -> tuple[float, float]:
+    """From the first start to the last end; (inf, -inf) of nothing."""
+    return float(begins_us[kept].min(initial=math.inf)), float((begins_us + durations_us)[kept].max(initial=-math.inf))
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a reader found in a trace.
+
+    Attributes
+    ----------
+    host_us : operation type -> microseconds on the host, over all steps.
+    marked : steps that the host's part of the trace marks.
+    runs : operation of a graph -> how often it ran.
+    kinds : more operation types that the trace names.
+    capability : least major compute capability of its GPUs.
+    devices : names of its processes or planes.
+    has_gradient, has_jax : some name is that of a gradient's operation, or of JAX'.
+    batch_sizes : those that steps were marked with.
+    ignored, warnings : as the profile has them.
+    """
+
+    host_us: dict[str, float] = field(default_factory=no_times)
+    gpus: list[Gpu] = field(default_factory=list)
+    marked: int = 0
+    runs: Counter[int] = field(default_factory=Counter)
+    kinds: set[str] = field(default_factory=set)
+    capability: int | None = None
+    devices: Sequence[str] = ()
+    has_gradient: bool = False
+    has_jax: bool = False
+    batch_sizes: set[int] = field(default_factory=set)
+    ignored: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def note_name(self, name: str) -> None:
+        """Look at a name for what it tells of the step: "gradient_tape/net/...", "GradientTape", "PjitFunction"."""
+        self.has_gradient = self.has_gradient or has_gradient(name)
+        self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
+
+    def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
+        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
+        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.names]
+        gpu = max(worked, key=lambda each: each.worked_us, default=None)
+        if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
+            raise ProfileError(_JAX)
+        if gpu is None and any(name.startswith(_TPU_PREFIX) for name in self.devices):
+            raise ProfileError(TPU)
+        if gpu is None and not self.host_us:
+            raise ProfileError(nothing)
+        marked = self.marked or max((each.steps for each in self.gpus), default=0)
+        steps, basis, unmarked = count_steps(marked, self.runs.values())
+        totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
+        warnings, refusal, sharing = [*self.warnings], "", 1
+        if gpu is not None:
+            enough_us = max(_WORKED_SHARE * gpu.worked_us, math.ulp(0.0))
+            sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
+            if sharing > 1:
+                warnings.append(
+                    f"{sharing} GPUs ran this step. Only GPU {gpu.gpu.number} is read, with its share of the batch; "
+                    "communication between GPUs (NCCL) counts as an operation of the step."
+                )
+            rows_us, doubts, refusal = _gpu_rows(gpu, check_time)
+            totals_us |= {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
+            warnings += doubts
+            refusal = gpu.times.refusal or refusal
+            if refusal and not gpu.worked_us and not self.host_us:
+                raise ProfileError(refusal)
+            if gpu.hidden_copies_us:
+                warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
+        kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
+        traits = detect_traits(
+            gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
+        )
+        return profile_from_totals(
+            totals_us,
+            source_format=source_format,
+            steps=steps,
+            steps_basis=basis,
+            meta=ProfileMeta(
+                gpu=gpu.gpu.name if gpu and gpu.worked_us > 0 else None,
+                framework="TensorFlow",
+                precision=traits.precision,
+                compiled=traits.compiled or None,
+                channels_last=traits.channels_last or None,
+                batch_size=_share(self.batch_sizes, sharing),
+                estimated_share=gpu.times.estimated_share if gpu else None,
+            ),
+            ignored=tuple(self.ignored),
+            warnings=(*unmarked, *warnings),
+            refusal=refusal or training_refusal(totals_us, gradient_seen=self.has_gradient),
+            may_be_cut=False,
+        )
+
+
+def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
+    """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
+    if len(gpu.kernels_us) > MAX_KERNELS:
+        raise TraceTooLargeError(f"The trace has more than {MAX_KERNELS:,} different kernels")
+    rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
+    searched = _searched(gpu)
+    for kernel, us in gpu.unnamed_us.items():
+        check_time()
+        if kernel in searched:
+            search_us += us
+        elif not (gpu.operations_us and moves_memory(kernel)):
+            kind = operation_of_kernel(kernel)
+            rows_us[kind or UNKNOWN] += us
+            by_name_us += us if kind else 0.0
+    first_us, last_us = gpu.span_us
+    idle_us = rows_us.pop(IDLE, 0.0)
+    busy_us = sum(rows_us.values())
+    if first_us <= last_us:
+        rows_us[IDLE] = idle_us = max(0.0, last_us - first_us - busy_us - search_us)
+    warnings = []
+    if by_name_us > _WARNED_SHARE * busy_us:
+        warnings.append(
+            f"{by_name_us / busy_us:.0%} of the GPU time is in kernels that name no operation: they are classified by "
+            "kernel name."
+        )
+    if search_us:
+        warnings.append(
+            f"{search_us / US_PER_MS:.3g} ms of cuDNN's kernel search, which only a first step has, is ignored. "
+            "Profile a later step."
+        )
+    what, tried_us = "", sum(sum(us.values()) for us in gpu.convolutions_us.values() if len(us) > _OPERATIONS_KERNELS)
+    if search_us and busy_us <= (1 - _COLD_SHARE) * (busy_us + search_us + idle_us):
+        what = f"all but {busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search"
+    elif tried_us > _SEARCHED_SHARE * busy_us:
+        what = f"cuDNN's kernel search, {tried_us / US_PER_MS:.3g} ms, runs inside its convolutions"
+    return rows_us, warnings, what and f"This is a first step: {what}. Profile a later step, after ten or more."
+
+
+def _searched(gpu: GpuTimes) -> set[str]:
+    """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
+    if not any("Conv" in kind for kind in gpu.operations_us):
+        return set()
+    convolutions = {kernel for kernel in gpu.unnamed_us if is_convolution_kernel(kernel)}
+    if len(convolutions) < _SEARCH_KERNELS:
+        return set()
+    return convolutions | {kernel for kernel in gpu.unnamed_us if operation_of_kernel(kernel) == "MatMul"}
+
+
+def _share(batch_sizes: set[int], gpus: int) -> int | None:
+    """The batch of one GPU, if Keras noted the size with every step and it was always the same."""
+    if len(batch_sizes) != 1:
+        return None
+    share, rest = divmod(min(batch_sizes), gpus)
+    return None if rest else share
+
+
+def is_graph_operation(full_name: str, kind: str) -> bool:
+    """True for an operation of a graph, "model/layer/Conv2D:Conv2D": all runs of that name are runs of one operation.
+
+    Eager operations have no path, and the input pipeline reads ahead.
+    """
+    return kind != DATASET and "/" in full_name.partition(":")[0]
+
+
+def usual_runs(runs: Iterable[int]) -> int | None:
+    """How often a step's operations ran, each of which runs once a step or a multiple of it; None if that is open.
+
+    What divides all counts; where nothing does, one operation that the profiler's start or end cut must not decide:
+    then the count of nearly all, or one if that is the most frequent count.
+
+    >>> usual_runs([3, 3, 6]), usual_runs([3, 3, 3, 2]), usual_runs([2, 3])
+    (3, 3, None)
+    """
+    counts = Counter(run for run in runs if run > 0)
+    if not counts:
+        return None
+    if (divisor := math.gcd(*counts)) > 1:
+        return divisor
+    usual, times = counts.most_common(1)[0]
+    return usual if usual == 1 or times >= _NEARLY_ALL * counts.total() else None
+
+
+def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, StepsBasis, tuple[str, ...]]:
+    """Number of steps, at least 1, how it is known, and what makes it less sure.
+
+    The first step may have begun before the profiler and the last one ended after it; such a step leaves no mark. Of
+    the three that tf_keras' TensorBoard callback records with `profile_batch=(5, 7)` only one is marked, but each ran
+    every operation. Where nothing is marked the runs alone tell, as in XProf's statistics, which hold no marks.
+    """
+    ran = usual_runs(runs)
+    if ran is None or (marked > 0 and not marked < ran <= marked + _UNMARKED_ENDS):
+        return max(marked, 1), "marked" if marked else "assumed", ()
+    if ran <= max(marked, 1):
+        return ran, "counted", ()
+    some = "none" if marked == 0 else str(marked)
+    doubt = f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."
+    return ran, "counted", (doubt,)
+
+
+def has_gradient(name: str) -> bool:
+    """True for the name of an operation of a gradient."""
+    return "gradient" in name or "Gradient" in name

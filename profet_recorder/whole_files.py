@@ -1,0 +1,63 @@
+"""Atomic file writes."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:
+    # Windows doesn't let other programs remove an open file.
+    fcntl = None
+
+
+def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
+    """Write a temporary file next to `path`, flush it to disk, and move it to `path`; links are followed.
+
+    What a killed program left is overwritten. A device or a pipe is written directly.
+
+    Raises
+    ------
+    FileExistsError : `path` exists and `replace` is false.
+    OSError, RuntimeError : it can't be written (RuntimeError: a loop of links); existing content is unchanged.
+    """
+    path = path.resolve()
+    there = path.exists()
+    if there and not path.is_file():
+        path.write_bytes(data)
+        return
+    scratch = path.with_name(f".{path.name}.new")
+    with _locked(scratch) as file:
+        try:
+            file.truncate(0)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            if there:
+                scratch.chmod(path.stat().st_mode & 0o777)
+            if not replace and path.exists():
+                raise FileExistsError(path)
+            scratch.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                scratch.unlink()
+            raise
+
+
+def _locked(scratch: Path) -> BinaryIO:
+    """Open a file for one program at a time, where the file system has locks."""
+    while True:
+        file = scratch.open("ab")
+        with suppress(OSError):
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(scratch.stat(), os.fstat(file.fileno())):
+                return file
+        # The program that held the lock has moved its file into place.
+        file.close()

@@ -1,0 +1,104 @@
+"""Interruptions against a simulation, start-up and storage by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from profet_core.errors import InputError
+from profet_core.training.extras import Extras, Interruptions, extras_of, interruptions_per_h
+from profet_core.training.words import breakdown_line
+from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
+
+HOUR_S = 3600.0
+
+
+def simulated(found: Interruptions, work_s: float, trainings: int, seed: int = 0) -> np.ndarray:
+    """Seconds that interruptions add to each of many trainings: all stretches again and again until each succeeds."""
+    rng, mean_s = np.random.default_rng(seed), HOUR_S / found.per_h
+    stretches = int(work_s // found.checkpoint_s) * [found.checkpoint_s]
+    stretches += [work_s % found.checkpoint_s] if work_s % found.checkpoint_s else []
+    lost = np.zeros(trainings)
+    for stretch_s in stretches:
+        left = np.arange(trainings)
+        while len(left):
+            until_s = rng.exponential(mean_s, len(left))
+            failed = until_s < stretch_s
+            lost[left[failed]] += until_s[failed] + found.restart_s
+            left = left[failed]
+    return lost
+
+
+@pytest.mark.parametrize(
+    ("per_h", "checkpoint_min", "restart_min", "work_h"),
+    [(0.05, 30, 5, 24), (1, 30, 5, 10), (0.5, 60, 10, 100), (4, 20, 2, 6), (0.002, 30, 5, 92), (1, 120, 0.1, 1)],
+)
+def test_lost_time_is_that_of_simulated_trainings(per_h, checkpoint_min, restart_min, work_h):
+    found = Interruptions(per_h, 60 * checkpoint_min, 60 * restart_min)
+    work_s, trainings = work_h * HOUR_S, 20_000
+    lost, expected = simulated(found, work_s, trainings), found.lost(work_s)
+    sure_s = 5 * lost.std() / math.sqrt(trainings)
+    assert expected.seconds == pytest.approx(lost.mean(), abs=sure_s)
+    # The range of the whole time holds 90% of the trainings, give or take a few.
+    low_s, high_s = expected.range_s
+    assert 0.87 <= np.mean((lost >= low_s) & (lost <= high_s)) <= 0.97
+    for end_s, share in ((low_s, 0.05), (high_s, 0.95)):
+        assert work_s + end_s == pytest.approx(work_s + np.quantile(lost, share), rel=0.02)
+
+
+def test_many_interruptions_have_a_normal_range():
+    found = Interruptions(2, 600, 60).lost(300 * HOUR_S)
+    low_s, high_s = found.range_s
+    assert low_s < found.seconds < high_s and found.seconds - low_s == pytest.approx(high_s - found.seconds)
+
+
+def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
+    assert 1 - math.exp(-730 * interruptions_per_h("5-10%")) == pytest.approx(0.075)
+    assert interruptions_per_h("48") == 2
+    # As AWS writes them.
+    for aws, ours in (("<5%", "0-5%"), ("5 – 10 %", "5-10%"), (">20%", "20%+")):
+        assert interruptions_per_h(aws) == interruptions_per_h(ours)
+    for wrong in ("", "often", "-1", "0", "nan", "100%"):
+        with pytest.raises(InputError):
+            interruptions_per_h(wrong)
+
+
+def test_interruptions_faster_than_checkpoints_are_refused():
+    with pytest.raises(InputError, match="would not end"):
+        Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
+
+
+def test_the_breakdown_by_hand():
+    extras = Extras(start_up_s=360, dataset_gib=146, usd_per_gib_month=0.1)
+    plan = planned(row("one", 100), offer("one", 2), workload=replace(HOUR_AT_100_MS, extras=extras))
+    # An hour of training and a tenth of start-up at $2/h; 1.1 of the month's 730 hours at $14.60.
+    found = plan.breakdown
+    assert (found.training_usd, found.start_up_usd, found.storage_usd) == pytest.approx((2, 0.2, 0.022))
+    assert (found.total_usd, found.total_s, found.interruptions_usd) == pytest.approx((2.222, 3960, 0))
+    # The bars leave it out.
+    assert (plan.total_s, plan.total_usd) == pytest.approx((3600, 2))
+    assert breakdown_line(plan) == "training $2.00 + start-up $0.20 + storage $0.022 = $2.22 in 66.0 min"
+    assert breakdown_line(planned(row("one", 100), offer("one", 2))) == ""
+    several = planned(row("one", 100), offer("one", 2), workload=replace(plan.workload, runs=3, at_once=True))
+    assert several.breakdown.total_usd == pytest.approx(3 * found.total_usd)
+
+
+def test_only_spot_machines_are_interrupted():
+    extras = Extras(interruptions=Interruptions(0.5, 1800, 300))
+    work = replace(HOUR_AT_100_MS, extras=extras)
+    spot, on_demand = (
+        planned(row("one", 100), offer("one", 2, market=market), workload=work) for market in ("spot", "on-demand")
+    )
+    assert on_demand.lost is None and on_demand.breakdown.total_usd == on_demand.total_usd
+    lost_s = extras.interruptions.lost(3600).seconds
+    assert spot.breakdown.interruptions_usd == pytest.approx(2 * lost_s / 3600)
+    assert spot.breakdown.total_s == pytest.approx(3600 + lost_s)
+
+
+@pytest.mark.parametrize("given", [(0, None, None), (None, 5, None), (None, None, 0.1), (None, -1, 0.1), (None, 1, 0)])
+def test_what_makes_no_costs_is_refused(given):
+    with pytest.raises(InputError):
+        extras_of(*given, None)

@@ -1,0 +1,508 @@
+"""Training on several GPUs: formulas and whole nodes by hand, what must hold of any step, and real offers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profet_core import InputError
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.context import Context
+from profet_core.answers.questions import AdviseQuestion
+from profet_core.answers.scaleout import (
+    ScaleoutQuestion,
+    answer_scaleout,
+    batch_per_gpu,
+    scaleout_question,
+)
+from profet_core.catalog import load_gpus
+from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.files import shipped_folder
+from profet_core.latency import Basis, Estimate, quantile
+from profet_core.messages import Code, Note
+from profet_core.training.advise import advise
+from profet_core.training.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.training.recommend import compare
+from profet_core.training.scaling_model import (
+    ScaleoutModel,
+    Strategy,
+    Width,
+    all_reduce_ms,
+    input_copy_ms,
+    load_scaleout,
+    network_sharing_ms,
+    node_sharing_ms,
+    one_process_ms,
+    several_ms,
+)
+from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step
+from profet_core.training.whole_nodes import Gradients, whole_nodes
+from tests.codes import codes
+from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
+
+#: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
+LAW = ScaleoutModel(
+    link_efficiency=dict.fromkeys(Link, 0.5),
+    host_efficiency=0.5,
+    network_efficiency=0.5,
+    message_ms=1.0,
+    overlap=0.5,
+    straggling=0.01,
+    network_straggling=0.02,
+    copy_efficiency=0.5,
+    tensor_ms=0.1,
+    tensor_gpu_ms=0.2,
+    widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
+    one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+)
+
+
+@pytest.fixture
+def law() -> ScaleoutModel:
+    return LAW
+
+
+@pytest.fixture
+def node() -> Interconnect:
+    """Four GPUs at 20 GB/s, PCIe 3, two a root port, 8 Gb/s between nodes."""
+    return Interconnect(4, Link.NVLINK, 20.0, 3, 2, 8.0, "made up")
+
+
+# --- by hand ---------------------------------------------------------------------------------------------------------
+
+
+#: 100 million bytes: 10 ms over a 20 GB/s link of which half is had.
+GRADIENTS = 100e6
+
+
+def test_sharing_within_a_node(law, node):
+    # PCIe 3 at half of 15.75 GB/s: 12.698 ms once; two GPUs a root port at a time.
+    pcie_ms = 12.698413
+    by_hand = {
+        Strategy.RING: {1: 0.0, 2: 2 * 1 / 2 * 10 + 2 * 1, 4: 2 * 3 / 4 * 10 + 2 * 3},
+        Strategy.TREE: {2: 2 * 1 * (10 + 1), 3: 2 * 2 * (10 + 1), 4: 2 * 2 * (10 + 1)},
+        Strategy.PS_CPU: {1: 0.0, 2: 2 * 2 * pcie_ms + 2, 4: 2 * 2 * pcie_ms + 4},
+        Strategy.PS_GPU: {4: 2 * 3 / 4 * 10 + 2 * 3},
+    }
+    for strategy, rows in by_hand.items():
+        for gpus, ms in rows.items():
+            assert float(node_sharing_ms(law, strategy, gpus, node, GRADIENTS)) == pytest.approx(ms)
+    # Arrays give what numbers give.
+    gpus = np.array([1.0, 2.0, 3.0, 4.0])
+    for strategy in Strategy:
+        together = np.asarray(node_sharing_ms(law, strategy, gpus, node, GRADIENTS))
+        assert together.tolist() == [float(node_sharing_ms(law, strategy, each, node, GRADIENTS)) for each in gpus]
+    assert np.asarray(all_reduce_ms(Strategy.TREE, gpus, 10.0, 1.0)).tolist() == [0, 22, 44, 44]
+
+
+def test_sharing_between_nodes_is_the_network_s(law, node):
+    # 8 Gb/s are 1 GB/s, half of it: 200 ms once.
+    assert float(network_sharing_ms(law, Strategy.RING, 1, node, GRADIENTS)) == 0
+    assert float(network_sharing_ms(law, Strategy.RING, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
+    assert float(network_sharing_ms(law, Strategy.TREE, 4, node, GRADIENTS)) == pytest.approx(4 * 201)
+    assert float(network_sharing_ms(law, Strategy.PS_CPU, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
+
+
+def test_half_of_sharing_hides_behind_the_backward_pass(law):
+    # 90 ms: 60 of them backward. 40 ms of sharing: 20 hidden, 20 on top; 4 GPUs and 2 nodes lose 2 x 1 % and 2 %.
+    assert float(several_ms(law, 90.0, 4, 2, 40.0)) == pytest.approx(90 + 20 + 0.04 * 90)
+    # 200 ms: of the 100 that could hide, 60 do.
+    assert float(several_ms(law, 90.0, 4, 2, 200.0)) == pytest.approx(30 + 100 + 100 + 0.04 * 90)
+    assert float(several_ms(law, 90.0, 1, 1, 0.0)) == 90
+
+
+def test_one_process_copies_once_and_launches_for_each_gpu(law, node):
+    assert float(one_process_ms(law, 90.0, 1, node, GRADIENTS, 161)) == 90
+    # Out and back at half of 20 GB/s: 2 x 10 ms; 100 tensors: 10 ms, and 20 more for each further GPU.
+    assert float(one_process_ms(law, 90.0, 2, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 20)
+    assert float(one_process_ms(law, 90.0, 4, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 60)
+
+
+def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(law, node):
+    # 64 images of 224 pixels: 38.5 MB; half of 15.75 GB/s.
+    one_ms = 64 * 224**2 * 12 / 7.875e6
+    assert float(input_copy_ms(law, 1, node, 64 * 224**2 * 12)) == pytest.approx(one_ms)
+    assert float(input_copy_ms(law, 4, node, 64 * 224**2 * 12)) == pytest.approx(2 * one_ms)
+    # A copy that takes longer than the step is waited for.
+    step = scaled_step(law, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
+    assert step.latency_ms == pytest.approx(2 * one_ms)
+
+
+# --- any step --------------------------------------------------------------------------------------------------------
+
+
+SHIPPED = load_scaleout(shipped_folder("models"))
+NODES = st.builds(
+    Interconnect,
+    gpus=st.just(8),
+    link=st.sampled_from(Link),
+    link_gb_per_s=st.floats(1, 900),
+    pcie_generation=st.sampled_from([3, 4, 5]),
+    gpus_per_root=st.sampled_from([1, 2, 4, 8]),
+    network_gbit_per_s=st.floats(1, 3200),
+    source=st.just("made up"),
+)
+STEPS = st.builds(
+    GpuStep,
+    latency_ms=st.floats(0.1, 1e5),
+    batch_size=st.integers(1, 1024),
+    parameters=st.floats(1e3, 1e9),
+    gradients=st.sampled_from(["fp32", "fp16"]),
+    pixels=st.none() | st.integers(16, 512),
+    tensors=st.integers(1, 1000),
+)
+COUNTS = st.sampled_from([2, 4, 8, 16, 32, 64])
+IN_A_NODE = st.sampled_from([2, 3, 4, 8])
+BETWEEN = [each for each in Strategy if each is not Strategy.ONE_PROCESS]
+
+
+@given(STEPS, NODES, st.sampled_from(Strategy))
+def test_one_gpu_is_the_single_step_exactly(step, node, strategy):
+    step = replace(step, log_sd=0.1)
+    one = scaled_step(SHIPPED, step, node, 1, strategy)
+    assert (one.latency_ms, one.interval, one.speed_up) == (step.latency_ms, one.estimate.interval_at(), 1.0)
+    assert (one.estimate.log_sd, one.estimate.least_ms) == (0.1, 0.0)
+
+
+@given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN))
+def test_no_speed_up_beyond_the_number_of_gpus(step, node, gpus, strategy):
+    found = scaled_step(SHIPPED, step, node, gpus, strategy)
+    assert 0 < found.speed_up <= gpus
+    assert found.speed_up_range[0] <= found.speed_up <= found.speed_up_range[1] <= gpus
+    assert step.latency_ms <= found.interval.low_ms <= found.latency_ms <= found.interval.high_ms
+
+
+@given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN), st.floats(1, 10))
+def test_more_bandwidth_or_a_smaller_batch_is_never_slower(step, node, gpus, strategy, factor):
+    links = {"link_gb_per_s": node.link_gb_per_s * factor, "network_gbit_per_s": node.network_gbit_per_s * factor}
+    larger = replace(step, batch_size=math.ceil(step.batch_size * factor), latency_ms=step.latency_ms * factor**0.1)
+    usual_ms = scaled_step(SHIPPED, step, node, gpus, strategy).latency_ms
+    assert scaled_step(SHIPPED, step, replace(node, **links), gpus, strategy).latency_ms <= usual_ms
+    assert scaled_step(SHIPPED, larger, node, gpus, strategy).latency_ms >= usual_ms
+
+
+@given(STEPS, NODES, IN_A_NODE, IN_A_NODE, st.sampled_from(Strategy))
+def test_efficiency_falls_with_the_number_of_gpus_in_a_node(step, node, one, other, strategy):
+    fewer, more = sorted((one, other))
+    efficiency = [scaled_step(SHIPPED, step, node, gpus, strategy).efficiency for gpus in (fewer, more)]
+    assert efficiency[1] <= efficiency[0]
+
+
+def test_a_step_by_hand(law, node):
+    # 25 million FP32 parameters are 100 MB. Eight GPUs are two nodes of four: a ring of 21 ms in each, and
+    # 200 + 2 ms between; half of 223 ms hides behind 60 of the 90 ms; 2 x 1 % and 2 % are waited.
+    step = scaled_step(law, GpuStep(90, 32, 25e6), node, 8, Strategy.RING)
+    assert step.sharing_ms == pytest.approx((21, 202))
+    assert step.latency_ms == pytest.approx(30 + 111.5 + 111.5 + 0.04 * 90)
+    assert (step.nodes, step.batch_size) == (2, 256)
+    assert step.images_per_s == pytest.approx(256 / 0.2566)
+    assert step.speed_up == pytest.approx(8 * 90 / 256.6)
+    # Sent in half precision it is half as much.
+    half = scaled_step(law, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
+    assert half.sharing_ms == pytest.approx((7.5 + 6, 100 + 2))
+    assert scaled_step(law, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
+
+
+def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
+    exact, unsure = (
+        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
+    )
+    assert unsure.interval.low_ms < 90 < exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
+    assert exact.speed_up_range == unsure.speed_up_range
+
+
+def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, node):
+    def half_width(gpus, strategy=Strategy.RING, gbit=8.0):
+        links = replace(node, network_gbit_per_s=gbit)
+        return scaled_step(law, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
+
+    four = half_width(4)
+    assert quantile() * four.log_sd == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
+    alone = half_width(4, Strategy.ONE_PROCESS)
+    assert quantile() * alone.log_sd == pytest.approx(0.1 + 0.25 * (1 - 90 / alone.latency_ms) + 0.01)
+    # Two nodes at the measured 10 Gb/s, and at a hundred times that: as much again for each factor of ten.
+    measured, faster = half_width(8, gbit=10.0), half_width(8, gbit=1000.0)
+    assert quantile() * measured.log_sd == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
+    assert quantile() * faster.log_sd == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_bridges_join_pairs_and_more_gpus_share_over_pcie(law, strategy):
+    pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
+    law = replace(law, widths={**law.widths, **pcie}, one_process_widths={**law.one_process_widths, **pcie})
+    bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
+    plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
+    step = GpuStep(90, 32, 25e6, tensors=100)
+    for gpus in (4, 8):
+        assert scaled_step(law, step, bridged, gpus, strategy) == scaled_step(law, step, plain, gpus, strategy)
+    two = [scaled_step(law, step, each, 2, strategy) for each in (bridged, plain)]
+    assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
+
+
+# --- real offers -----------------------------------------------------------------------------------------------------
+
+
+ONE_GPU = GpuStep(200, 64, 25.6e6)
+
+
+@pytest.fixture(scope="module")
+def p3(catalog):
+    return replace(catalog["p3.16xlarge"], usd_per_hour=24.0)
+
+
+def test_nodes_share_one_step(law, p3):
+    step = scaled_step(law, ONE_GPU, load_interconnects().of(p3), 16, Strategy.RING)
+    assert (step.gpus, step.nodes, step.batch_size) == (16, 2, 1024)
+    # Between them 25 Gb/s, of which the scale-out model has half: 102.4 MB take 65.5 ms once, and two messages 2.
+    assert step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
+
+
+def test_what_can_t_be_is_refused(law, node, p3):
+    step = GpuStep(90, 32, 25e6)
+    refused = {
+        "does not divide evenly over 6 GPUs": lambda: batch_per_gpu(256, 6),
+        "at least 1, not 0": lambda: nodes_of(0, 4),
+        "6 GPUs don't fill whole machines of 4": lambda: nodes_of(6, 4),
+        "at most 64, not 65": lambda: nodes_of(65, 4),
+        "not 2.5": lambda: nodes_of(2.5, 4),
+        "4 GPUs of one machine": lambda: scaled_step(law, replace(step, tensors=161), node, 8, Strategy.ONE_PROCESS),
+        "weight tensors": lambda: scaled_step(law, step, node, 4, Strategy.ONE_PROCESS),
+        "number of parameters": lambda: replace(step, parameters=0),
+        r"at most 1e\+12": lambda: replace(step, parameters=1e13),
+        "fp32, fp16, bf16": lambda: replace(step, gradients="fp8"),
+        "batch size of one GPU": lambda: replace(step, batch_size=0),
+        "step latency on one GPU": lambda: replace(step, latency_ms=math.nan),
+        "number of pixels": lambda: replace(step, pixels=0),
+    }
+    for said, ask in refused.items():
+        with pytest.raises(InputError, match=said):
+            ask()
+    assert batch_per_gpu(256, 8) == 32
+
+
+#: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
+PLAIN = replace(
+    LAW,
+    link_efficiency=dict.fromkeys(Link, 1.0),
+    message_ms=0.0,
+    overlap=0.0,
+    straggling=0.0,
+    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
+)
+#: Four GPUs over PCIe 3: 15.75 GB/s.
+NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
+ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
+#: 2 x 3/4 of 4 x 26.25 million bytes at 15.75 GB/s: 10 ms, in a ring of four.
+NODE_GRADIENTS = Gradients(26.25e6)
+
+
+def scaled(*rows, offers=(NODE, ONE)):
+    return whole_nodes(PLAIN, rows, offers, NODE_GRADIENTS, batch_size=64)
+
+
+def plans(*rows, offers=(NODE, ONE)):
+    """Of the hour's work."""
+    advice = advise(scaled(*rows, offers=offers), offers, HOUR_AT_100_MS)
+    return {plan.instance: plan for plan in advice.plans}
+
+
+def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
+    node, one = scaled(row("g4dn.12xlarge", 100, None, Basis.GIVEN), row("g4dn.xlarge", 100, None, Basis.GIVEN))
+    assert node.latency_ms == pytest.approx(110)
+    assert (node.interval.low_ms, node.interval.high_ms) == pytest.approx((100, 121))
+    assert (node.basis, node.note) == (
+        Basis.SCALED_OUT,
+        "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
+    )
+    assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
+    noted = row("g4dn.12xlarge", 100).changed(notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
+    assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
+    assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
+
+
+def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
+    found = plans(row("g4dn.12xlarge", 100), row("g4dn.xlarge", 100))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    # 36 epochs of 64,000 images: 250 steps of 256 instead of 1,000 of 64.
+    assert (node.gpus, node.batch_size, one.gpus, one.batch_size) == (4, 256, 1, 64)
+    assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
+    assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
+    assert node.note == "all 4 GPUs train: 256 images per step"
+    assert node.name == "4 × T4 · AWS"
+
+
+def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
+    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    scaling = math.log(1.1) / Z90
+    # A step 1.1 times as long is exchanged in as many milliseconds: its error counts for 100 of 110.
+    low, high = (100 * math.exp(sign * 0.1 * Z90) + 10 for sign in (-1, 1))
+    assert node.deviation == pytest.approx(math.hypot(math.log(high / low) / 2 / Z90, scaling), rel=1e-6)
+    assert node.one_gpu_deviation == pytest.approx(math.log(high / low) / 2 / Z90, rel=1e-6)
+    assert (one.deviation, one.scaling_deviation) == pytest.approx((0.1, 0.0))
+    # As narrow as it is, nobody measured it.
+    assert (plan_confidence(node).word, plan_confidence(one).word) == ("fair", "good")
+
+
+def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
+    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    against = compare(node, one)
+    assert against.latency_ratio == pytest.approx(990 / 3600)
+    assert against.break_even_usd_per_hour == pytest.approx(1.5 * 3600 / 990)
+    # $1.65 against $1.50: the step's error is common to both, the scaling's is not.
+    spread = math.hypot(math.log(1.1) / Z90, node.one_gpu_deviation - 0.1)
+    assert -math.log(against.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
+    assert 0 < against.cheaper < 0.5
+    elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
+    assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1
+
+
+def test_without_nodes_it_is_one_gpu_s_speed_at_the_node_s_price_as_before():
+    (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
+    assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
+    assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
+
+
+def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
+    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
+    assert rows[0] == row("g4dn.12xlarge", None)
+    (plain,) = scaled(row("g4dn.12xlarge", 100, None))
+    assert plain.latency_ms == pytest.approx(110) and plain.interval is None
+    # More GPUs than were ever measured stay one.
+    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
+    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
+    assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
+
+
+def test_a_limit_s_chance_is_of_the_node():
+    log_sd = math.log(1.1) / Z90
+    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
+    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
+    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
+    assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
+
+
+RESNET = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture(scope="module")
+def context(models, catalog) -> Context:
+    return Context(models, catalog, load_gpus())
+
+
+@pytest.fixture(scope="module")
+def answered(context):
+    """`answered(profile=..., ...)`: what is answered, offers aside."""
+
+    def ask(**given):
+        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}))
+
+    return ask
+
+
+def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
+    profile = samples[RESNET].profile
+    return replace(profile, meta=replace(profile.meta, gpu=gpu, step_latency_ms=step_latency_ms))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "gpu"), [("T4", "Tesla T4"), ("H200", "H200-SXM-141GB"), ("RTX 2080 Ti", "GeForce RTX 2080 Ti")]
+)
+def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
+    found = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
+    assert (found.gpu, found.curve[0].step.latency_ms, found.one_gpu.basis) == (gpu, 300.0, Basis.GIVEN)
+    assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
+
+
+def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
+    assert (found.gpu, found.curve[0].step.latency_ms) == ("L4", 123.0)
+    # Without a latency it has its offer's step.
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
+    alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
+    assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
+    assert found.one_gpu.interval is not None
+
+
+def test_another_batch_on_a_gpu_is_carried(answered, samples):
+    profile = recorded_on(samples, "NVIDIA L4", 123.0)
+    found = answered(profile=profile, batch=128, gpus=[1, 2])
+    assert found.curve[0].step.batch_per_gpu == 128
+    assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
+    with pytest.raises(InputError, match="GeForce RTX 2080 Ti at batch"):
+        answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
+
+
+MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": None}
+
+
+def test_cards_without_peer_access_are_said_to_differ(answered):
+    geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
+    assert codes(geforce) == [Code.NO_PEER_ACCESS]
+    two, eight = (row.step for row in geforce.curve[1:])
+    assert eight.log_sd > two.log_sd + 0.09
+    assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
+    assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
+
+
+def test_a_network_that_was_measured_nowhere_is_said(answered):
+    several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
+    unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
+    assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured
+    assert answered(**several).warnings == ()
+    assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
+
+
+def test_no_number_of_gpus_is_more_times_as_fast_as_one(answered, samples):
+    found = answered(profile=samples[RESNET].profile, anchor="g4dn.xlarge", global_batch=1000)
+    assert {row.step.gpus for row in found.curve} >= {2, 4, 8}
+    for each in found.curve:
+        assert each.over_one is not None and each.over_one <= each.step.gpus
+        assert each.over_one <= each.step.speed_up * (1 + 1e-9)
+
+
+def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
+    found = answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[8])
+    (row,) = found.curve
+    assert (row.step.batch_per_gpu, row.step.one_gpu_ms, row.over_one) == (64, 200.0, None)
+    assert {plan.offer.gpu_count for plan in found.plans} == {8}
+    # Unasked, the one number of GPUs that it tells.
+    assert [row.step.gpus for row in answered(**MEASURED, gpu=["V100"], global_batch=512).curve] == [8]
+    with pytest.raises(InputError, match="The measured step is for batch 64 per GPU, not 128"):
+        answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[4])
+
+
+def test_whole_nodes_cost_what_advice_says(context, samples):
+    sample = samples[RESNET]
+    asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
+    advice = answer_advise(context, replace(asked, anchor=sample.anchor))
+    question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
+    found = answer_scaleout(context, question)
+    plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
+    shared = [plan for plan in found.plans if plan.label in plans]
+    assert len(shared) > 30
+    for plan in shared:
+        other = plans[plan.label]
+        assert (plan.epoch_s, plan.epoch_usd, plan.plan.interval) == (other.total_s, other.total_usd, other.interval)
+
+
+def test_nodes_together_are_paid_together(context):
+    gpu = context.catalog["lambda/gpu_8x_v100_n"].gpu
+    given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
+    one = answer_scaleout(context, scaleout_question(given))
+    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}))
+    single = {plan.label: plan for plan in one.plans}
+    pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
+    assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
+    for plan in pairs:
+        assert plan.usd_per_hour == 2 * single[plan.label].usd_per_hour
+    for each in two.curve:
+        assert each.others[each.step.strategy].epoch_s == each.epoch_s
+    with pytest.raises(InputError, match="at most 64"):
+        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}))

@@ -1,0 +1,40 @@
+"""Files that people take for a profile, as the tools write them."""
+
+from __future__ import annotations
+
+
+def _kernel_record(name: bytes) -> bytes:
+    """One of TensorFlow's KernelStatsDb: name, registers, block and grid, nanoseconds, operation, occurrences."""
+    sizes = b"\x10\x20\x2a\x03\x40\x01\x01\x32\x03\x02\x01\x01"
+    record = b"\x0a" + bytes([len(name)]) + name + sizes + b"\x38\xe8\x07\x62\x04conv\x68\x03"
+    return b"\x0a" + bytes([len(record)]) + record
+
+
+KERNEL_STATISTICS = (
+    _kernel_record(b"volta_scudnn_128x64_relu_interior_nn_v1") + _kernel_record(b"void cudnn::bn_fw_tr_1C11<float>"),
+    b"Rank,Kernel Name,Registers per thread,Shared Mem bytes,Block dim,Grid dim,Total Duration (us)\n1,a,2,0,1,1,5\n",
+)
+
+NVIDIA_TABLES = (
+    b"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n9.1,1,2,3,4,5,6,7,k\n",
+    b'"Time(%)","Total Time (ns)","Instances","Average","Minimum","Maximum","Name"\n1,2,3,4,5,6,k\n',
+    b"Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Ctx,Strm,Name\n1,2,3,1,1,1,1,1,1,T4,1,7,k\n",
+    b"Processing [report1.sqlite] with [/opt/nsys/reports/cuda_gpu_kern_sum.py]...\n\n"
+    b" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n\n"
+    b" Time (%)  Total Time (ns)  Instances  Avg (ns)  Name\n --------  ---------------  ----\n     52.3  1  2  3  k\n",
+    b"==1234== NVPROF is profiling process 1234, command: python train.py\n==1234== Profiling result:\n",
+    b'"ID","Process ID","Process Name","Host Name","Kernel Name","Context"\n"0","1","python","h","k","1"\n',
+)
+
+KEY_AVERAGES = (
+    b"------------  ------------  ------------\n"
+    b"        Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls\n"
+    b"------------  ------------  ------------\naten::conv2d         0.10%       1.200ms\n",
+    b"Epoch 0, loss 2.3\n----------  ----------\n"
+    b"Name        Self CPU total %   Self CPU total   CPU total %   CPU total\n----------  ----------\n",
+)
+
+MEMORY_TIMELINES = (
+    b"[[1700000000.1, 1700000000.2], [[0, 5], [1, 6]]]",
+    b"[[-1, 0, 512, 3], [1700000000123, 1, 4096, 0]]",
+)
