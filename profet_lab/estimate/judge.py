@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from profet_core.from_layers.rates import SMALL_BATCH, Case, KnownSteps, Mode, case_key, known_steps_in
+from profet_core.from_layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
 from profet_core.latency import LEVEL, log_sd_of
 from profet_core.layers.networks import shared_name
 from profet_lab.estimate.fit import OFTEN, Fitted, Fold, Problem, fit, predicted_ms
-from profet_lab.estimate.rows import BENCHMARK, PROFET, TIMM, EstimateRows
+from profet_lab.estimate.rows import BENCHMARK, PROFET, EstimateRows
 from profet_lab.tasks import Progress, run_tasks
 
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
@@ -22,8 +22,6 @@ FOLDS = 12
 WORKLOAD_FOLDS = 5
 #: The benchmark on a held-out GPU of PROFET's: pixels and batch size.
 _BENCHMARK_SIZE = (224, 32)
-#: Smallest standard deviation of the logarithm of a GPU speed that few steps tell.
-_MIN_POINT = 0.1
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
 #: Variances of the log error of a network that is known: everywhere, at near sizes in one mode, there on one GPU, and
@@ -174,13 +172,17 @@ class Judge:
 
     def half_widths(self, held: HeldOut) -> np.ndarray:
         """Half of the intervals, in the logarithm, (rows,), from families in other folds than the row's family."""
+        doubt: np.ndarray = np.where(held.is_point, self.point_log_sd, 0.0) / log_sd_of(1.0)
+        return np.hypot(self._case_half_widths(held), doubt)
+
+    def _case_half_widths(self, held: HeldOut) -> np.ndarray:
+        """The part of the network and the mode, (rows,)."""
         found = np.full(len(self.data), np.nan)
         family_folds = self.families.folds
         for fold in range(-1, FOLDS):
             rows = held.rows & (family_folds == fold)
             case_sds = np.array([self.log_sds[fold][str(key)] for key in self.keys[rows]])
-            gpu_sds = np.where(held.is_point[rows], self.point_log_sd, 0.0)
-            found[rows] = np.hypot(case_sds * np.sqrt(held.shares[rows]), gpu_sds) / log_sd_of(1.0)
+            found[rows] = case_sds * np.sqrt(held.shares[rows]) / log_sd_of(1.0)
         return found
 
     @cached_property
@@ -192,16 +194,17 @@ class Judge:
 
     @cached_property
     def point_log_sd(self) -> float:
-        """Uncertainty of the speed of a GPU that is known by few steps: what its errors have more than others.
+        """Uncertainty of the speed of a GPU that is known by few steps: what intervals need on held-out GPUs.
 
-        At batches that keep a GPU busy. timm's rows don't count: they are all of one GPU, so that what is known of half
-        precision goes with it.
+        Each GPU counts as much as another, however many steps it has.
         """
-        is_busy = (self.data.batch_sizes >= SMALL_BATCH) & (self.data.sources != TIMM)
-        errors = np.abs(self.log_errors(self.gpus))[self.gpus.rows & self.gpus.is_point & is_busy]
-        known = np.abs(self.log_errors(self.families))[self.families.rows & ~self.families.is_point & is_busy]
-        more = conformal(errors) ** 2 - conformal(known) ** 2
-        return float(log_sd_of(max(math.sqrt(max(more, 0.0)), _MIN_POINT)))
+        rows = self.gpus.rows & self.gpus.is_point
+        halves, errors = self._case_half_widths(self.gpus)[rows], self.log_errors(self.gpus)[rows]
+        needed = np.sqrt(np.maximum(errors**2 - halves**2, 0.0))
+        _, places, numbers = np.unique(self.data.gpus[rows], return_inverse=True, return_counts=True)
+        order = np.argsort(needed)
+        weights = np.cumsum(1 / numbers[places][order])
+        return float(log_sd_of(needed[order][np.searchsorted(weights, LEVEL * weights[-1])]))
 
     @cached_property
     def log_sds(self) -> Mapping[int, Mapping[str, float]]:
