@@ -8,7 +8,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from profet_collect.cell import Seen, Task
@@ -106,22 +105,19 @@ def build(graph: Graph) -> Any:
         if node.kind == "input":
             values.append(keras.Input(node.shape))
         else:
-            values.append(_applied(keras, own, node, [values[index] for index in node.inputs], graph))
+            values.append(_applied(keras, own, node, [values[index] for index in node.inputs]))
     # A mixed model ends in FP32, as its guide has it.
     output = keras.layers.Activation("linear", dtype="float32")(values[-1])
     return keras.Model(values[0], output, name="network")
 
 
-def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any], graph: Graph) -> Any:
-    before = graph.nodes[node.inputs[0]].shape
+def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
     first, layers = inputs[0], keras.layers
     match node.kind:
         case "convolution" | "depthwise convolution":
             return _convolution(layers, node, first)
         case "max pooling" | "average pooling":
             return _pooling(layers, node, first)
-        case "adaptive pooling":
-            return _adaptive(layers, own, node, before, first)
         case "dense":
             return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
         case "global pooling":
@@ -147,7 +143,7 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any], gra
         case kind if kind in _ACTIVATIONS:
             return _activation(keras, own, kind, first)
         case kind if kind in own:
-            return own[kind](**node.settings, **({"number": node.shape[-1]} if kind == "channels" else {}))(first)
+            return own[kind](**node.settings)(first)
     raise InputError(f"a layer of kind {node.kind!r} can't be built in Keras.")
 
 
@@ -186,15 +182,6 @@ def _pooling(layers: Any, node: Node, value: Any) -> Any:
     return kind(node.settings["kernel"], node.settings["stride"], padding)(value)
 
 
-def _adaptive(layers: Any, own: dict[str, Any], node: Node, before: tuple[int, ...], value: Any) -> Any:
-    side = node.settings["side"]
-    if before[0] == side:
-        return value
-    if before[0] % side:
-        return own["adaptive pooling"](before[0], side)(value)
-    return layers.AveragePooling2D(before[0] // side)(value)
-
-
 def _own_layers(keras: Any) -> dict[str, Any]:
     """Layers that Keras lacks, or that would ask for data before they are made."""
 
@@ -230,31 +217,8 @@ def _own_layers(keras: Any) -> dict[str, Any]:
         def call(self, values: Any) -> Any:
             return self._function(values)
 
-    def shuffled(values: Any) -> Any:
-        """Channels of two groups in turn."""
-        height, width, channels = values.shape[1:]
-        apart = tf.reshape(values, (-1, height, width, 2, channels // 2))
-        return tf.reshape(tf.transpose(apart, (0, 1, 2, 4, 3)), (-1, height, width, channels))
-
-    class AdaptivePooling(keras.layers.Layer):
-        """Means of as many windows a side as are asked for; windows overlap where the side is no multiple of that."""
-
-        def __init__(self, size: int, side: int) -> None:
-            super().__init__()
-            starts, ends = (np.arange(side) * size) // side, -(-(np.arange(1, side + 1) * size) // side)
-            places = np.arange(size)
-            inside = (places >= starts[:, None]) & (places < ends[:, None])
-            self._means = inside / inside.sum(1, keepdims=True)
-
-        def call(self, values: Any) -> Any:
-            means = tf.constant(self._means, values.dtype)
-            return tf.einsum("ih,nhwc,jw->nijc", means, values, means)
-
     return {
-        "adaptive pooling": AdaptivePooling,
         "scale": Scale,
         "input normalization": InputNormalization,
-        "channels": lambda start, number: Function(lambda values: values[..., start : start + number]),
-        "shuffle": lambda: Function(shuffled),
         "hard swish": lambda: Function(lambda values: values * tf.nn.relu6(values + 3.0) / 6.0),
     }

@@ -232,10 +232,6 @@ def _reshape(node: Node, _: tuple[int, ...]) -> nn.Module:
     return _Function(lambda values: values.reshape(len(values), *shape))
 
 
-def _channels(node: Node, _: tuple[int, ...]) -> nn.Module:
-    return _Function(lambda values: values.narrow(1, node.settings["start"], node.shape[-1]))
-
-
 def _global_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
     return _Function(lambda images: images.mean((2, 3), keepdim=node.settings["keep_sides"]))
 
@@ -247,7 +243,6 @@ _KINDS: dict[str, Any] = {
     "dense": lambda node, shape: _Dense(shape[-1], node.settings["units"], bias=node.settings["bias"]),
     "max pooling": _pooling,
     "average pooling": _pooling,
-    "adaptive pooling": lambda node, shape: nn.AdaptiveAvgPool2d(node.settings["side"]),
     "global pooling": _global_pooling,
     "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
     "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
@@ -259,9 +254,7 @@ _KINDS: dict[str, Any] = {
     "concatenate": lambda node, shape: _Function(lambda *values: torch.cat(values, 1)),
     "flatten": lambda node, shape: nn.Flatten(),
     "reshape": _reshape,
-    "shuffle": lambda node, shape: nn.ChannelShuffle(2),
     "padding": _margins,
-    "channels": _channels,
     "shift": lambda node, shape: _Function(lambda values: values + 3.0),
     "rescale": lambda node, shape: _Function(lambda values: values * (1 / 6)),
 }

@@ -28,8 +28,8 @@ from profet_core.layers.networks import COLUMNS, LIBRARIES, PACKED
 from profet_core.layers.rules import Kind, Layer, convolution_kind
 
 TABLE = Path("data") / "networks.csv"
-#: Another size that is counted, relative to the network's own: counts are linear in the number of pixels.
-_OTHER_SIZE = 1.5
+#: Other sizes that are counted, relative to the network's own: between them counts are linear in the number of pixels.
+_OTHER_SIZES = (0.5, 1.5)
 #: Sizes are multiples of this.
 _STEP = 32
 #: A batch of one image has no variance to normalize by.
@@ -75,7 +75,8 @@ def _shown(value: float, key: str, *, exact: bool) -> str:
 
 
 def _sizes(own: int) -> list[int]:
-    return [own, round(own * _OTHER_SIZE / _STEP) * _STEP]
+    others = [max(round(own * share / _STEP), 1) * _STEP for share in _OTHER_SIZES]
+    return [own, *(size for size in others if size != own)]
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -94,6 +95,10 @@ def _of_torch(
         except NotImplementedError:
             # It computes its widths with tensors, as RegNet does.
             model = build().to("meta").train()
+        for module in model.modules():
+            # Some libraries' default, not others'; to all it is a setting of the training.
+            if type(module).__name__ == "StochasticDepth":
+                module.p = 0.0
     except Exception as error:
         _skip(library, name, own, error)
         return
@@ -192,15 +197,20 @@ def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
     """The layer that an operator is; None for views and what moves no values of the batch. FLOPs are the batch's."""
     first = output[0] if isinstance(output, tuple | list) else output
     shape = tuple(getattr(first, "shape", ()))
-    inputs = [each for each in args if hasattr(each, "shape")]
-    flops, kind = 0, None
+    # Concatenations take a list.
+    flat = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
+    inputs = [each for each in flat if hasattr(each, "shape")]
+    flops, taken, channels = 0, 0, (0, 0)
+    kind: Kind | None = None
     if operator == "convolution":
         weight, is_transposed, groups = args[1].shape, args[6], args[8]
         of = args[0] if is_transposed else first
         kind = convolution_kind(weight[2:], args[0].shape[1], groups)
         flops = 2 * math.prod(of.shape) * math.prod(weight[1:])
+        taken, channels = math.prod(args[0].shape) // _BATCH, (args[0].shape[1] // groups, shape[1] // groups)
     elif operator in ("addmm", "mm", "linear"):
         kind, flops = Kind.DENSE, 2 * math.prod(shape) * args[-2 if operator == "addmm" else 0].shape[-1]
+        taken = math.prod(args[-2 if operator == "addmm" else 0].shape) // _BATCH
     elif operator in ("bmm", "baddbmm"):
         kind, flops = Kind.PRODUCT, 2 * math.prod(shape) * inputs[-2].shape[-1]
     elif "scaled_dot_product" in operator:
@@ -223,7 +233,7 @@ def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
     # Weights that are made at every step (standardized, from several), and numbers, are no values of images.
     if values < _BATCH or values % _BATCH:
         return None
-    return Layer(kind, (values // _BATCH,), flops=int(flops))
+    return Layer(kind, (values // _BATCH,), flops=int(flops), input_elements=taken, channels=channels)
 
 
 #: What the paper's U-Net has in each stage; unpadded, of images of 572 pixels.

@@ -13,8 +13,8 @@ from profet_core.layers.rules import Kind, Layer, Padding, Shape
 class Builder:
     """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
 
-    What an activation or a pooling computes changes no count: `activation`, `function`, `is_mean` and `start` are for
-    what builds a network that runs (`profet_collect/graph.py`), which overrides `put`.
+    What an activation or a pooling computes changes no count: `activation`, `function` and `is_mean` are for what
+    builds a network that runs (`profet_collect/graph.py`), which overrides `put`.
 
     Attributes
     ----------
@@ -90,10 +90,6 @@ class Builder:
         kind = "average pooling" if is_mean else "max pooling"
         return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 
-    def pool_to(self, shape: Shape, side: int) -> Shape:
-        """Pooling that makes an image of `side` x `side` of any."""
-        return self.put(Layer(Kind.POOLING, (side, side, shape[-1])), "adaptive pooling", (shape,), side=side)
-
     def global_pool(self, shape: Shape, *, keep_sides: bool = False) -> Shape:
         """Average over the image."""
         layer = rules.global_pooling(shape, keep_sides=keep_sides)
@@ -135,9 +131,8 @@ class Builder:
         return self.put(rules.flattening(shape), "flatten", (shape,))
 
     def reshape(self, shape: Shape, *target: int) -> Shape:
-        """The same values in another shape; the same shape again means that two groups of channels are shuffled."""
-        layer = rules.reshaping(shape, target)
-        return self.put(layer, "shuffle" if layer.output == shape else "reshape", (shape,))
+        """The same values in another shape."""
+        return self.put(rules.reshaping(shape, target), "reshape", (shape,))
 
     def pad(self, shape: Shape, before: int, after: int) -> Shape:
         """Zeros around an image, as a layer of its own."""
@@ -150,10 +145,6 @@ class Builder:
 
     def _margins(self, shape: Shape, margins: tuple[tuple[int, int], ...]) -> Shape:
         return self.put(rules.margins(shape, margins), "padding", (shape,), margins=margins)
-
-    def channels(self, shape: Shape, number: int, *, start: int = 0) -> Shape:
-        """Some of the channels, from `start` on."""
-        return self.put(rules.resized((*shape[:-1], number)), "channels", (shape,), start=start)
 
     def normalize_input(self, shape: Shape) -> Shape:
         """Scales the image by means and variances that are kept with their count and have no gradient."""

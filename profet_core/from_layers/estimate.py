@@ -16,7 +16,7 @@ from profet_core.errors import InputError
 from profet_core.from_layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions
+from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
 from profet_core.prediction.mixed_precision import precision_of
@@ -321,7 +321,8 @@ def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
     measured = step.measured
     parts = model.parts(network, step.batch_size, gpu, mode, host, instance=instance, is_measured=measured is not None)
     place = instance if instance and measured else gpu.name
-    log_ratio, share = model.known.correction(measured or step.name, place, step.batch_size, network.pixels)
+    known_as = measured or shared_name(step.name)
+    log_ratio, share = model.known.correction(known_as, place, mode, step.batch_size, network.pixels)
     factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
     work_ms, launch_ms = float(parts.work_ms.sum()) * factor * trained, parts.launch_ms * factor * trained
     start_ms = parts.start_ms * factor
@@ -333,7 +334,7 @@ def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
     )
     regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
-    if measured is not None or step.name in model.known.names:
+    if measured is not None or known_as in model.known.names:
         at_larger = Regime.LARGER_BATCH if step.batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
         regime = at_larger if instance and measured else Regime.UNSEEN_GPU
     found = Estimate(

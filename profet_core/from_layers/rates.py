@@ -29,17 +29,20 @@ from profet_core.precision.names import FP32, TF32
 from profet_core.transfer.targets import Host
 
 #: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
-FLOPS = ("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product")
+FLOPS = (
+    *("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product"),
+    *("narrow convolution", "narrow grouped convolution"),
+)
 ELEMENTS = (
-    *("convolution and product outputs", "depthwise outputs", "normalization", "activation function", "elementwise"),
-    *("pooling", "copy"),
+    *("convolution and product outputs", "convolution and product inputs", "depthwise outputs", "normalization"),
+    *("activation function", "elementwise", "pooling", "copy"),
 )
 ONCE = ("parameters", "dense parameters")
 #: Kinds without a peak: the copy of the images to the GPU, and the ends of kernels, which leave part of it idle.
 NO_PEAK = ("images", "kernels")
 KINDS = (*FLOPS, *ELEMENTS, *ONCE, *NO_PEAK)
-#: Kinds whose rate follows the peak of tensor cores or of plain cores; kernels have no peak, others memory bandwidth.
-_ON_TENSOR_CORES = ("convolution", "1 x 1 convolution", "grouped convolution", "matrix product")
+#: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
+_ON_PLAIN_CORES = ("depthwise convolution",)
 #: Training code: as frameworks do by default, or with channels last and compiled.
 PLAIN, CHANNELS_LAST = "plain", "channels-last"
 CODES = (PLAIN, CHANNELS_LAST)
@@ -78,7 +81,7 @@ def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
         Mode.HALF_CHANNELS_LAST: gpu.fp16_tensor_dense_tflops,
     }.get(mode) or plain
     found = np.full(len(KINDS), gpu.bandwidth_gb_per_s / 1e3)
-    found[: len(FLOPS)] = [tensor if kind in _ON_TENSOR_CORES else plain for kind in FLOPS]
+    found[: len(FLOPS)] = [plain if kind in _ON_PLAIN_CORES else tensor for kind in FLOPS]
     found[-len(NO_PEAK) :] = 1.0
     logs: FloatArray = np.log(found)
     return logs
@@ -93,10 +96,11 @@ def work_of(counts: Counts, batch_size: int) -> FloatArray:
     flops = (
         counts.convolution_flops - grouped - pointwise,
         *(pointwise, grouped, counts.depthwise_flops, counts.dense_flops),
+        *(counts.narrow_flops, counts.narrow_grouped_flops),
     )
     elements = (
         counts.activation_elements - counts.other_elements - counts.depthwise_elements,
-        *(counts.depthwise_elements, counts.normalization_elements, counts.function_elements),
+        *(counts.input_elements, counts.depthwise_elements, counts.normalization_elements, counts.function_elements),
         *(counts.elementwise_elements, counts.pooling_elements, counts.shaping_elements),
     )
     other = max(counts.parameters - counts.dense_parameters, 0)
@@ -199,6 +203,9 @@ SIZE_SCALES = np.log([4.0, 2.0])
 _MIN_SHARES = {False: 0.3, True: 0.08}
 
 
+Variances = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True)
 class KnownSteps:
     """Measured steps of networks by name: the logarithm of their latency over the rates' one.
@@ -207,38 +214,40 @@ class KnownSteps:
 
     Attributes
     ----------
-    names : network -> rows, (from, to). places : of each row, a GPU or a measured instance.
+    names : network -> rows, (from, to). places : of each row, a GPU or a measured instance. modes : (rows,).
     log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2). log_ratios : (rows,).
-    variances : of a network everywhere, of a network at near sizes, of one on a place, and of a row.
+    variances : of a network everywhere, of one at near sizes in a mode, of one on a place, and of a row.
+    measured_variances : of PROFET's networks.
     """
 
     names: Mapping[str, tuple[int, int]]
     places: np.ndarray
+    modes: np.ndarray
     log_sizes: FloatArray
     log_ratios: FloatArray
-    variances: tuple[float, float, float, float]
+    variances: Variances
+    measured_variances: Variances
 
-    def correction(self, name: str, place: str, batch_size: int, pixels: int) -> tuple[float, float]:
+    def correction(self, name: str, place: str, mode: Mode, batch_size: int, pixels: int) -> tuple[float, float]:
         """Log ratio of a network on a GPU or instance, and the share of the variance that is left, 0 to 1."""
-        everywhere, near, there, row = self.variances
+        everywhere, near, there, row = self.measured_variances if name.startswith(PROFET) else self.variances
         total = everywhere + near + there
         if name not in self.names:
             return 0.0, 1.0
         rows = slice(*self.names[name])
-        sizes, places = self.log_sizes[rows], self.places[rows]
-        asked = np.log([batch_size, pixels]) / SIZE_SCALES
-        kernel = self._kernel(sizes, sizes, places[:, None] == places[None])
-        cross = self._kernel(sizes, asked[None], (places == place)[:, None])[:, 0]
+        sizes, places, modes = self.log_sizes[rows], self.places[rows], self.modes[rows]
+        size = np.log([batch_size, pixels]) / SIZE_SCALES
+
+        def covariance(alike: np.ndarray, is_same_mode: np.ndarray, is_same_place: np.ndarray) -> FloatArray:
+            found: FloatArray = everywhere + alike * (near * is_same_mode + there * is_same_place)
+            return found
+
+        distances = ((sizes[:, None] - sizes[None]) ** 2).sum(axis=2)
+        kernel = covariance(np.exp(-distances / 2), modes[:, None] == modes, places[:, None] == places)
+        cross = covariance(np.exp(-((sizes - size) ** 2).sum(axis=1) / 2), modes == int(mode), places == place)
         weights = np.linalg.solve(kernel + row * np.eye(len(sizes)), cross)
         least = _MIN_SHARES[name.startswith(PROFET)]
         return float(weights @ self.log_ratios[rows]), max(1 - float(weights @ cross) / total, least)
-
-    def _kernel(self, one: FloatArray, other: FloatArray, is_same_place: np.ndarray) -> FloatArray:
-        everywhere, near, there, _ = self.variances
-        distance = ((one[:, None] - other[None]) ** 2).sum(axis=2)
-        alike = np.exp(-distance / 2)
-        found: FloatArray = everywhere + near * alike + there * alike * is_same_place
-        return found
 
 
 @dataclass(frozen=True)
@@ -331,7 +340,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 2
+RATES_NAME, RATES_VERSION = "estimate.json", 3
 #: Loaded models, kept as long as the models they belong to.
 _LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
 
@@ -393,16 +402,22 @@ def _framework(row: JsonObject) -> Framework:
 
 def known_steps_in(content: JsonObject) -> KnownSteps:
     """The measured steps of a file's content."""
-    networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 5)
+    networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
         raise ValueError("not finite")
     places = [content["places"][int(row)] for row in steps[:, 1]]
     starts = np.searchsorted(steps[:, 0], np.arange(len(networks) + 1))
-    everywhere, near, there, row = (finite_number(value) for value in content["variances"])
+
+    def variances(name: str) -> Variances:
+        everywhere, near, there, row = map(finite_number, content["variances"][name])
+        return everywhere, near, there, row
+
     return KnownSteps(
         names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
         places=np.array(places, str),
-        log_sizes=np.log(steps[:, 2:4]) / SIZE_SCALES,
-        log_ratios=steps[:, 4],
-        variances=(everywhere, near, there, row),
+        modes=steps[:, 2].astype(int),
+        log_sizes=np.log(steps[:, 3:5]) / SIZE_SCALES,
+        log_ratios=steps[:, 5],
+        variances=variances("others"),
+        measured_variances=variances("measured"),
     )

@@ -29,18 +29,22 @@ class Counts:
     pointwise_flops, grouped_flops : the part of 1 x 1 and of grouped convolutions.
     depthwise_flops : of depthwise convolutions [dwconv_flops].
     dense_flops : of dense layers and matrix products [dense_flops].
-    activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems].
+    activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems]; none of
+        layers that pass their input on.
     other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
     depthwise_elements, normalization_elements, pooling_elements, elementwise_elements : the part of that kind;
         elementwise are sums and products of layers.
     function_elements : of activation functions, also those inside of other layers.
     shaping_elements : of concatenations, padding, resizing and other copies.
+    input_elements : that convolutions and dense layers read, but for depthwise ones.
+    narrow_flops, narrow_grouped_flops : what convolutions would do more with as many channels as a GPU computes at
+        once; of grouped ones by the channels of a group.
     convolutions : convolution layers, depthwise ones among them [n_conv].
     spatial_convolutions : those with a kernel larger than 1 x 1.
     products : products of two matrices that the network computes, as attention has them.
     dense_layers, normalizations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
     layers : all layers [n_layers].
-    operations : layers, and activation functions inside of them.
+    operations : layers, and activation functions inside of them, without those that pass their input on.
     dense_parameters : of dense layers alone; the measurements don't say it.
     """
 
@@ -62,6 +66,9 @@ class Counts:
     elementwise_elements: float
     pooling_elements: float
     shaping_elements: float
+    input_elements: float
+    narrow_flops: float
+    narrow_grouped_flops: float
     convolutions: int
     spatial_convolutions: int
     products: int
@@ -103,7 +110,7 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
     numbers = Counter(layer.kind for layer in layers)
     sizes, flops, parameters = Counter[Kind](), Counter[Kind](), Counter[Kind]()
     for layer in layers:
-        sizes[layer.kind] += elements(layer.output)
+        sizes[layer.kind] += 0 if layer.kind is Kind.IDENTITY else elements(layer.output)
         flops[layer.kind] += layer.flops
         parameters[layer.kind] += layer.parameters
     activations, convolutions = sizes.total(), sum(numbers[kind] for kind in _CONVOLUTIONS)
@@ -128,6 +135,9 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         elementwise_elements=sizes[Kind.ELEMENTWISE],
         pooling_elements=sizes[Kind.POOLING],
         shaping_elements=sizes[Kind.SHAPING],
+        input_elements=sum(layer.input_elements for layer in layers if layer.kind is not Kind.DEPTHWISE),
+        narrow_flops=sum(_narrow(layer) for layer in layers if layer.kind in (Kind.CONVOLUTION, Kind.POINTWISE)),
+        narrow_grouped_flops=sum(_narrow(layer) for layer in layers if layer.kind is Kind.GROUPED),
         convolutions=convolutions,
         spatial_convolutions=convolutions - numbers[Kind.POINTWISE],
         products=numbers[Kind.PRODUCT],
@@ -135,9 +145,19 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         normalizations=numbers[Kind.NORMALIZATION],
         pools=numbers[Kind.POOLING],
         layers=len(layers),
-        operations=len(layers) + len(within),
+        operations=len(layers) + len(within) - numbers[Kind.IDENTITY],
         dense_parameters=parameters[Kind.DENSE],
     )
+
+
+#: Channels that a GPU computes at once, in tiles, and how much of a tile counts at least.
+_TILE, _MIN_TILE = 64, 16
+
+
+def _narrow(layer: Layer) -> float:
+    """FLOPs that tiles add to a convolution: on output channels forward, on input channels backward."""
+    added = (-(-width // _TILE) * _TILE / max(width, _MIN_TILE) - 1 for width in layer.channels)
+    return layer.flops * max(sum(added), 0.0) / 2
 
 
 #: Of a network; the deepest that is published has some thousands.

@@ -6,7 +6,7 @@ import csv
 import difflib
 import gzip
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from profet_core.errors import InputError
 from profet_core.layers.network import Counts
+from profet_core.messages import not_a_cnn
 
 #: Image sizes of a network by name.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
@@ -26,9 +27,13 @@ COLUMNS = ("library", "network", "own_size", *(field.name for field in fields(Co
 #: Before the measurements' names of their networks.
 PROFET = "PROFET "
 _PREFIXES = re.compile(
-    r"^(?:hf[-_]hub:)?(?:(tf\.)?(keras)[./]applications[./](?:\w+\.(?=\w))?|(torchvision)\.models\.(?:\w+\.(?=\w))?"
+    r"^(?:hf[-_]hub:)?(?:(tf\.)?(keras)[./]applications[./](?:\w+\.(?=\w))?|(torchvision\.)?models\.(?:\w+\.(?=\w))?"
     r"|(torchvision|timm|keras|profet)[./ ])",
     re.IGNORECASE,
+)
+#: What follows a network's name in those of trained weights: a class of torchvision's, a data set, an image size.
+_WEIGHTS = re.compile(
+    r"(?i)(_weights(\.\w+)?|[-_ ](ns|ap|aa|in1k|in2[12]k|22k|1k|imagenet|pretrained|224|256|288|320|384|448|512))$"
 )
 #: What people call a network -> its name here.
 _ALIASES = {
@@ -42,18 +47,37 @@ _ALIASES = {
     "fasterrcnn": "fasterrcnn_resnet50_fpn",
     "fcn": "fcn_resnet50",
     "deeplabv3": "deeplabv3_resnet50",
-    "inception4": "timm/inception_v4",
+    "ghostnet": "ghostnet_100",
+    "inception1": "googlenet",
+    "inceptionv1": "googlenet",
+    "inception4": "inception_v4",
     "inception3": "inception_v3",
-    "mobilenetv1": "keras/MobileNet",
+    "mnasnet": "mnasnet1_0",
+    "mobilenetv1": "MobileNet",
+    "mobilenetv2~1~0": "mobilenet_v2",
     "mobilenetv3": "mobilenet_v3_large",
+    "nasnetamobile": "NASNetMobile",
+    "nasnetalarge": "nasnetalarge",
+    "res2net50": "res2net50_26w_4s",
+    "resnest50": "resnest50d",
+    "resnest101": "resnest101e",
     "retinanet": "retinanet_resnet50_fpn",
     "resnext50": "resnext50_32x4d",
     "resnext101": "resnext101_32x8d",
+    "shufflenetv2": "shufflenet_v2_x1_0",
+    "squeezenet": "squeezenet1_0",
     "ssd": "ssd300_vgg16",
     "ssd300": "ssd300_vgg16",
     "wideresnet50": "wide_resnet50_2",
     "wideresnet101": "wide_resnet101_2",
+    "wrn50~2": "wide_resnet50_2",
+    "wrn101~2": "wide_resnet101_2",
 }
+#: Of names that aren't in the table: what no CNN is called.
+_NO_CNN = re.compile(
+    r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|vit|"
+    r"swin|deit|beit|detr|dino(v2)?|clip|mixer|sam)(?![a-z])"
+)
 #: Names that a refusal offers, and how alike they have to be.
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 _OR_A_FILE = "give an ONNX or .keras file"
@@ -107,12 +131,17 @@ def network_name(text: str) -> str:
     ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
     """
     typed = text.strip()[:100]
-    found = _lookup(typed)
+    found = next((name for reading in _readings(typed) if (name := _lookup(reading)) is not None), None)
     if found is not None:
         return found
-    keys = _keys()
-    close = difflib.get_close_matches(_key(typed), keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)
-    near = list(dict.fromkeys(keys[each] for each in close))[:_MAX_OFFERED]
+    if match := _NO_CNN.search(typed.replace("_", "-")):
+        raise InputError(
+            not_a_cnn(f"{text[:60]!a} is not a CNN", f"{match[1]} is a transformer, a mixer or recurrent", "Give a CNN")
+        )
+    keys, key = _keys(), _key(typed)
+    close = difflib.get_close_matches(key, keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)
+    family = [each for each in keys if key.isalpha() and each.startswith(key)]
+    near = list(dict.fromkeys(keys[each] for each in (*family, *close)))[:_MAX_OFFERED]
     offered = f"did you mean {', '.join(near)}? Or {_OR_A_FILE}" if near else _OR_A_FILE
     raise InputError(f"unknown network {text[:60]!a}: {offered}.")
 
@@ -131,6 +160,18 @@ def other_definitions(name: str) -> list[str]:
         for one in _table().values()
         if one.name != name and _key(one.library_name) == key and one.counts.parameters != own.counts.parameters
     ]
+
+
+def shared_name(name: str) -> str:
+    """One name for a network that several libraries define alike: of the first library that has it.
+
+    Alike are those with the same parameters, and nearly the same FLOPs and normalizations; of a library's own variants
+    the one with the shortest name.
+
+    >>> shared_name("regnety_160"), shared_name("timm/resnet50"), shared_name("resnet50_gn"), shared_name("my own")
+    ('regnet_y_16gf', 'resnet50', 'resnet50_gn', 'my own')
+    """
+    return _shared().get(name, name)
 
 
 def own_pixels(name: str) -> int:
@@ -258,6 +299,42 @@ def _table() -> Mapping[str, NamedNetwork]:
     return MappingProxyType(found)
 
 
+#: How much counts of one network differ between libraries, in parts of them.
+_ALIKE = 0.05
+
+
+@cache
+def _shared() -> Mapping[str, str]:
+    """Unique name -> the one that stands for it and its like in other libraries."""
+    order = sorted(_table().values(), key=lambda one: (LIBRARIES.index(one.library), len(one.library_name)))
+    groups: dict[int, list[dict[str, NamedNetwork]]] = {}
+    for network in order:
+        if network.library == "profet":
+            continue
+        alike = groups.setdefault(network.counts.trainable_parameters, [])
+        for by_library in alike:
+            if network.library not in by_library and _is_alike(next(iter(by_library.values())), network):
+                by_library[network.library] = network
+                break
+        else:
+            alike.append({network.library: network})
+    return MappingProxyType(
+        {
+            network.name: next(iter(by_library.values())).name
+            for alike in groups.values()
+            for by_library in alike
+            for network in by_library.values()
+        }
+    )
+
+
+def _is_alike(one: NamedNetwork, other: NamedNetwork) -> bool:
+    """Whether FLOPs and values of normalizations nearly agree, at one size."""
+    counts = one.counts, counts_of(other.name, one.own_pixels)
+    pairs = ((each.flops for each in counts), (each.normalization_elements for each in counts))
+    return all(abs(first - second) <= _ALIKE * first for first, second in pairs)
+
+
 @cache
 def _keys() -> Mapping[str, str]:
     """What is typed for a network without its library -> its unique name; the first library counts."""
@@ -267,13 +344,24 @@ def _keys() -> Mapping[str, str]:
     return MappingProxyType({**_ALIASES, **found})
 
 
+def _readings(typed: str) -> Iterator[str]:
+    """A name as it is typed, without what hubs and weights add (owner, data set, image size), and with a size."""
+    yield typed
+    owner, _, bare = typed.rpartition("/")
+    if owner and owner.lower() not in LIBRARIES:
+        yield (typed := bare)
+    while (shorter := _WEIGHTS.sub("", typed)) != typed:
+        yield (typed := shorter)
+    yield f"{typed}_224"
+
+
 def _lookup(typed: str) -> str | None:
     """The unique name that a text means, or None."""
     table, keys = _table(), _keys()
     if typed in table:
         return typed
     prefix = _PREFIXES.match(typed)
-    library = "" if prefix is None else next(filter(None, reversed(prefix.groups()))).lower()
+    library = "" if prefix is None else next(filter(None, reversed(prefix.groups())), "").lower().rstrip(".")
     bare = typed[prefix.end() :] if prefix else typed
     if bare.lower().startswith("timm/"):
         library, bare = "timm", bare[len("timm/") :]
@@ -297,5 +385,5 @@ def _lookup(typed: str) -> str | None:
 
 def _key(text: str) -> str:
     """What two spellings of one name have in common: no case, and no marks but between two numbers."""
-    text = re.sub(r"(?<=\d)[\s_./-]+(?=\d)", "~", text.lower())
+    text = re.sub(r"(?<=\d)[\s_./()-]+(?=\d)", "~", text.lower())
     return re.sub(r"[\s_./()-]+", "", text)

@@ -198,15 +198,17 @@ def network_document(network: Network) -> dict[str, Any]:
             [
                 layer.kind,
                 layer.output,
-                layer.parameters,
-                layer.trainable,
-                layer.flops,
+                [layer.parameters, layer.trainable, layer.flops, layer.input_elements, *layer.channels],
                 layer.name,
                 layer.is_activated,
             ]
             for layer in network.layers
         ],
     }
+
+
+#: Of a layer.
+_NUMBERS = 6
 
 
 def network_in(document: object) -> Network:
@@ -234,10 +236,15 @@ def network_in(document: object) -> Network:
 
 def _layer(record: object) -> Layer:
     match record:
-        case [str(kind), list(output), int(parameters), int(trainable), int(flops), str(name), bool(is_activated)] if (
-            all(isinstance(side, int) for side in output) and min(parameters, trainable, flops) >= 0 and is_line(name)
+        case [str(kind), list(output), list(numbers), str(name), bool(is_activated)] if (
+            all(isinstance(number, int) for number in (*output, *numbers))
+            and len(numbers) == _NUMBERS
+            and min(numbers) >= 0
+            and is_line(name)
         ):
-            return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name, is_activated)
+            parameters, trainable, flops, taken, *channels = numbers
+            widths = (channels[0], channels[1])
+            return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name, is_activated, taken, widths)
     raise ValueError("no layer")
 
 

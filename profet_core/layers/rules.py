@@ -117,6 +117,8 @@ class Kind(StrEnum):
     ACTIVATION = "activation"
     ELEMENTWISE = "elementwise"
     SHAPING = "shaping"
+    #: Passes its input on: computes and keeps nothing.
+    IDENTITY = "identity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class Layer:
     trainable : those that have a gradient.
     flops : of one image, forward.
     is_activated : whether an activation function is part of the layer, as in Keras' `Dense(10, activation="relu")`.
+    input_elements : values that a convolution or a dense layer reads.
+    channels : of one group of a convolution, (input, output).
     """
 
     kind: Kind
@@ -139,6 +143,8 @@ class Layer:
     flops: int = 0
     name: str = ""
     is_activated: bool = False
+    input_elements: int = 0
+    channels: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         check_shape(self.output)
@@ -166,7 +172,15 @@ def convolution(
     weights = prod(kernel) * (channels // groups) * filters
     parameters = weights + (filters if bias else 0)
     flops = 2 * weights * prod(output[:-1])
-    return Layer(convolution_kind(kernel, channels, groups), output, parameters, parameters, flops)
+    return Layer(
+        convolution_kind(kernel, channels, groups),
+        output,
+        parameters,
+        parameters,
+        flops,
+        input_elements=elements(shape),
+        channels=(channels // groups, filters // groups),
+    )
 
 
 def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
@@ -196,7 +210,10 @@ def transposed_convolution(
     output = (*transposed_output(sides, kernel, strides or ones, padding, dilation or ones, output_padding), filters)
     weights = prod(kernel) * channels * (filters // groups)
     parameters = weights + (filters if bias else 0)
-    return Layer(Kind.CONVOLUTION, output, parameters, parameters, 2 * weights * prod(sides))
+    flops, widths = 2 * weights * prod(sides), (channels // groups, filters // groups)
+    return Layer(
+        Kind.CONVOLUTION, output, parameters, parameters, flops, input_elements=elements(shape), channels=widths
+    )
 
 
 def dense(shape: Shape, units: int, *, bias: bool = True) -> Layer:
@@ -205,7 +222,8 @@ def dense(shape: Shape, units: int, *, bias: bool = True) -> Layer:
         raise InputError("a dense layer needs features, and its input has none.")
     weights = shape[-1] * units
     parameters = weights + (units if bias else 0)
-    return Layer(Kind.DENSE, (*shape[:-1], units), parameters, parameters, 2 * weights * prod(shape[:-1]))
+    flops = 2 * weights * prod(shape[:-1])
+    return Layer(Kind.DENSE, (*shape[:-1], units), parameters, parameters, flops, input_elements=elements(shape))
 
 
 def product(output: Shape, inner: int) -> Layer:
@@ -259,7 +277,8 @@ def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = Non
 
 def scaling(shape: Shape) -> Layer:
     """Each channel times a weight of its own."""
-    return elementwise(shape, parameters=shape[-1] if shape else 1)
+    weights = shape[-1] if shape else 1
+    return Layer(Kind.ELEMENTWISE, shape, weights, weights)
 
 
 def only(shapes: tuple[Shape, ...]) -> Shape:

@@ -27,9 +27,8 @@ from profet_core.from_layers.rates import (
 )
 from profet_core.precision.names import AMP, FP32, TF32
 from profet_lab.estimate.fit import OFTEN, Fitted, Problem, fit, group_of, predicted_ms, problem
-from profet_lab.estimate.judge import Judge, log_sds_by_case, unknown_gpu_log_sd
-from profet_lab.estimate.known import known_steps
-from profet_lab.estimate.rows import PROFET, SCRIPT, estimate_rows
+from profet_lab.estimate.judge import Judge, known_steps, log_sds_by_case, unknown_gpu_log_sd
+from profet_lab.estimate.rows import PROFET, TODAY, estimate_rows
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.models_folder import signed, write_coefficients
@@ -40,8 +39,6 @@ RATES_TABLE = "rates.csv"
 _DIGITS = 4
 #: Uncertainty of the speed of a GPU that is known at small batches alone, by judgment.
 _SMALL_LOG_SD = 0.15
-#: Compute capability of Ampere.
-_RECENT = 8.0
 
 
 def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress: Progress | None = None) -> RateModel:
@@ -86,6 +83,7 @@ def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[st
         for kind in KINDS:
             part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
             own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
+            own += of("speed", gpu) + (of("speed", name) if name != gpu else 0.0)
             logs.append(_rounded(own - (of("gpu", part, gpu) if part else 0.0)))
         number = int(np.sum(rows.gpus == gpu))
         is_small = bool(rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
@@ -95,10 +93,10 @@ def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[st
     instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
     source, launch, start = of("source", PROFET), of("launch"), of("start")
-    # One script alone has steps that wait for launches; those on recent GPUs ran with frameworks and hosts of today.
-    recent = [gpu for gpu in np.unique(rows.gpus[rows.sources == SCRIPT]) if _is_recent(str(gpu))]
-    today = of("source", SCRIPT) + of("launch of source", SCRIPT)
-    today += float(np.mean([of("launch on", SCRIPT, str(gpu)) for gpu in recent])) if recent else 0.0
+    # One script alone has steps that wait for launches.
+    today = of("source", TODAY) + of("launch of source", TODAY)
+    ran = np.unique(rows.gpus[rows.sources == TODAY]).tolist()
+    today += float(np.mean([of("launch on", TODAY, gpu) for gpu in ran])) if ran else 0.0
     return {
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
@@ -130,10 +128,6 @@ def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[st
         },
         "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(asked, fitted))),
     }
-
-
-def _is_recent(gpu: str) -> bool:
-    return (load_gpus()[gpu].compute_capability or 0.0) >= _RECENT
 
 
 def _rounded(value: float) -> float:

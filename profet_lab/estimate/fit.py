@@ -16,13 +16,15 @@ from profet_lab.estimate.rows import PROFET, EstimateRows
 
 #: Typical cost of each kind on a GPU of 1 TFLOP/s and 1 TB/s: milliseconds per GFLOP, million values or parameters, or
 #: kernel. A weak prior; what differs from it is fitted.
-_TYPICAL_MS = dict.fromkeys(FLOPS, 6.0) | {"depthwise convolution": 60.0} | dict.fromkeys(ELEMENTS, 0.02)
+_TYPICAL_MS = dict.fromkeys(FLOPS, 6.0) | dict.fromkeys(ELEMENTS, 0.02) | {"depthwise convolution": 60.0}
+_TYPICAL_MS |= {"narrow convolution": 1.0, "narrow grouped convolution": 1.0, "convolution and product inputs": 0.01}
 _TYPICAL_MS |= {"parameters": 0.03, "dense parameters": 0.03, "images": 0.5, "kernels": 0.01}
 _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: Prior standard deviations of the logarithms: of an efficiency; of its change by precision and code, by source, and on
-#: a GPU; of a GPU's compute and bandwidth; of a source; of its launches and start, and of its launches on one GPU.
+#: a GPU; of a GPU's or a measured instance's speed, and of a GPU's compute and bandwidth besides; of a source; of its
+#: launches and start, and of its launches on one GPU.
 _EFFICIENCY, _BY_MODE, _ON_GPU = 1.0, 0.4, 0.07
-_GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.3, 0.1, 0.8, 1.0
+_SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.2, 0.2, 0.1, 0.8, 1.0
 #: Published steps that a GPU needs for efficiencies of its own.
 OFTEN = 60
 #: Of a kind and of a group of kinds by source, of PROFET's and others: its framework has its own kernels. Kinds of one
@@ -106,11 +108,15 @@ def _terms(
     is_profet = source == PROFET
     peaks = _peaks(gpu, int(rows.modes[row]))
     constant = (effects.index(("source", source), 0.0, _SOURCE), 1.0)
+    speed = [(effects.index(("speed", gpu), 0.0, _SPEED), 1.0)]
+    if is_profet:
+        speed.append((effects.index(("speed", str(rows.instances[row])), 0.0, _SPEED), 1.0))
     kinds = []
     for place, kind in enumerate(KINDS):
         group = group_of(kind)
         terms = [
             constant,
+            *speed,
             (effects.index(("kind", kind), float(np.log(_TYPICAL_MS[kind])), _EFFICIENCY), 1.0),
             (effects.index(("mode", kind, mode), 0.0, _BY_MODE), 1.0),
             (effects.index(("kind of source", kind, source), 0.0, _BY_SOURCE[is_profet]), 1.0),
@@ -217,8 +223,8 @@ def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
     for _ in range(_MAX_ITERATIONS):
         weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
         slopes = _slopes(asked, *parts) / _ROW
-        weighted = slopes.T * weights
-        gram = weighted @ slopes + np.diag(precision)
+        weighted = slopes.T @ sparse.diags(weights)
+        gram = (weighted @ slopes).toarray() + np.diag(precision)
         gradient = weighted @ errors + precision * (theta - means)
         while True:
             step = np.linalg.solve(gram + damping * np.diag(np.diag(gram)), -gradient)
@@ -236,17 +242,19 @@ def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
 
 def _slopes(
     asked: Problem, parts: np.ndarray, work: np.ndarray, launch: np.ndarray, start: np.ndarray, joined: np.ndarray
-) -> np.ndarray:
+) -> sparse.csr_matrix:
     """Derivatives of each row's log latency by the effects, (rows, effects)."""
     total = joined + start
     by_work = ((work / joined) ** (SMOOTH_MAX_POWER - 1) / total)[:, None] * parts
     by_launch = (launch / joined) ** (SMOOTH_MAX_POWER - 1) * launch / total
-    found = (sparse.diags(by_launch) @ asked.launch + sparse.diags(start / total) @ asked.start).toarray()
-    rows = np.arange(len(total))
-    for place, matrix in enumerate(asked.kinds):
-        numbers = np.repeat(rows, np.diff(matrix.indptr))
-        np.add.at(found, (numbers, matrix.indices), by_work[numbers, place] * matrix.data)
-    return found
+    shares = np.column_stack([by_work, by_launch, start / total])
+    matrices = [*asked.kinds, asked.launch, asked.start]
+    numbers = [np.repeat(np.arange(len(total)), np.diff(matrix.indptr)) for matrix in matrices]
+    data = [
+        shares[rows, place] * matrix.data for place, (rows, matrix) in enumerate(zip(numbers, matrices, strict=True))
+    ]
+    places = np.concatenate(numbers), np.concatenate([matrix.indices for matrix in matrices])
+    return sparse.csr_matrix((np.concatenate(data), places), shape=asked.launch.shape)
 
 
 def predicted_ms(asked: Problem, fitted: Fitted) -> np.ndarray:

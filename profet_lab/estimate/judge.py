@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from profet_core.from_layers.rates import SMALL_BATCH, Case, KnownSteps, Mode, case_key, known_steps_in
+from profet_core.from_layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
 from profet_core.latency import LEVEL, log_sd_of
+from profet_core.layers.networks import shared_name
 from profet_lab.estimate.fit import OFTEN, Fitted, Fold, Problem, fit, predicted_ms
-from profet_lab.estimate.known import known_steps
-from profet_lab.estimate.rows import BENCHMARK, PROFET, TIMM, EstimateRows
+from profet_lab.estimate.rows import BENCHMARK, PROFET, EstimateRows
 from profet_lab.tasks import Progress, run_tasks
 
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
@@ -21,10 +22,12 @@ FOLDS = 12
 WORKLOAD_FOLDS = 5
 #: The benchmark on a held-out GPU of PROFET's: pixels and batch size.
 _BENCHMARK_SIZE = (224, 32)
-#: Smallest standard deviation of the logarithm of a GPU speed that few steps tell.
-_MIN_POINT = 0.1
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
+#: Variances of the log error of a network that is known: everywhere, at near sizes in one mode, there on one GPU, and
+#: of a row; of PROFET's networks, and of others as their errors on held-out families have them.
+_VARIANCES = {"measured": [0.004, 0.004, 0.004, 0.0015], "others": [0.015, 0.012, 0.004, 0.005]}
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -169,13 +172,17 @@ class Judge:
 
     def half_widths(self, held: HeldOut) -> np.ndarray:
         """Half of the intervals, in the logarithm, (rows,), from families in other folds than the row's family."""
+        doubt: np.ndarray = np.where(held.is_point, self.point_log_sd, 0.0) / log_sd_of(1.0)
+        return np.hypot(self._case_half_widths(held), doubt)
+
+    def _case_half_widths(self, held: HeldOut) -> np.ndarray:
+        """The part of the network and the mode, (rows,)."""
         found = np.full(len(self.data), np.nan)
         family_folds = self.families.folds
         for fold in range(-1, FOLDS):
             rows = held.rows & (family_folds == fold)
             case_sds = np.array([self.log_sds[fold][str(key)] for key in self.keys[rows]])
-            gpu_sds = np.where(held.is_point[rows], self.point_log_sd, 0.0)
-            found[rows] = np.hypot(case_sds * np.sqrt(held.shares[rows]), gpu_sds) / log_sd_of(1.0)
+            found[rows] = case_sds * np.sqrt(held.shares[rows]) / log_sd_of(1.0)
         return found
 
     @cached_property
@@ -187,16 +194,17 @@ class Judge:
 
     @cached_property
     def point_log_sd(self) -> float:
-        """Uncertainty of the speed of a GPU that is known by few steps: what its errors have more than others.
+        """Uncertainty of the speed of a GPU that is known by few steps: what intervals need on held-out GPUs.
 
-        At batches that keep a GPU busy. timm's rows don't count: they are all of one GPU, so that what is known of half
-        precision goes with it.
+        Each GPU counts as much as another, however many steps it has.
         """
-        is_busy = (self.data.batch_sizes >= SMALL_BATCH) & (self.data.sources != TIMM)
-        errors = np.abs(self.log_errors(self.gpus))[self.gpus.rows & self.gpus.is_point & is_busy]
-        known = np.abs(self.log_errors(self.families))[self.families.rows & ~self.families.is_point & is_busy]
-        more = conformal(errors) ** 2 - conformal(known) ** 2
-        return float(log_sd_of(max(math.sqrt(max(more, 0.0)), _MIN_POINT)))
+        rows = self.gpus.rows & self.gpus.is_point
+        halves, errors = self._case_half_widths(self.gpus)[rows], self.log_errors(self.gpus)[rows]
+        needed = np.sqrt(np.maximum(errors**2 - halves**2, 0.0))
+        _, places, numbers = np.unique(self.data.gpus[rows], return_inverse=True, return_counts=True)
+        order = np.argsort(needed)
+        weights = np.cumsum(1 / numbers[places][order])
+        return float(log_sd_of(needed[order][np.searchsorted(weights, LEVEL * weights[-1])]))
 
     @cached_property
     def log_sds(self) -> Mapping[int, Mapping[str, float]]:
@@ -207,9 +215,9 @@ class Judge:
 def _corrections(known: KnownSteps, rows: EstimateRows) -> tuple[np.ndarray, np.ndarray]:
     where = np.where(rows.instances == "", rows.gpus, rows.instances)
     found = [
-        known.correction(f"PROFET {name}" if source == PROFET else str(name), str(place), int(batch_size), int(pixels))
-        for name, source, place, batch_size, pixels in zip(
-            rows.networks, rows.sources, where, rows.batch_sizes, rows.pixels, strict=True
+        known.correction(known_as(str(name), str(source)), str(place), Mode(int(mode)), int(batch_size), int(pixels))
+        for name, source, place, mode, batch_size, pixels in zip(
+            rows.networks, rows.sources, where, rows.modes, rows.batch_sizes, rows.pixels, strict=True
         )
     ]
     ratios, shares = np.array(found).T
@@ -240,8 +248,9 @@ def log_sds_by_case(judge: Judge, skip: int = -1) -> Mapping[str, float]:
 
 def unknown_gpu_log_sd(judge: Judge) -> float:
     """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-    values = [value for key, value in zip(judge.asked.keys, judge.fitted.values, strict=True) if key[0] == "gpu"]
-    return float(np.sqrt(np.mean(np.square(values))))
+    values = dict(zip(judge.asked.keys, judge.fitted.values.tolist(), strict=True))
+    speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu"]
+    return float(np.sqrt(np.mean(np.square(speeds))))
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
@@ -249,3 +258,34 @@ def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
     ordered = np.sort(errors)
     place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
     return float(ordered[place])
+
+
+def known_steps(rows: EstimateRows, log_ratios: np.ndarray) -> dict[str, Any]:
+    """Measured steps of networks by name, sorted by network, as `estimate.json` holds them."""
+    names = [known_as(str(name), str(source)) for name, source in zip(rows.networks, rows.sources, strict=True)]
+    networks = sorted(set(names))
+    where = np.where(rows.instances == "", rows.gpus, rows.instances)
+    places = sorted(set(where.tolist()))
+    number, place_of = ({name: index for index, name in enumerate(names)} for names in (networks, places))
+    steps = [
+        [
+            number[names[row]],
+            place_of[str(where[row])],
+            int(rows.modes[row]),
+            int(rows.batch_sizes[row]),
+            int(rows.pixels[row]),
+            round(float(log_ratios[row]), _DIGITS),
+        ]
+        for row in range(len(rows))
+    ]
+    return {
+        "networks": networks,
+        "places": places,
+        "steps": sorted(steps),
+        "variances": {name: list(each) for name, each in _VARIANCES.items()},
+    }
+
+
+def known_as(network: str, source: str) -> str:
+    """The name of a row's network in the file."""
+    return f"PROFET {network}" if source == PROFET else shared_name(network)

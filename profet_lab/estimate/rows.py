@@ -23,8 +23,9 @@ from profet_lab.measurements.tables import WORKLOAD, found_file
 #: The source of PROFET's own cells.
 PROFET = "PROFET, TensorFlow 2.5"
 TIMM, POINTS = "timm, PyTorch", "lambdal/deeplearning-benchmark, PyTorch"
-#: Scripts of one repository and its forks: batches of 12 without an optimizer's step.
+#: A script whose steps have batches of 12 and no optimizer's step, and its fork with the frameworks and hosts of today.
 SCRIPT = "pytorch-gpu-benchmark, PyTorch"
+TODAY = f"MatrixSP/{SCRIPT}"
 #: The network known on a held-out GPU.
 BENCHMARK = "ResNet50"
 #: What the tables call a network -> its name here, by framework where they differ.
@@ -49,6 +50,8 @@ _GPUS = {
 }
 #: Its steps in one table are those of another card.
 _MISNAMED = ("GeForce RTX 2080", "aisensiy")
+#: Files and networks in half precision at a fifth of FP32's throughput or less, where others reach more than FP32's.
+_BROKEN = re.compile("bitahub/GeForce_GTX_1080_Ti.*half|A100-SXM4-40GB.*fp16-1gpus/vgg16")
 #: Families of networks by their names; of others what stands before the first digit.
 _FAMILIES = re.compile(
     "convnext|efficientnetv2|efficientnet|mobilenetv3|mobilenetv2|mobilenet|resnext|resnet|regnet|densenet|inception|vgg|"
@@ -127,6 +130,7 @@ def _published(folder: Path) -> list[_Step]:
     table = table[table.gpus == 1]
     owner = table.source_repo.str.partition("/")[0]
     table = table[~((table.gpu == _MISNAMED[0]) & (owner == _MISNAMED[1]))]
+    table = table[[_BROKEN.search(file) is None for file in table.source_file]]
     points = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     points = points.assign(framework="PyTorch", framework_version="", network=BENCHMARK, pixels=224, source_file="")
     points["source_repo"], points["memory_gib"] = POINTS, np.nan
@@ -151,7 +155,7 @@ def _step(row: dict) -> _Step | None:
         return None
     counts = counts_of(network.name, int(row["pixels"]))
     mode = mode_of(gpu, canonical(row["precision"]) or "fp32", _code(row, source))
-    batch, is_updated = int(row["batch_size"]), source != SCRIPT
+    batch, is_updated = int(row["batch_size"]), not source.endswith(SCRIPT)
     latency_ms = batch / row["images_per_s"] * MS_PER_S
     return _Step(source, gpu.name, "", network.name, counts, mode, batch, is_updated, latency_ms)
 
@@ -163,7 +167,7 @@ def _source(row: dict) -> str:
     if repository.endswith("pytorch-image-models"):
         return TIMM
     if repository.endswith("pytorch-gpu-benchmark"):
-        return SCRIPT
+        return f"{repository}, PyTorch"
     xla = "XLA" in f"{row['framework_version']} {row['source_file']}"
     return f"{repository.partition('/')[0]}, {framework.partition(' ')[0]}{' XLA' if xla else ''}"
 

@@ -214,6 +214,10 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
     assert post("/v1/estimate", {**values, "profile": asked["profile"], "anchor": sample.anchor}).document == beside
     assert post_file("/v1/estimate", sample.data, anchor=sample.anchor, **texts(values)).document == beside
     check_schema("/v1/estimate", beside)
+    tuned = {"precision": "amp", "training_code": "channels-last", "frozen_backbone": True, "targets": ["TITAN Xp"]}
+    tuned |= {"batch": 64, "images": 50000, "epochs": 3}
+    answer = post("/v1/estimate", {"network": "microsoft/resnet-50", **tuned})
+    assert (answer.status, answer.document) == (200, printed("estimate", "ResNet-50", *options(tuned)))
     for without, said in (("batch", "batch is missing"), ("network", "network is missing")):
         refused = post("/v1/estimate", {name: value for name, value in values.items() if name != without})
         assert refused.status == 422 and said in refused.error

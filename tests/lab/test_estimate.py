@@ -12,7 +12,7 @@ from profet_core.layers.networks import counts_of
 from profet_lab.estimate.estimate_file import RATES_TABLE, coefficients, rates_table
 from profet_lab.estimate.fit import fit, predicted_ms, problem
 from profet_lab.estimate.judge import Judge, conformal
-from profet_lab.estimate.rows import PROFET, SCRIPT, TIMM, EstimateRows, estimate_rows, family_of
+from profet_lab.estimate.rows import PROFET, TIMM, TODAY, EstimateRows, estimate_rows, family_of
 from profet_lab.measurements.tables import data_folder
 
 
@@ -25,7 +25,11 @@ def every(measurements) -> EstimateRows:
 def few(every) -> EstimateRows:
     """Cells of 128 pixels, and steps of one GPU at batches of 12."""
     cells = (every.sources == PROFET) & (every.pixels == 128)
-    published = (every.sources == SCRIPT) & (every.gpus == "TITAN RTX") & (every.modes == int(Mode.FP32))
+    published = (
+        (every.sources == TODAY.replace("MatrixSP", "ryujaehun"))
+        & (every.gpus == "TITAN RTX")
+        & (every.modes == int(Mode.FP32))
+    )
     return every.of(cells | published)
 
 

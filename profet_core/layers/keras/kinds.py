@@ -10,7 +10,7 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.network import shown, whole
-from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elements, shape_text
+from profet_core.layers.rules import MAX_DIMENSIONS, Kind, Layer, Padding, Shape, elements, shape_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +223,21 @@ def _resizing(settings: Settings, shape: Shape) -> Layer:
     return rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))
 
 
+def _activation(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [_identity(shapes) if settings.values.get("activation") == "linear" else rules.elementwise(*shapes)]
+
+
+def _dropout(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """Dropout of values; of whole images it is stochastic depth."""
+    kept = settings.values.get("noise_shape")
+    is_depth = isinstance(kept, list) and len(kept) > 1 and all(side == 1 for side in kept[1:])
+    return [_identity(shapes) if is_depth else rules.elementwise(*shapes)]
+
+
+def _identity(shapes: tuple[Shape, ...]) -> Layer:
+    return Layer(Kind.IDENTITY, rules.only(shapes))
+
+
 def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.concatenation(shapes, _axis(settings.values.get("axis", -1), shapes[0]) if shapes else -1)]
 
@@ -256,12 +271,14 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ELEMENTWISE = _words("""
-Activation ReLU LeakyReLU ELU Softmax ThresholdedReLU Identity
-Dropout SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise StochasticDepth
+ReLU LeakyReLU ELU Softmax ThresholdedReLU
+SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise
 ActivityRegularization UnitNormalization
 Add Subtract Multiply Average Maximum Minimum CustomScaleLayer
 Rescaling
 """)
+#: Stochastic depth leaves out whole blocks of some images, as a setting of the training.
+_IDENTITY = _words("Identity StochasticDepth")
 #: They change images in training, before the network sees them, and leave their size as it is.
 AUGMENTATION = _words("""
 RandomFlip RandomRotation RandomZoom RandomContrast RandomBrightness RandomTranslation RandomSaturation RandomHue
@@ -320,6 +337,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 JOINING: Mapping[str, Callable[[Settings, tuple[Shape, ...]], list[Layer]]] = MappingProxyType(
     {
         **dict.fromkeys(_ELEMENTWISE | AUGMENTATION, lambda _, shapes: [rules.elementwise(*shapes)]),
+        **dict.fromkeys(_IDENTITY, lambda _, shapes: [_identity(shapes)]),
+        "Activation": _activation,
+        "Dropout": _dropout,
         "Concatenate": _concatenate,
         "MultiHeadAttention": _attention,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from profet_core.errors import InputError
@@ -13,7 +15,9 @@ from profet_core.layers.networks import (
     named_networks,
     network_name,
     other_definitions,
+    shared_name,
 )
+from tests.core.layers.library_parameters import NAMES, in_library, recorded
 
 #: What people type -> the unique name here, and parameters as the library's documentation has them.
 TYPED = {
@@ -43,7 +47,23 @@ TYPED = {
     "Faster R-CNN": ("fasterrcnn_resnet50_fpn", 41_808_406),
     "DeepLabV3": ("deeplabv3_resnet50", 39_638_869),
     "U-Net": ("unet", 31_031_810),
+    "models.resnet50": ("resnet50", 25_557_032),
+    "microsoft/resnet-50": ("resnet50", 25_557_032),
+    "ResNet50_Weights.IMAGENET1K_V2": ("resnet50", 25_557_032),
+    "ResNeXt-50 (32x4d)": ("resnext50_32x4d", 25_028_904),
+    "WRN-50-2": ("wide_resnet50_2", 68_883_240),
+    "facebook/convnext-tiny-224": ("convnext_tiny", 28_589_128),
+    "google/mobilenet_v2_1.0_224": ("mobilenet_v2", 3_504_872),
+    "efficientnet v2 m": ("efficientnet_v2_m", 54_139_356),
+    "Inception v1": ("googlenet", 13_004_888),
+    "inception v3": ("inception_v3", 27_161_264),
+    "SqueezeNet": ("squeezenet1_0", 1_248_424),
     # timm
+    "GhostNet": ("ghostnet_100", 5_182_508),
+    "Res2Net-50": ("res2net50_26w_4s", 25_699_120),
+    "ResNeSt-50": ("resnest50d", 27_483_240),
+    "tf_efficientnet_b0_ns": ("tf_efficientnet_b0", 5_288_548),
+    "CoAtNet-0": ("coatnet_0_224", 25_036_820),
     "timm/convnext_tiny.fb_in1k": ("timm/convnext_tiny", 28_589_128),
     "timm.convnext_tiny": ("timm/convnext_tiny", 28_589_128),
     "tf_efficientnet_b0": ("tf_efficientnet_b0", 5_288_548),
@@ -63,6 +83,8 @@ TYPED = {
     "keras/EfficientNetB0": ("keras/EfficientNetB0", 5_330_571),
     "Xception": ("Xception", 22_910_480),
     "NASNetMobile": ("NASNetMobile", 5_326_716),
+    "MobileNet v1": ("MobileNet", 4_253_864),
+    "NASNet-A mobile": ("NASNetMobile", 5_326_716),
     # PROFET
     "PROFET AlexNet": ("PROFET AlexNet", 838_025_352),
     "PROFET ResNet50": ("PROFET ResNet50", 25_621_352),
@@ -96,12 +118,46 @@ def test_a_name_that_libraries_define_differently_says_which():
 
 
 @pytest.mark.parametrize(
-    ("typed", "near"), [("regnet_y_17gf", "regnet_y_16gf"), ("resnet55", "resnet50"), ("yolov8", ""), ("x" * 9_999, "")]
+    ("typed", "near"),
+    [
+        ("regnet_y_17gf", "regnet_y_16gf"),
+        ("resnet55", "resnet50"),
+        ("vgg", "vgg11"),
+        ("DeepLabV3+", "deeplabv3_resnet50"),
+        ("yolov5s", ""),
+        ("Mask R-CNN", ""),
+        ("x" * 9_999, ""),
+    ],
 )
 def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
     with pytest.raises(InputError, match=r"give an ONNX or \.keras file") as error:
         network_name(typed)
     assert near in str(error.value) and ("did you mean" in str(error.value)) == bool(near)
+
+
+@pytest.mark.parametrize("typed", ["BERT", "bert-base-uncased", "gpt2", "LSTM", "openai/clip-base", "DETR"])
+def test_names_of_other_networks_are_refused_as_their_files_are(typed):
+    with pytest.raises(InputError, match=r"is not a CNN: .*, and the models know only CNNs"):
+        network_name(typed)
+
+
+@pytest.mark.parametrize("library", NAMES)
+def test_parameters_are_those_of_the_library(library):
+    known = recorded()
+    ours = {name: counts_of(f"{library}/{name}").parameters for name in NAMES[library]}
+    assert ours == {name: known[library, name] for name in NAMES[library]}
+    if find_spec(library) is not None:
+        assert ours == {name: in_library(library, name) for name in NAMES[library]}
+
+
+def test_libraries_share_networks():
+    shared = [shared_name(name) for name in named_networks()]
+    assert all(shared_name(name) == name for name in shared)
+    assert {shared_name(name) for name in ("resnet50", "timm/resnet50")} == {"resnet50"}
+    assert {shared_name(name) for name in ("regnet_y_16gf", "regnety_160")} == {"regnet_y_16gf"}
+    # Normalized otherwise, or the measurements' own.
+    own = ["resnet50_gn", "nf_resnet50", "PROFET ResNet50"]
+    assert [shared_name(name) for name in own] == own
 
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +138,27 @@ def test_folded_normalization_is_said():
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
     model.add("Conv", ["image", model.weights("w", 4, 3, 1, 1)], "out")
     assert any("folded it into convolutions" in line for line in read_network(model.data()).caveats)
+
+
+def test_the_guides_export_is_the_network_as_it_is_trained(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed, and the app does not need it")
+    pytest.importorskip("onnx", reason="PyTorch's export needs onnx, and the app does not")
+    nn, guide = torch.nn, Path("docs/NETWORKS.md").read_text(encoding="utf-8")
+    head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.5), nn.Linear(8, 10)]
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), *head).train()
+    image = torch.zeros(2, 3, 32, 32)
+    monkeypatch.chdir(tmp_path)
+    exec(
+        re.search(r"```text\n(model\.eval.*?)```", guide, re.DOTALL)[1],
+        {"torch": torch, "model": model, "image": image},
+    )
+    network = read_network(tmp_path / "model.onnx")
+    parameters = sum(each.numel() for each in model.parameters())
+    assert (network.counts.trainable_parameters, network.counts.normalizations) == (parameters, 1)
+    assert network.caveats == ()
+    torch.onnx.export(model, image, "folded.onnx", dynamo=False)
+    folded = read_network(tmp_path / "folded.onnx")
+    assert folded.counts.normalizations == 0 and "folded" in folded.caveats[0]
 
 
 def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
