@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -31,6 +32,34 @@ def export_row(
             st.button("PNG", key=f"picture:{stem}", icon=":material/image:", type="tertiary")
         if report is not None:
             save_button("Report", report, "profet-report.html", "text/html", ":material/print:")
+
+
+@dataclass(slots=True)
+class MadeLater:
+    """What a header's buttons save when they are clicked, of what is drawn below it; `rows` None: nothing."""
+
+    rows: Callable[[], Rows] | None = list
+    report: Callable[[], str] = str
+
+    def set(self, rows: Callable[[], Rows] | None, report: Callable[[], str]) -> None:
+        """Keep what is drawn now; the header is drawn again where its buttons come or go."""
+        drawn, self.rows, self.report = self.rows, rows, report
+        if (drawn is None) != (rows is None):
+            st.rerun()
+
+    def made_rows(self) -> Rows:
+        """The rows, made outside of the session."""
+        return self.rows() if self.rows else []
+
+    def made_report(self) -> str:
+        """The report, likewise."""
+        return self.report()
+
+
+def made_later() -> MadeLater:
+    """The session's."""
+    made: MadeLater = st.session_state.setdefault("exports:later", MadeLater())
+    return made
 
 
 def save_button(

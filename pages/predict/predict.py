@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.training.words import headline
 from ui import tables
 from ui.columns import TableRow, predict_columns
-from ui.exports import Rows, export_row
+from ui.exports import export_row, made_later
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
@@ -48,7 +48,7 @@ from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
-_PROFILED, _DETAILS, _EXPORTS = "predict:profiled", "predict:details", "predict:exports"
+_PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
 
 
@@ -76,30 +76,15 @@ def _more(resources: Resources) -> None:
     method_input(resources)
 
 
-@dataclass(slots=True)
-class _Exports:
-    """What the buttons in the header save, made when they are clicked; `none`: there is nothing to save."""
-
-    rows: Callable[[], Rows] = list
-    report: Callable[[], str] = str
-    none: bool = False
-
-
 def header(_: Resources) -> None:
     """Draw the title and the exports, which a slider below doesn't draw again."""
-    exports: _Exports = st.session_state.setdefault(_EXPORTS, _Exports())
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.title(TITLE, anchor=False, width="content")
-        if not exports.none:
-            charts = session.predict.chart != "table"
-            export_row("profet-predict", lambda: exports.rows(), charts=charts, report=lambda: exports.report())
-
-
-def _set_exports(rows: Callable[[], Rows] = list, report: Callable[[], str] = str, *, none: bool = False) -> None:
-    exports: _Exports = st.session_state[_EXPORTS]
-    drawn, exports.rows, exports.report, exports.none = exports.none, rows, report, none
-    if drawn != none:
-        st.rerun()
+        exports = made_later()
+        if exports.rows is not None:
+            export_row(
+                "profet-predict", exports.made_rows, charts=session.predict.chart != "table", report=exports.made_report
+            )
 
 
 def main(resources: Resources) -> None:
@@ -109,10 +94,10 @@ def main(resources: Resources) -> None:
         _strip(resources, network)
         answer, rows = _advised(resources, network)
     except MissingAnchorError:
-        _set_exports(none=True)
+        made_later().set(None, str)
         raise
     except ProfetError:
-        _set_exports(none=True)
+        made_later().set(None, str)
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -140,11 +125,8 @@ def main(resources: Resources) -> None:
     # A file is made outside of the session.
     order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
     source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-    _set_exports(
-        lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown),
-        partial(report_html, advice, source),
-        none=not plans,
-    )
+    made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
+    made_later().set(made if plans else None, partial(report_html, advice, source))
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)

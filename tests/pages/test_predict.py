@@ -10,6 +10,7 @@ import pytest
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
     answer,
+    as_version_1,
     assert_shows,
     cards,
     column,
@@ -18,6 +19,7 @@ from tests.pages.conftest import (
     go,
     lines,
     link,
+    missing,
     notices,
     open_more,
     say_missing,
@@ -278,3 +280,15 @@ def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples
         assert not app.error and step(app) == format_ms(plan.latency_ms)
         shown.append(step(app))
     assert shown[0] != shown[1]
+
+
+def test_the_header_has_exports_where_there_is_something_to_export(open_app, samples):
+    def exports(app) -> set[str]:
+        return {button.proto.label for button in app.get("download_button")} & {"CSV", "Report"}
+
+    app = open_app(chart="bars")
+    assert exports(app) == {"CSV", "Report"}
+    upload(app, ("unknown.json", as_version_1(samples[SMALL].profile.operations)), recorded_on=None)
+    assert missing(app) and exports(app) == set()
+    say_missing(app, anchor="g4dn.xlarge", batch_size=64, pixels=224)
+    assert not app.error and exports(app) == {"CSV", "Report"}
