@@ -12,7 +12,7 @@ from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.sizes.axes import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
-from profet_core.training.several_gpus import MOST_GPUS
+from profet_core.training.several_gpus import MAX_GPUS
 from profet_recorder.version import VERSION
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -67,7 +67,7 @@ def _method(resources: Resources) -> None:
         _HERE.with_name("method.md"),
         rule=resources.models.method("default").with_latency.words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
-        most_gpus=MOST_GPUS,
+        most_gpus=MAX_GPUS,
         batch="{}-{}".format(*axis_range("batch")),
         pixels="{}-{}".format(*axis_range("pixels")),
         epoch_longer=f"{100 * (low - 1):.0f}-{100 * (high - 1):.0f}%",

@@ -11,8 +11,8 @@ import streamlit as st
 from profet_core.layers.network import Network as NetworkFile
 from profet_core.layers.networks import counts_of, named_networks
 from profet_core.training.many_core import (
-    FEWEST_THREADS,
-    MOST_THREADS,
+    MAX_THREADS,
+    MIN_THREADS,
     PUBLISHED,
     PUBLISHED_PREDICTIONS_MIN,
     PUBLISHED_THREADS,
@@ -88,9 +88,9 @@ _SHOWN = {
     "speedup": Shown("Speed-up over one thread", format_significant),
 }
 #: Where the curves are computed: evenly in the logarithm, and where they are published.
-_GRID = {*np.geomspace(FEWEST_THREADS, MOST_THREADS, 200).round().astype(int).tolist(), *PUBLISHED_THREADS}
+_GRID = {*np.geomspace(MIN_THREADS, MAX_THREADS, 200).round().astype(int).tolist(), *PUBLISHED_THREADS}
 #: A little wider than the numbers of threads: marks at both ends would be cut.
-_AXIS = count_axis("Threads", FEWEST_THREADS / 1.15, MOST_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
+_AXIS = count_axis("Threads", MIN_THREADS / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
 
 
 def show_many_core() -> None:

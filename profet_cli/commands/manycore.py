@@ -13,8 +13,8 @@ from profet_core.answers.fields import names
 from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
 from profet_core.training.many_core import (
-    FEWEST_THREADS,
-    MOST_THREADS,
+    MAX_THREADS,
+    MIN_THREADS,
     PUBLISHED,
     PUBLISHED_THREADS,
     PUBLISHED_TRAINING,
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=thread_counts,
         default=list(PUBLISHED_THREADS),
         metavar="N,N",
-        help=f"{FEWEST_THREADS} to {MOST_THREADS} (default: the published numbers)",
+        help=f"{MIN_THREADS} to {MAX_THREADS} (default: the published numbers)",
     )
     as_published = "(default: as published)"
     parser.add_argument("--images", type=int, help=f"training images per epoch {as_published}")
@@ -90,10 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def thread_counts(text: str) -> list[int]:
     """Numbers of threads, of "1,60,240"."""
     try:
-        return [typed_whole(each, FEWEST_THREADS, MOST_THREADS) for each in names(text)]
+        return [typed_whole(each, MIN_THREADS, MAX_THREADS) for each in names(text)]
     except InputError:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!a} are not numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"
+            f"{text[:40]!a} are not numbers from {MIN_THREADS} to {MAX_THREADS}, such as 1,60,240"
         ) from None
 
 

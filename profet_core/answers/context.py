@@ -31,7 +31,7 @@ from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import basis_by_instance
 from profet_core.training.plans import confidence
 from profet_core.training.scaling_model import ScaleoutModel
-from profet_core.training.several_gpus import MOST_PARAMETERS
+from profet_core.training.several_gpus import MAX_PARAMETERS
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.units import format_count, positive_number, typed_count
@@ -117,7 +117,7 @@ def _written_ns(path: Path) -> int | None:
 #: Default pixels at which a named network is counted.
 _USUAL_PIXELS = 224
 #: Letters of a network's name in a message.
-LONGEST_NETWORK = 60
+MAX_NETWORK_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
         try:
             name = network_name(typed)
         except InputError:
-            shown = ascii(typed[:LONGEST_NETWORK])
+            shown = ascii(typed[:MAX_NETWORK_LETTERS])
             raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
         return NetworkParameters(counts_of(name, pixels or _USUAL_PIXELS).parameters, name)
     return NetworkParameters(_checked(typed_count(typed)))
@@ -167,12 +167,12 @@ def chosen_parameters(
 def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
     """From the profile; None if missing or implausible."""
     count = meta.parameters
-    return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
+    return NetworkParameters(count) if count is not None and 1 <= count <= MAX_PARAMETERS else None
 
 
 def _checked(count: float) -> float:
-    if not 1 <= count <= MOST_PARAMETERS:
-        raise InputError(f"The number of parameters must be from 1 to {format_count(MOST_PARAMETERS)}.")
+    if not 1 <= count <= MAX_PARAMETERS:
+        raise InputError(f"The number of parameters must be from 1 to {format_count(MAX_PARAMETERS)}.")
     return count
 
 

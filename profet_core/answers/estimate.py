@@ -33,7 +33,7 @@ class EstimateQuestion(StepsQuestion):
     Attributes
     ----------
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
-    is_named : `name` is one of `layers.named_networks`.
+    is_named : `name` is one of `layers.networks.named_networks`.
     caveats : uncertainty in its counts.
     profiled : the same network, profiled at this size and batch size.
     """

@@ -29,9 +29,9 @@ from profet_core.units import (
 from profet_recorder.version import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
-_MOST_PLANS = 20
+_MAX_PLANS = 20
 #: Instances that a line names.
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 _NUMBER = ' class="number"'
 #: Words of the digest that tell models apart.
 _DIGEST_LETTERS = 12
@@ -82,9 +82,9 @@ def report_html(advice: Advice, source: ReportSource) -> str:
 
 def _shown(advice: Advice) -> list[Plan]:
     """The plans that have a row: all, or where they are many one of each GPU."""
-    if len(advice.plans) <= _MOST_PLANS:
+    if len(advice.plans) <= _MAX_PLANS:
         return list(advice.plans)
-    return shortlist(advice.plans, named_plans(advice), _MOST_PLANS)
+    return shortlist(advice.plans, named_plans(advice), _MAX_PLANS)
 
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
@@ -164,5 +164,5 @@ def _names(plans: Sequence[Plan], basis: Basis) -> str:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -34,7 +34,7 @@ from profet_core.training.plans import Limits, Request, plan_confidence, plan_of
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
-    MOST_GPUS,
+    MAX_GPUS,
     ScaledStep,
     nodes_of,
     scaled_step,
@@ -258,7 +258,7 @@ def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlan
     if question.strategy not in list(Strategy):
         raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.total_gpus is not None:
-        nodes_of(question.total_gpus, MOST_GPUS)
+        nodes_of(question.total_gpus, MAX_GPUS)
     return ScaleoutPlans(context, question, model)
 
 
@@ -350,7 +350,7 @@ class ScaleoutPlans:
         if question.total_gpus and (question.total_gpus <= per_node or question.total_gpus % per_node == 0):
             usual = (*usual, question.total_gpus)
         # One process can't span nodes.
-        most = per_node if question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
+        most = per_node if question.strategy == Strategy.ONE_PROCESS else MAX_GPUS
         known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
         if not known:
             raise InputError(
@@ -412,7 +412,7 @@ class ScaleoutPlans:
         """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
         question, total = self.question, self.question.total_gpus
         gpus = total or offer.gpu_count
-        if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
+        if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
         if offer.name not in self.source.known or not self._can_share(gpus):
             return None
@@ -444,9 +444,9 @@ def usual_counts(per_node: int) -> tuple[int, ...]:
     >>> usual_counts(8), usual_counts(6)
     ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
     """
-    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
+    doubled = [2**power for power in range(MAX_GPUS.bit_length())]
     parts = {count for count in doubled if count <= per_node}
-    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
+    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MAX_GPUS}))
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:

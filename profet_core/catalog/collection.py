@@ -227,7 +227,7 @@ CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), 
 _PLACES = ("region", "market")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
 #: Number of values in an error message: those similar to the input, or all.
-_MOST_CLOSE, _MOST_SHOWN = 3, 25
+_MAX_CLOSE, _MAX_SHOWN = 3, 25
 _Condition = Callable[[Instance], bool]
 
 
@@ -364,8 +364,8 @@ def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Insta
     known = {str(getattr(offer, field)) for offer in offers}
     value = getattr(offer_filter, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
-    close = difflib.get_close_matches(wanted, known, n=_MOST_CLOSE) if len(known) > _MOST_SHOWN else []
-    return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"
+    close = difflib.get_close_matches(wanted, known, n=_MAX_CLOSE) if len(known) > _MAX_SHOWN else []
+    return f"choose one of {'; '.join(sorted(close or known)[:_MAX_SHOWN])}"
 
 
 def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -239,7 +239,7 @@ def estimate(
     Parameters
     ----------
     network : counts per image of its size.
-    name : as in `layers.named_networks`; empty for a custom network.
+    name : as in `layers.networks.named_networks`; empty for a custom network.
     targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.

@@ -60,6 +60,10 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
 JPEG_IMAGES_PER_S_PER_VCPU = 120
 
 
+#: No training that anybody means has more.
+MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
+
+
 @dataclass(frozen=True)
 class Workload:
     """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.

@@ -16,16 +16,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
+from profet_core.training.cost import MAX_EPOCHS, MAX_IMAGES
 from profet_core.units import whole_number
 
 #: Threads that are asked about.
-FEWEST_THREADS, MOST_THREADS = 1, 3_840
+MIN_THREADS, MAX_THREADS = 1, 3_840
 #: Where the contention of a network is known.
 PUBLISHED_THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1_920, 3_840)
 #: Above, the publication itself extrapolated.
-MOST_MEASURED_THREADS = 240
-#: No training that anybody means has more.
-MOST_IMAGES, MOST_EPOCHS = 1_000_000_000, 1_000_000
+MAX_MEASURED_THREADS = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class Training:
     epochs: int
 
     def __post_init__(self) -> None:
-        _check_whole("The number of images", self.images, 1, MOST_IMAGES)
-        _check_whole("The number of test images", self.test_images, 0, MOST_IMAGES)
-        _check_whole("The number of epochs", self.epochs, 1, MOST_EPOCHS)
+        _check_whole("The number of images", self.images, 1, MAX_IMAGES)
+        _check_whole("The number of test images", self.test_images, 0, MAX_IMAGES)
+        _check_whole("The number of epochs", self.epochs, 1, MAX_EPOCHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _time(
     unit_s: float = 1.0,
 ) -> TrainingTime:
     """A thread's share of all epochs: training, validation on the same images, testing; passes in units of `unit_s`."""
-    _check_whole("The number of threads", threads, FEWEST_THREADS, MOST_THREADS)
+    _check_whole("The number of threads", threads, MIN_THREADS, MAX_THREADS)
     trained = (forward + backward) * training.images
     validated, tested = forward * training.images, forward * training.test_images
     passes = (trained + validated + tested) / threads * training.epochs
@@ -179,7 +178,7 @@ def _check_whole(what: str, value: int, fewest: int, most: int) -> None:
 
 
 #: FLOPs of an image that somebody may mean.
-FEWEST_FLOPS, MOST_FLOPS = 1e3, 1e16
+MIN_FLOPS, MAX_FLOPS = 1e3, 1e16
 _MS = 1e-3
 
 SMALL = Network(
@@ -256,8 +255,8 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     ------
     InputError : the FLOPs are out of bounds.
     """
-    if not FEWEST_FLOPS <= forward_flops <= MOST_FLOPS:
-        raise InputError(f"The FLOPs per image must be from {FEWEST_FLOPS:g} to {MOST_FLOPS:g}, not {forward_flops:g}.")
+    if not MIN_FLOPS <= forward_flops <= MAX_FLOPS:
+        raise InputError(f"The FLOPs per image must be from {MIN_FLOPS:g} to {MAX_FLOPS:g}, not {forward_flops:g}.")
 
     def scaled(name: str, grows_beyond: bool = True) -> float:
         return _at_flops([getattr(network, name) for network in PUBLISHED.values()], forward_flops, grows_beyond)
@@ -317,7 +316,7 @@ class ThreadsRow:
     @property
     def extrapolated(self) -> bool:
         """Whether contention was measured at no such number of threads."""
-        return self.threads > MOST_MEASURED_THREADS
+        return self.threads > MAX_MEASURED_THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +365,7 @@ def _notes(network: Network, rows: Iterable[ThreadsRow]) -> Iterable[str]:
         )
     if any(row.extrapolated for row in rows):
         yield (
-            f"Above {MOST_MEASURED_THREADS} threads, memory contention is extrapolated and the processor would "
+            f"Above {MAX_MEASURED_THREADS} threads, memory contention is extrapolated and the processor would "
             "need more cores."
         )
 
@@ -407,7 +406,7 @@ def speedup_row() -> CheckRow:
 def mean_apart_percent(rows: Iterable[CheckRow], network: str, *, extrapolated: bool) -> float:
     """Mean distance of (a) from (b) where contention was measured, or above."""
     of_network = [row for row in rows if row.network == network]
-    found = [abs(row.apart_percent) for row in of_network if (row.threads > MOST_MEASURED_THREADS) is extrapolated]
+    found = [abs(row.apart_percent) for row in of_network if (row.threads > MAX_MEASURED_THREADS) is extrapolated]
     return sum(found) / len(found)
 
 

@@ -25,9 +25,9 @@ from profet_core.units import MS_PER_S, positive_number, whole_number
 #: Bytes per transferred gradient: BF16 and FP16 move half of FP32.
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
 #: Maximum number of parameters.
-MOST_PARAMETERS = 1e12
+MAX_PARAMETERS = 1e12
 #: Maximum number of GPUs in the measurements.
-MOST_GPUS = 64
+MAX_GPUS = 64
 #: Note on a strategy whose formula is not validated on current machines.
 CHECKED_ON = {
     Strategy.TREE: "not measured",
@@ -69,8 +69,8 @@ class GpuStep:
         for what, number in (("pixels", self.pixels), ("weight tensors", self.tensors)):
             if number is not None:
                 whole_number(f"The number of {what}", number)
-        if positive_number("The number of parameters", self.parameters) > MOST_PARAMETERS:
-            raise InputError(f"The number of parameters must be at most {MOST_PARAMETERS:g}, not {self.parameters:g}.")
+        if positive_number("The number of parameters", self.parameters) > MAX_PARAMETERS:
+            raise InputError(f"The number of parameters must be at most {MAX_PARAMETERS:g}, not {self.parameters:g}.")
         if self.gradients not in GRADIENT_BYTES:
             raise InputError(
                 f"The precision of gradients must be one of {', '.join(GRADIENT_BYTES)}, not {self.gradients!r}."
@@ -97,9 +97,9 @@ def nodes_of(gpus: int, per_node: int) -> int:
     >>> nodes_of(16, 8), nodes_of(4, 8)
     (2, 1)
     """
-    if whole_number("The number of GPUs", gpus) > MOST_GPUS:
+    if whole_number("The number of GPUs", gpus) > MAX_GPUS:
         raise InputError(
-            f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
+            f"The number of GPUs must be at most {MAX_GPUS}, not {gpus}: there are no measurements above that."
         )
     if gpus <= per_node:
         return 1

@@ -14,7 +14,7 @@ from profet_core.messages import Code, Note
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import NodeTime, Plan
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
-from profet_core.training.several_gpus import MOST_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
+from profet_core.training.several_gpus import MAX_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
 from profet_core.units import positive_number
 
 
@@ -48,7 +48,7 @@ def whole_nodes(
     batch_size: int,
 ) -> list[StepTime]:
     """Scale each row of a multi-GPU instance, one GPU's step at `batch_size`, to all its GPUs by ring all-reduce."""
-    several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MOST_GPUS}
+    several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MAX_GPUS}
     found = []
     for row in rows:
         offer = several.get(row.instance)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from sys import getsizeof
-from typing import TypeGuard
+from typing import Generic, TypeGuard, TypeVar
 
 from profet_recorder.errors import ProfileError
 
@@ -95,6 +96,9 @@ LIMITS = (
 )
 
 
+Name = TypeVar("Name", bound=Hashable)
+
+
 class TraceTooLargeError(ProfileError):
     """A file beyond one of the limits; `smaller_trace` says what to do."""
 
@@ -119,6 +123,36 @@ class NamesKept:
         self._left -= getsizeof(name) + _ENTRY_BYTES
         if self._left < 0:
             raise TraceTooLargeError("The trace has too many names, or names that are too long")
+
+
+class Names(Generic[Name]):
+    """Distinct names of one trace, numbered in the order they are seen."""
+
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
+        self._kept = NamesKept()
+        self._numbers: dict[Name, int] = {}
+        self._first: list[Name] = []
+
+    def number(self, name: Name) -> int:
+        """The number of `name`."""
+        number = self._numbers.get(name)
+        if number is None:
+            self._kept.add(str(name))
+            number = self._numbers[name] = len(self._numbers)
+            if number >= self._max_names:
+                raise TraceTooLargeError(f"The trace has more than {self._max_names:,} different names or threads")
+        return number
+
+    def keep(self, name: Name) -> Name:
+        """`name`, as the object that was seen first."""
+        number = self.number(name)
+        if number == len(self._first):
+            self._first.append(name)
+        return self._first[number]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._numbers)
 
 
 def check_operations(count: int) -> None:

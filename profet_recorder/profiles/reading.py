@@ -81,6 +81,9 @@ _BESIDE = "upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it"
 _RUN_FOLDER = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _STEP_TIMES = "TensorFlow's input_pipeline.pb, which has times of whole steps only"
 _KERNELS_ALONE = "TensorFlow's kernel statistics, which lack idle time and the host's operations"
+_NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu), which doesn't name the framework's operations"
+_MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
+_LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
 
 #: Files that people take for a profile: what a file's first bytes hold, what it is then, and what to do. Searched in
 #: this order, before any reader looks.
@@ -99,52 +102,24 @@ _OTHER_FILES = tuple(
         (rb"\A\x28\xb5\x2f\xfd", "packed with Zstandard", "unpack it, or pack it with gzip"),
         # An event file's first record has a length, a checksum, a time, and then its version.
         (rb"(?s)\A.{0,53}brain\.Event:", "a TensorFlow event file", _RUN_FOLDER),
-        (rb"\A\s*<(?:!doctype html|html|\?xml)", "a web page or XML", "download the file itself, not its page"),
+        (rb"\A\s*+<(?:!doctype html|html|\?xml)", "a web page or XML", "download the file itself, not its page"),
         # Types of messages that only one of the files beside a TensorFlow trace holds.
+        (_MESSAGE + rb"GenericRecommendation", "TensorFlow's overview_page.pb, which lacks operations", _BESIDE),
+        (_MESSAGE + rb"(?:GenericStepTimeBreakdown|PerGenericStepDetails|BottleneckAnalysis)", _STEP_TIMES, _BESIDE),
+        (rb'\A\s*+\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"', "TensorFlow's memory profile", _BESIDE),
+        (rb'\A\s*+\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"', "TensorFlow's pod_viewer.json", _BESIDE),
+        (rb"\A[^\n]{0,200}\bKernel Name\b[^\n]{0,200}\bRegisters", _KERNELS_ALONE, _BESIDE),
+        (rb'\A[\s\[{]{0,9}"cols".{0,2000}"kernel_name"', _KERNELS_ALONE, _BESIDE),
+        # Printed tables may stand behind lines of what was done.
+        (_LINES + rb"(?:Time ?\(%\)\W{1,9}(?:Total )?Time\b|Start \(\w{1,9}\)\W{1,9}Duration)", _NVIDIA, _PROFILER),
+        (_LINES + rb"(?:\bcuda_?(?:gpu|api)_?\w{0,40}sum\b|NVPROF is profiling)", _NVIDIA, _PROFILER),
+        (_LINES + rb'"Process ID","Process Name"', _NVIDIA, _PROFILER),
         (
-            rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\.GenericRecommendation",
-            "TensorFlow's overview_page.pb, advice without the times of operations",
-            _BESIDE,
-        ),
-        (
-            rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
-            rb"(?:GenericStepTimeBreakdown|PerGenericStepDetails|BottleneckAnalysis)",
-            _STEP_TIMES,
-            _BESIDE,
-        ),
-        (
-            rb'\A\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"',
-            "TensorFlow's memory profile, which has no times",
-            _BESIDE,
-        ),
-        (
-            rb'\A\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"',
-            "TensorFlow's pod_viewer.json, which has times of whole steps only",
-            _BESIDE,
-        ),
-        (
-            rb'\A[^\n]{0,200}\bKernel Name\b[^\n]{0,200}\bRegisters|"cols".{0,2000}"kernel_name"',
-            _KERNELS_ALONE,
-            _BESIDE,
-        ),
-        # NVIDIA's tools print tables, some behind lines of what they did.
-        (
-            rb"\A(?:[^\n]{0,300}\n){0,20}[^\n]{0,300}(?:Time ?\(%\)\W{1,9}(?:Total )?Time\b|"
-            rb"Start \(\w+\)\W{1,9}Duration \(\w+\)|\bcuda_?(?:gpu|api)_?\w*sum\b|NVPROF is profiling|"
-            rb"\"Process ID\",\"Process Name\")",
-            "a table of NVIDIA's profiler (nsys, nvprof, ncu), which doesn't name the framework's operations",
-            _PROFILER,
-        ),
-        (
-            rb"\A(?:[^\n]{0,2000}\n){0,5}[^\n]{0,2000}Self CPU(?: total)?(?: time)? %\s{1,9}Self CPU",
-            "PyTorch's printed key_averages() table, without steps and idle time",
+            _LINES + rb"Self CPU(?: total)?(?: time)? %\s{1,9}Self CPU",
+            "PyTorch's printed key_averages()",
             _CHROME_TRACE,
         ),
-        (
-            rb"\A\s*\[\s*\[\s*-?\d",
-            "a list of numbers, such as PyTorch's memory timeline, which has no times of operations",
-            _CHROME_TRACE,
-        ),
+        (rb"\A\s*+\[\s*\[\s*-?\d", "a list of numbers, such as PyTorch's memory timeline", _CHROME_TRACE),
     )
 )
 #: Their bytes have no published mark.
@@ -153,7 +128,7 @@ _NSIGHT_ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
 _TIMELINE_PROCESS = re.compile(rb'/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
 #: A kernel's record in TensorFlow's kernel_stats.pb: name, registers, memory, sizes of blocks and grids, times, whether
 #: it can use tensor cores, operation, occurrences, occupancy.
-_KERNEL_RECORD, _KERNEL_FIELDS, _KERNEL_TOTAL_NS = 1, range(1, 15), 7
+_KERNEL_FIELDS, _KERNEL_TOTAL_NS = range(1, 15), 7
 
 
 def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
@@ -177,10 +152,12 @@ def is_text(head: bytes) -> bool:
 
 def _is_kernel_stats(head: bytes) -> bool:
     """True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
+    if not head.startswith(b"\x0a"):
+        return False
     wire = WireStream(io.BytesIO(head))
     try:
-        number, size = next(wire.fields())
-        numbers = [field for field, _, _ in wire.entries(size)] if number == _KERNEL_RECORD else []
+        _, size = next(wire.fields())
+        numbers = [field for field, _, _ in wire.entries(size)]
     except (StopIteration, ProfileError):
         return False
     return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(each in _KERNEL_FIELDS for each in numbers)

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
-from profet_core.answers.context import LONGEST_NETWORK, NetworkParameters, parameters_of, recorded_parameters
+from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
 from profet_core.sizes.axes import axis_range, sizes_for
@@ -217,7 +217,7 @@ def typed_network() -> tuple[str | None, float | None]:
 
 
 def _typed() -> str:
-    return (session.training.network or "").strip()[:LONGEST_NETWORK]
+    return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
 
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}

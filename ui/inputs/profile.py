@@ -14,6 +14,7 @@ from profet_core.prediction.anchors import anchor_in_text
 from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.sandbox.reading import read_guarded
+from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
 from profet_recorder.profiles.limits import MAX_STEPS
 from profet_recorder.profiles.reading import sizes_in_name
@@ -23,7 +24,7 @@ from ui.predicted import Predicted
 from ui.server import others_first
 from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, keep_given, own_in, remove_own
 from ui.state.resources import Held, Resources
-from ui.state.session import MAX_IMAGES, Network, Own, Slot, session
+from ui.state.session import Network, Own, Slot, session
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.answers.context import LONGEST_NETWORK
+from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.instance import SPOT
@@ -22,11 +22,11 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
 from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.extras import INTERRUPTION_BANDS
-from profet_core.training.many_core import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, PUBLISHED
+from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.several_gpus import CHECKED_ON, MOST_GPUS
+from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
 from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
@@ -37,7 +37,6 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
@@ -156,8 +155,8 @@ def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGE
 
 def _network(text: str, _: Resources) -> str:
     """A network's name or its number of parameters, as it is typed; which there are, the page says."""
-    if len(text) > LONGEST_NETWORK or not text.isprintable():
-        raise ValueError(text[:LONGEST_NETWORK])
+    if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
+        raise ValueError(text[:MAX_NETWORK_LETTERS])
     return text
 
 
@@ -403,7 +402,7 @@ class ScaleOut(Part):
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
-    gpus: Field[int | None] = number(None, 2, MOST_GPUS)
+    gpus: Field[int | None] = number(None, 2, MAX_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
     exchanges = _flag()
@@ -460,10 +459,10 @@ class ManyCore(Part):
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
-    manycore_images: Field[int | None] = number(None, 1, MOST_IMAGES)
-    manycore_test_images: Field[int | None] = number(None, 0, MOST_IMAGES)
-    manycore_epochs: Field[int | None] = number(None, 1, MOST_EPOCHS)
-    manycore_threads: Field[int | None] = number(None, FEWEST_THREADS, MOST_THREADS)
+    manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
+    manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
+    manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
+    manycore_threads: Field[int | None] = number(None, MIN_THREADS, MAX_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypedDict, TypeVar
+from typing import TypeAlias, TypedDict
 
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
 from profet_recorder.profiles.limits import (
@@ -15,7 +15,7 @@ from profet_recorder.profiles.limits import (
     MAX_NAMES,
     MAX_STEPS,
     MAX_THREADS,
-    NamesKept,
+    Names,
     TraceTooLargeError,
 )
 
@@ -49,8 +49,6 @@ _MAX_BYTES = 2**50
 #: One dimension of a convolution's input is less.
 _MAX_SIZE = 10**6
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
-
-Name = TypeVar("Name", bound=Hashable)
 
 #: The arguments of events that are looked at; any of them may hold anything.
 Args = TypedDict(
@@ -102,28 +100,6 @@ class Spans:
         self.links.extend(links)
         if len(self.keys) > MAX_KEPT_EVENTS:
             raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
-
-
-class Names(Generic[Name]):
-    """Numbers what it is given in the order they are seen, each once."""
-
-    def __init__(self, at_most: int) -> None:
-        self._at_most = at_most
-        self._kept = NamesKept()
-        self._numbers: dict[Name, int] = {}
-
-    def number(self, name: Name) -> int:
-        """The number of `name`."""
-        number = self._numbers.get(name)
-        if number is None:
-            self._kept.add(str(name))
-            number = self._numbers[name] = len(self._numbers)
-            if number >= self._at_most:
-                raise TraceTooLargeError(f"The trace has more than {self._at_most:,} different names or threads")
-        return number
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._numbers)
 
 
 class PyTorchEvents:

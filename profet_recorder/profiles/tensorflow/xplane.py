@@ -27,7 +27,7 @@ from profet_recorder.profiles.limits import (
     MAX_METADATA,
     MAX_OPERATION_US,
     MAX_STEPS,
-    NamesKept,
+    Names,
     TraceTooLargeError,
     check_operations,
 )
@@ -192,7 +192,7 @@ class _Plane:
 
 def _read_planes(content: Content, found: Trace) -> list[_Plane]:
     """Name and metadata of every plane, in the file's order; metadata of the host and of GPUs only."""
-    planes, names, names_left = [], _Names(), MAX_METADATA
+    planes, names, names_left = [], Names[str](MAX_METADATA), MAX_METADATA
     with content.open() as stream:
         wire = WireStream(stream)
         for number, size in wire.fields():
@@ -239,21 +239,7 @@ def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memor
     return None
 
 
-class _Names:
-    """Keeps each name and each type once, whatever number of planes and of names of theirs have it."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, str] = {}
-        self._kept = NamesKept()
-
-    def keep(self, name: str) -> str:
-        """`name`, as it was kept before if it was."""
-        if name not in self._held:
-            self._kept.add(name)
-        return self._held.setdefault(name, name)
-
-
-def _keep_metadata(found: Trace, plane: _Plane, part: int, data: bytes, names: _Names) -> None:
+def _keep_metadata(found: Trace, plane: _Plane, part: int, data: bytes, names: Names[str]) -> None:
     entry = messages().MetadataEntry.FromString(data)
     name = _text(entry.value.name[:MAX_NAME_CHARACTERS])
     found.note_name(name)

@@ -345,7 +345,7 @@ CASES = (
     (b"\n <!DOCTYPE html><html></html>", "a web page or XML", "download the file itself"),
     *((data, "TensorFlow's kernel statistics", "upload the xplane.pb") for data in odd_files.KERNEL_STATISTICS),
     *((data, "a table of NVIDIA's profiler", "record the step with") for data in odd_files.NVIDIA_TABLES),
-    *((data, "PyTorch's printed key_averages() table", "upload the trace that") for data in odd_files.KEY_AVERAGES),
+    *((data, "PyTorch's printed key_averages()", "upload the trace that") for data in odd_files.KEY_AVERAGES),
     *((data, "a list of numbers, such as PyTorch's memory", "upload the trace") for data in odd_files.MEMORY_TIMELINES),
     ("Epoch 1/5: 122 ms a step, naïve\n".encode() * 100, "plain text", "upload PROFET JSON, "),
 )
