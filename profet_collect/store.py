@@ -23,7 +23,7 @@ from profet_collect.record import (
     whole_lines,
 )
 from profet_core.errors import InputError
-from profet_core.locks import lock_path
+from profet_core.files import lock_path
 from profet_recorder.whole_files import write_whole
 
 #: What makes a machine another one, whose cells belong into another folder.

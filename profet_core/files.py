@@ -1,4 +1,4 @@
-"""Model folders, and JSON files signed with their own checksum."""
+"""Model folders, JSON files signed with their own checksum, and locks between programs that change the same file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from profet_core.errors import ArtifactError
+from profet_core.errors import ArtifactError, InputError
 
 HOME_VARIABLE = "PROFET_HOME"
 _GET_AGAIN = "restore it (git checkout models) or run `profet train`"
@@ -121,3 +122,37 @@ def _refuse(name: str) -> NoReturn:
 def sha256_hex(data: bytes) -> str:
     """SHA-256 of `data` in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
+
+
+#: A change takes milliseconds; many programs may wait for each other.
+WAIT_S = 60.0
+
+
+@contextmanager
+def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
+    """Lock `path` between reading and writing; other programs that lock it wait, InputError after `wait_s` seconds.
+
+    The lock ends with its process, however that ends. The empty lock file next to `path` has no meaning if it is left
+    behind.
+    """
+    # Only a change needs it.
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_path(path), timeout=wait_s)
+    try:
+        lock.acquire(poll_interval=0.01)
+    except Timeout:
+        raise InputError(f"Another program is changing {path}: try again when it has finished.") from None
+    try:
+        yield
+    finally:
+        # Before the release: waiting programs see that the file is gone, and retry.
+        with suppress(OSError):
+            lock_path(path).unlink()
+        lock.release()
+
+
+def lock_path(path: Path) -> Path:
+    """Lock file of `path`."""
+    path = path.resolve()
+    return path.with_name(f".{path.name}.lock")

@@ -14,8 +14,7 @@ from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
-from profet_core.files import manifest_checksum, put_aside
-from profet_core.locks import lock_path, only_one
+from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
 from profet_core.sizes.growth import GROWTH_NAME
 from profet_core.training.memory_model import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME

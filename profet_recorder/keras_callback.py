@@ -137,6 +137,7 @@ class RecordingCallback(_Callback):
             if kind is not None and kind == before[2]:
                 # Another fold, or another learning rate: the same kind of step, and it counts on.
                 self.recording.go_on_with(self.recording.engine.for_model(model))
+                self.recording.passes_next = True
             else:
                 self.recording = self._begin(model)
         self._recorded = (model, optimizer, kind)

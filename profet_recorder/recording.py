@@ -108,6 +108,7 @@ class Recording:
     Attributes
     ----------
     steps_seen : steps that ended since the recording began (or began again).
+    passes_next : the next step is not recorded, such as a fold's first one, which is traced.
     skipped : steps that could not be recorded, such as the last one of each epoch of Keras'.
     finished : the profile is written for good; further steps are ignored.
     """
@@ -131,7 +132,7 @@ class Recording:
         self._attempts = 0
         self._waited = 0
         self._began: float | None = None
-        self._prepared = self._passes_next = False
+        self._prepared = self.passes_next = False
 
     @property
     def steps_needed(self) -> int:
@@ -177,8 +178,8 @@ class Recording:
         self._began = None
         if self._is_disturbed():
             return
-        if self._passes_next:
-            self._passes_next = False
+        if self.passes_next:
+            self.passes_next = False
             self.skipped += 1
             return
         if self.steps_seen == self.plan.warm_up and not self._latencies_ms:
@@ -230,14 +231,12 @@ class Recording:
         """Forget the steps so far: what follows is another network's training."""
         self.go_on_with(engine)
         self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
-        self._rank, self._passes_next = None, False
+        self._rank, self.passes_next = None, False
 
     def go_on_with(self, engine: Engine) -> None:
         """Count on with the same kind of network: another fold, or another optimizer of the same weights."""
         self.abort()
         self.engine = engine
-        # It is traced, or allocated, anew.
-        self._passes_next = self.steps_seen >= self.plan.warm_up
 
     def abort(self) -> None:
         """Stop whatever runs, undo every switch and leave nothing behind."""

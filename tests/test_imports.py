@@ -41,9 +41,8 @@ OF_THE_RECORDER = {"torch", "keras", "tensorflow", "numpy", "google", "msgspec",
 CORE = """
 arrays, errors, messages
 latency
-units, files, locks, sandbox
+units, files, sandbox
 catalog
-frames
 features, precision
 ensemble, layers, sizes, training
 transfer

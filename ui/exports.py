@@ -36,24 +36,17 @@ def export_row(
 
 @dataclass(slots=True)
 class MadeLater:
-    """What a header's buttons save when they are clicked, of what is drawn below it; `rows` None: nothing."""
+    """What a header's buttons save when they are clicked, of what is drawn below it; `none`: nothing."""
 
-    rows: Callable[[], Rows] | None = list
+    rows: Callable[[], Rows] = list
     report: Callable[[], str] = str
+    none: bool = False
 
-    def set(self, rows: Callable[[], Rows] | None, report: Callable[[], str]) -> None:
+    def set(self, rows: Callable[[], Rows] = list, report: Callable[[], str] = str, *, none: bool = False) -> None:
         """Keep what is drawn now; the header is drawn again where its buttons come or go."""
-        drawn, self.rows, self.report = self.rows, rows, report
-        if (drawn is None) != (rows is None):
+        drawn, self.rows, self.report, self.none = self.none, rows, report, none
+        if drawn != none:
             st.rerun()
-
-    def made_rows(self) -> Rows:
-        """The rows, made outside of the session."""
-        return self.rows() if self.rows else []
-
-    def made_report(self) -> str:
-        """The report, likewise."""
-        return self.report()
 
 
 def made_later() -> MadeLater:

@@ -80,11 +80,9 @@ def header(_: Resources) -> None:
     """Draw the title and the exports, which a slider below doesn't draw again."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.title(TITLE, anchor=False, width="content")
-        exports = made_later()
-        if exports.rows is not None:
-            export_row(
-                "profet-predict", exports.made_rows, charts=session.predict.chart != "table", report=exports.made_report
-            )
+        exports, charts = made_later(), session.predict.chart != "table"
+        if not exports.none:
+            export_row("profet-predict", lambda: exports.rows(), charts=charts, report=lambda: exports.report())
 
 
 def main(resources: Resources) -> None:
@@ -94,10 +92,10 @@ def main(resources: Resources) -> None:
         _strip(resources, network)
         answer, rows = _advised(resources, network)
     except MissingAnchorError:
-        made_later().set(None, str)
+        made_later().set(none=True)
         raise
     except ProfetError:
-        made_later().set(None, str)
+        made_later().set(none=True)
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -126,7 +124,7 @@ def main(resources: Resources) -> None:
     order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
     source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
     made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
-    made_later().set(made if plans else None, partial(report_html, advice, source))
+    made_later().set(made, partial(report_html, advice, source), none=not plans)
     if view == "bars":
         level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)

@@ -1,4 +1,4 @@
-"""Entry points for pages, CLI, HTTP and Python: a typed question in, an answer record out, and its JSON document.
+"""Entry points for pages, CLI, HTTP and Python: question in, answer and its document out.
 
 Each raises ProfetError for an invalid question: one line that says what is wrong and what to do.
 """

@@ -18,10 +18,10 @@ from profet_core.answers.documents import CostRow
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
+from profet_core.catalog.frames import frame_of, offer_cells
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
-from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.training.cost import Energy, training_energy

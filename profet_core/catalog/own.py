@@ -28,8 +28,7 @@ from profet_core.catalog.instance import (
 )
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
-from profet_core.files import home_folder
-from profet_core.locks import only_one
+from profet_core.files import home_folder, only_one
 from profet_core.units import as_typed
 from profet_recorder.whole_files import write_whole
 

@@ -10,8 +10,8 @@ from typing import Any, overload
 import numpy as np
 
 from profet_core.catalog import Instance
+from profet_core.catalog.frames import frame_of, offer_cells, step_cells
 from profet_core.features.operations import UnknownOperations
-from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED

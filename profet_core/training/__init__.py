@@ -1,1 +1,1 @@
-"""A training on an offer: epochs, cost, energy, memory, several GPUs, and which offer to rent."""
+"""One training on an offer: cost, memory, several GPUs, recommendation."""

@@ -10,10 +10,10 @@ from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
+from profet_core.catalog.frames import frame_of, offer_cells
 from profet_core.catalog.instance import OWN_PROVIDER, SPOT, Instance
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
-from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
 from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.extras import HOURS_PER_MONTH, Breakdown, LostTime

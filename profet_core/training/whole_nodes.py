@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from profet_core.catalog.frames import frame_of
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.frames import frame_of
 from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.training.memory import FitAnswer

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from profet_core.errors import ProfetError
-from profet_core.files import sha256_hex
-from profet_core.locks import only_one
+from profet_core.files import only_one, sha256_hex
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,

@@ -209,7 +209,8 @@ def repair_times(
     lost = ~np.isfinite(durations)
     if lost.all():
         return KernelTimes(np.nan_to_num(begins), np.zeros(len(begins)), lost)
-    lost |= (durations == 0) & (_median_of_like(durations, names, ~lost) > _ZERO_IS_LOST_US)
+    if (durations == 0).any():
+        lost |= (durations == 0) & (_median_of_like(durations, names, ~lost) > _ZERO_IS_LOST_US)
     overlaps_us = _overlaps_followers(begins, durations, streams)
     lost |= (overlaps_us > durations / 2) & (durations > 10 * _ROUNDING_US)
     for _ in range(2):
@@ -230,9 +231,10 @@ def repair_times(
             fallback = float(np.median(durations[sound])) if sound.any() else 0.0
             durations[lost] = np.where(np.isnan(typical[lost]), fallback, typical[lost])
         _place(begins, durations, streams, order, lost)
-    loaded_us = sum(covered_us(begins[rows], durations[rows]) for rows in _by_stream(streams, begins))
-    if durations.sum() > _MAX_STREAM_LOAD * loaded_us:
-        lost = np.ones(len(begins), bool)
+    if overlaps_us.any():
+        loaded_us = sum(covered_us(begins[rows], durations[rows]) for rows in _by_stream(streams, begins))
+        if durations.sum() > _MAX_STREAM_LOAD * loaded_us:
+            lost = np.ones(len(begins), bool)
     return KernelTimes(begins, durations, lost)
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.ensemble.fitted import Fitted, read_fitted, written
-from profet_core.files import manifest_checksum, put_aside, sha256_hex, shipped_folder
-from profet_core.locks import lock_path, only_one
+from profet_core.files import lock_path, manifest_checksum, only_one, put_aside, sha256_hex, shipped_folder
 from profet_lab.models_folder import new_models_folder
 from tests.core.conftest import tiny_manifest
 from tests.made.uncompiled import without_compiling

@@ -125,7 +125,7 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
 
 
 def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
-    app = open_app(sample=FIRST, loading="rate", vcpu_rate="30", preset="aws", chart="bars", predict_open="g5.xlarge")
+    app = open_app(sample=FIRST, loading="vcpus", vcpu_rate="30", preset="aws", chart="bars", predict_open="g5.xlarge")
     plans = {
         plan.label: plan for plan in core.advise(samples[FIRST], images_per_s_per_vcpu=30).advice.plans if plan.waiting
     }

@@ -120,9 +120,7 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
-    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "start_up_minutes": "start_up_min"}
-    names |= {"storage_usd_per_gib_month": "storage_usd"}
-    names |= {"checkpoint_minutes": "checkpoint_min", "restart_minutes": "restart_min"}
+    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency"}
     found: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
@@ -132,7 +130,8 @@ def settings(case: Case) -> dict[str, Any]:
         elif name == "with_loading":
             found["loading"] = "overhead"
         elif name == "images_per_s_per_vcpu":
-            found |= {"loading": "jpeg"} if value == 120 else {"loading": "rate", "vcpu_rate": value}
+            # 120 is the default.
+            found |= {"loading": "vcpus"} | ({} if value == 120 else {"vcpu_rate": value})
         elif name == "certainty":
             found["certainty"] = round(100 * value)
         elif name == "deadline_hours":

@@ -134,31 +134,29 @@ def workload_input() -> None:
 
 def costs_input() -> None:
     """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
-    select(
-        "Data loading",
-        Training.loading,
-        help="A GPU waits where the instance's vCPUs prepare fewer images than it trains. JPEG: decode, crop to 224 "
-        "pixels, flip. Your rate: `profet collect --loading FOLDER` measures it. 6–9%: what measured epochs took "
-        "beyond their steps. Cached tensors: don't count it.",
-    )
-    if session.training.loading == "rate":
-        number_field("Images/s per vCPU", Training.vcpu_rate)
+    tip = "6–9%: what measured epochs took beyond their steps. By vCPUs: a GPU waits where they prepare fewer images."
+    select("Data loading", Training.loading, help=tip)
+    if session.training.loading == "vcpus":
+        tip = (
+            "JPEG to 224 pixels: about 120; `profet collect --loading FOLDER` measures it. Cached tensors: don't count."
+        )
+        number_field("Images/s per vCPU", Training.vcpu_rate, tip=tip)
     number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
     if session.training.runs > 1:
         toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
     tip = "Start-up and storage of the data set are in an instance's *All costs*, not in the bars."
-    number_field("Start-up (min)", Training.start_up_min, empty="none", tip=tip)
+    number_field("Start-up (min)", Training.start_up_minutes, empty="none", tip=tip)
     size, price = st.columns(2, gap="small")
     number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
-    number_field("$/GiB-month", Training.storage_usd, empty="none", at=price)
+    number_field("$/GiB-month", Training.storage_usd_per_gib_month, empty="none", at=price)
     if session.offers.market == SPOT:
         tip = "Share of spot machines that are interrupted in a month, in the five bands that AWS publishes."
         select("Interruptions", Training.interruptions, help=tip)
         if session.training.interruptions == "day":
             number_field("Interruptions per day", Training.per_day)
         checkpoint, restart = st.columns(2, gap="small")
-        number_field("Checkpoint (min)", Training.checkpoint_min, at=checkpoint)
-        number_field("Restart (min)", Training.restart_min, at=restart)
+        number_field("Checkpoint (min)", Training.checkpoint_minutes, at=checkpoint)
+        number_field("Restart (min)", Training.restart_minutes, at=restart)
 
 
 def validation_input() -> None:

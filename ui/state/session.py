@@ -280,24 +280,17 @@ class Training(Part):
     runs = number(1, 1, MAX_RUNS)
     at_once = _flag()
     #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
-    loading = one_of(
-        {
-            "off": "Not counted",
-            "overhead": "6–9% overhead",
-            "jpeg": f"JPEG, {JPEG_IMAGES_PER_S_PER_VCPU}/s per vCPU",
-            "rate": "Your rate",
-        }
-    )
+    loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
     vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
     #: Costs beside the steps, which bars leave out.
-    start_up_min: Field[float | None] = number(None)
+    start_up_minutes: Field[float | None] = number(None)
     dataset_gib: Field[float | None] = number(None)
-    storage_usd: Field[float | None] = number(None)
+    storage_usd_per_gib_month: Field[float | None] = number(None)
     interruptions = one_of(
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
     per_day = number(0.1)
-    checkpoint_min, restart_min = number(30.0), number(5.0)
+    checkpoint_minutes, restart_minutes = number(30.0), number(5.0)
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
     budget_usd: Field[float | None] = number(None)
@@ -309,23 +302,19 @@ class Training(Part):
     @property
     def more(self) -> dict[str, Any]:
         """Runs and data loading as fields of a question for any offers."""
-        rates = {"jpeg": JPEG_IMAGES_PER_S_PER_VCPU, "rate": self.vcpu_rate}
-        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rates.get(self.loading)}
+        rate = self.vcpu_rate if self.loading == "vcpus" else None
+        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rate}
         return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
 
     @property
     def extras(self) -> dict[str, Any]:
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
-        stored = self.dataset_gib is not None and self.storage_usd is not None
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
-        return {
-            "interruptions": None if rate == "off" or session.offers.market != SPOT else rate,
-            "checkpoint_minutes": self.checkpoint_min,
-            "restart_minutes": self.restart_min,
-            "start_up_minutes": self.start_up_min,
-            "dataset_gib": self.dataset_gib if stored else None,
-            "storage_usd_per_gib_month": self.storage_usd if stored else None,
-        }
+        storage = ["dataset_gib", "storage_usd_per_gib_month"]
+        names = ["checkpoint_minutes", "restart_minutes", "start_up_minutes"]
+        names += [] if None in [getattr(self, name) for name in storage] else storage
+        spot = {} if rate == "off" or session.offers.market != SPOT else {"interruptions": rate}
+        return {name: getattr(self, name) for name in names} | spot
 
 
 class Offers(Part):

@@ -17,9 +17,9 @@ from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
 
 def test_inspect_lists_the_bounds(document, run):
     listed = document("inspect", "--limits")["limits"]
-    assert {"what": "operation types of a step", "most": 1000, "unit": "types"} in listed
+    assert {"what": "operation types of a step", "maximum": 1000, "unit": "types"} in listed
     printed = run("inspect", "--limits")[1].splitlines()
-    assert printed[0].split() == ["bound", "most", "unit"] and len(printed) == len(listed) + 1
+    assert printed[0].split() == ["bound", "maximum", "unit"] and len(printed) == len(listed) + 1
     assert run("inspect") == (2, "", "profet: Name a profile, or list the bounds with --limits.\n")
 
 

@@ -13,7 +13,7 @@ import pytest
 from profet_core.catalog import load_shipped
 from profet_core.catalog.naming import old_price_note
 from profet_core.catalog.own import read_own
-from profet_core.locks import lock_path
+from profet_core.files import lock_path
 
 
 def test_an_added_instance_is_listed_with_what_was_said(document):
