@@ -23,7 +23,7 @@ from profet_collect.store import open_store
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_recorder.profiles import read_profile
-from profet_recorder.recording import Recording
+from profet_recorder.recording import MAX_REPEATS, Recording
 from tests.made.collected import MANIFEST
 from tests.recorder.runs import needs
 
@@ -146,8 +146,8 @@ def test_keras_measures_a_cell_as_pytorch_does(in_keras):
     assert (found["status"], found["why"]) == ("ok", "")
     assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
-    # One warms up, two are timed, one is profiled: none is trained for nothing.
-    assert found["steps"] == 4
+    # One warms up, two are timed, one is profiled, and again where it was slow: none is trained for nothing.
+    assert 4 <= found["steps"] <= 4 + MAX_REPEATS
 
 
 def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repository):

@@ -178,8 +178,6 @@ def test_both_frameworks_compute_the_same_of_the_same_weights(in_keras):
     assert len(in_keras["apart"]) == 3
     for *size, apart, largest in in_keras["apart"]:
         assert largest > 1e-6 and apart < 1e-4 * largest, size
-    # VGG with normalization and the AlexNet of 2014 pool to 7 and 6 a side, from whatever an image leaves them.
-    assert len(in_keras["pooled apart"]) == 6 and max(in_keras["pooled apart"]) < 1e-6
 
 
 def test_keras_has_the_parameters_of_the_measured_and_the_newer(in_keras):

@@ -14,7 +14,7 @@ import torch
 
 from profet_collect import in_keras, in_pytorch
 from profet_collect.cell import Task, measure_here
-from profet_collect.graph import Graph, Node, network_graph
+from profet_collect.graph import network_graph
 from profet_collect.networks import MEASURED, NEWER
 from profet_collect.record import Cell
 
@@ -50,16 +50,6 @@ def apart(name: str, pixels: int) -> list[float]:
     first = theirs(images, training=False).numpy()
     second = ours(torch.from_numpy(images.transpose(0, 3, 1, 2).copy())).detach().numpy()
     return [float(abs(first - second).max()), float(abs(first).max())]
-
-
-def pooled_apart(size: int, side: int) -> float:
-    """Largest difference of an adaptive pooling in both frameworks."""
-    nodes = (Node("input", (), (size, size, 3)), Node("adaptive pooling", (0,), (side, side, 3), {"side": side}))
-    graph = Graph("pooling", size, 3, nodes, ())
-    images = np.random.default_rng(0).random((2, size, size, 3), dtype=np.float32)
-    first = in_keras.build(graph)(images).numpy()
-    second = in_pytorch.build(graph)(torch.from_numpy(images.transpose(0, 3, 1, 2).copy())).numpy()
-    return float(abs(first - second.transpose(0, 2, 3, 1)).max())
 
 
 def _copy_weights(graph, theirs, ours) -> None:
@@ -104,7 +94,6 @@ if __name__ == "__main__":
         {
             "parameters": [[*size, parameters(*size)] for size in parameter_sizes()],
             "apart": [[*size, *apart(*size)] for size in SAME_SIZES],
-            "pooled apart": [pooled_apart(*sizes) for sizes in ((1, 6), (2, 7), (8, 7), (7, 7), (14, 7), (3, 6))],
             "fp32": counted_cell("fp32", 4),
             "amp": cell("amp", 4),
             "too large": cell("fp32", 10**9),
