@@ -55,8 +55,9 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
     return -(-images // whole_number("The batch size", batch_size))
 
 
-#: Images per second that one vCPU decodes from JPEG, crops to 224 pixels and flips, in PyTorch's or TensorFlow's
-#: loader; `profet collect --loading` measures it for your images and machine. Cached tensors take next to nothing.
+#: Images per second that one vCPU decodes from JPEG, crops to 224 pixels and flips: a round number between what
+#: `profet collect --loading` measured on two busy vCPUs in PyTorch (75) and in tf.data (229). No published table
+#: backs it, so it is only what the page suggests; the same command measures your images on your machine.
 JPEG_IMAGES_PER_S_PER_VCPU = 120
 
 
