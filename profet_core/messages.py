@@ -20,8 +20,6 @@ class Code(StrEnum):
     COMBINED = "combined"
     MEASURED_STEPS = "measured_steps"
     OTHER_PRECISION_STEPS = "other_precision_steps"
-    THIRD_PARTY = "third_party"
-    THIRD_PARTY_TF32 = "third_party_tf32"
     SPREAD = "spread"
     BASED_ON = "based_on"
     EVIDENCE = "evidence"
@@ -84,18 +82,13 @@ SENTENCES = {
     Code.COMBINED: "combined with {size}, which was predicted {how}",
     Code.MEASURED_STEPS: "{said}, {networks} networks; 90% from the errors on held-out networks",
     Code.OTHER_PRECISION_STEPS: "{said} are in {precision}: they apply {how} TF32",
-    Code.THIRD_PARTY: (
-        "from corrected epoch times of {networks} networks on this GPU; the range has the spread of held-out networks "
-        "and of the correction on T4 and V100"
-    ),
-    Code.THIRD_PARTY_TF32: "they ran with TF32 {how}, so the interval is wider",
     Code.SPREAD: "the range has the spread of {gpus} held-out GPUs",
     Code.BASED_ON: "{evidence}, in {precision}",
     Code.EVIDENCE: "{said}",
-    Code.PUBLISHED: "from the specs and the published ResNet-50 speed of {gpu}",
+    Code.PUBLISHED: "from the specs and the published training speeds of {gpu}",
     Code.OWN_SPECS: "{said}",
     Code.GENERATION: "from its specs and published speeds of its generation",
-    Code.SPECS_ONLY: "from its specs alone",
+    Code.SPECS_ONLY: "from its specs alone: no public table has training speeds of it or its generation",
     Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",
     Code.NO_BF16: "BF16 at FP32 speed: no tensor cores for BF16",
     Code.SPEEDUP: "{precision}, {times:.1f} times the speed of {over}",

@@ -102,7 +102,7 @@ def _calibrated(
         if len(both):
             measured = MeasuredCells(*(both[name].to_numpy() for name in ("index", "latency_ms", "model")))
             host = host_named(facts.host, gpu.compute_capability)
-            prior = replace(target_of(transfer, gpu, host, bool(tf32))[0], mix_log_sd=0.0)
+            prior, _ = target_of(transfer, gpu, host, bool(tf32))
             fitted = calibrate(known, transfer.reference, prior, measured)
             found.append(calibrated_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
     if not found:

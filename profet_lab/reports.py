@@ -13,7 +13,6 @@ from profet_core.artifacts.models import Models, load_models
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
 from profet_core.from_layers.rates import load_rates
-from profet_core.precision.model import load_precision
 from profet_core.training.memory_model import load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import load_transfer
@@ -22,26 +21,22 @@ from profet_lab.cards.cards import (
     baseline_architectures,
     baseline_pairs,
     estimate_card,
+    gpu_card,
     model_card,
-    precision_card,
     real_section,
     render,
-    transfer_card,
 )
 from profet_lab.classes.bank import class_bank
 from profet_lab.estimate.report import estimate_report
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
-from profet_lab.precision.pairs import load_pairs, network_shares
 from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.default import default_report, default_table, scatter
 from profet_lab.validation.documented import documented_report, documented_table, scaler_report
-from profet_lab.validation.gpus import judged, rented_report
+from profet_lab.validation.gpus import gpus_report
 from profet_lab.validation.growth import growth_report, predictions_of_table
-from profet_lab.validation.precision import precision_report
 from profet_lab.validation.scaleout import scaleout_report
-from profet_lab.validation.transfer import transfer_report
 from profet_recorder.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
@@ -106,11 +101,6 @@ class Part:
         return content
 
 
-def _precision(task: Task) -> dict[str, Any]:
-    found = load_pairs(task.data, network_shares(task.measurements))
-    return precision_report(found, task.progress)
-
-
 _PARTS = [
     Part(
         "cells",
@@ -118,16 +108,12 @@ _PARTS = [
         lambda report, models: render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])),
     ),
     Part(
-        "transfer",
-        lambda task: transfer_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
-        lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
-        {"transfer": load_transfer, "memory": load_memory},
-    ),
-    Part(
         "gpus",
-        lambda task: rented_report(load_models(task.models), task.measurements, task.data),
-        lambda report, models: render("gpu_card.md.j2", report=report, judged=judged(report)),
-        {"transfer": load_transfer},
+        lambda task: gpus_report(
+            load_models(task.models), task.measurements, task.data, seed=task.seed, progress=task.progress
+        ),
+        lambda report, models: gpu_card(report, load_transfer(models), load_memory(models)),
+        {"transfer": load_transfer, "memory": load_memory},
         "GPU",
     ),
     Part(
@@ -141,12 +127,6 @@ _PARTS = [
         lambda task: scaleout_report(task.data, task.progress),
         lambda report, models: render("scaleout_card.md.j2", report=report, model=load_scaleout(models)),
         {"scaleout": load_scaleout},
-    ),
-    Part(
-        "precision",
-        _precision,
-        lambda report, models: precision_card(report, load_precision(models)),
-        {"precision": load_precision},
     ),
 ]
 #: Name, an option of `profet validate` -> the part.

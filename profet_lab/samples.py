@@ -16,8 +16,9 @@ from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.features.classes import COPY_CLASS, load_operation_classes
-from profet_core.precision.model import Factors, class_place, load_precision
 from profet_core.precision.names import AMP
+from profet_core.transfer.model import load_transfer
+from profet_core.transfer.rates import Factors, class_place
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
@@ -93,7 +94,7 @@ AMP_CHOICE = Choice(
     224,
     64,
     "a step in AMP, derived: PROFET's FP32 profile on V100, sped up as lambdal/deeplearning-benchmark published "
-    "({times:.2f} times, kind by kind as precision.json says); FP32 took {fp32_ms:.0f} ms there",
+    "({times:.2f} times, kind by kind as transfer.json says); FP32 took {fp32_ms:.0f} ms there",
 )
 
 
@@ -129,14 +130,16 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
     """
     row = _repeat(measurements, AMP_CHOICE)
     trace, entry = _sample(measurements, AMP_CHOICE, row, int(parameters[AMP_CHOICE.model, AMP_CHOICE.pixels]))
-    gpu = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu]
+    gpu, transfer = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu], load_transfer()
     pairs = load_pairs(folder, network_shares(measurements)).amp
     (pair,) = pairs[
         (pairs["table"] == POINTS_TABLE) & (pairs["gpu"] == gpu.name) & (pairs["network"] == AMP_CHOICE.model)
     ].to_dict("records")
     fp32_ms, log_speedup = entry["latency_ms"], float(pair["log_speedup"])
     amp_ms = round(fp32_ms * math.exp(-log_speedup), 3)
-    trace["operations"] = _sped_up(trace["operations"], load_precision().amp(gpu, AMP), log_speedup)
+    trace["operations"] = _sped_up(
+        trace["operations"], transfer.rates.amp(gpu, load_gpus()[transfer.reference_gpu], AMP), log_speedup
+    )
     trace["meta"] |= {"precision": AMP, "step_latency_ms": amp_ms}
     entry |= {
         "name": f"{entry['name']}-amp",

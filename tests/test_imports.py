@@ -179,7 +179,7 @@ from profet_core.artifacts.samples import load_samples
 models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
 for latency_ms in (sample.latency_ms, None):
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
-    assert {{"given", "measured", "derived", "transferred"}} == {{row.basis for row in prediction.predictions}}
+    assert {{"given", "measured", "transferred"}} == {{row.basis for row in prediction.predictions}}
 cost_table(prediction.latencies_ms, catalog, images=100, batch_size=sample.batch_size)
 scale(models, sample.anchor, "batch", 10, 100, 64)
 assert not {{"streamlit", "pandas", "plotly"}} & set(sys.modules)

@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from profet_core.layers.reading import FORMATS
-from profet_core.precision.model import amp_words, supported_precisions
+from profet_core.precision.names import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.sizes.axes import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR

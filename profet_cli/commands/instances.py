@@ -40,7 +40,7 @@ from profet_core.catalog.own_gpus import (
 )
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
-from profet_core.precision.model import amp_words, supported_precisions
+from profet_core.precision.names import amp_words, supported_precisions
 from profet_core.transfer.own_gpu import check_own_gpu
 from profet_core.units import listed_price
 

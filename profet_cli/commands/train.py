@@ -67,14 +67,11 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
-        from profet_core.precision.model import PRECISION_NAME
         from profet_core.sizes.growth import GROWTH_NAME
         from profet_core.training.memory_model import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.fit import memory_content
-        from profet_lab.precision.fit import precision_content
-        from profet_lab.precision.pairs import has_pairs
         from profet_lab.scaleout.fit import scaleout_content
         from profet_lab.scaleout.rows import has_scale_rows
         from profet_lab.scalers.growth import growth_content, measured_sizes
@@ -83,7 +80,6 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),
         "memory": (MEMORY_NAME, lambda: memory_content(data, folder), lambda: True),
         "sizes": (GROWTH_NAME, lambda: growth_content(data), lambda: bool(measured_sizes(data))),
-        "precision": (PRECISION_NAME, lambda: precision_content(data, folder), lambda: has_pairs(folder, data)),
         "scaleout": (SCALEOUT_NAME, lambda: scaleout_content(folder), lambda: has_scale_rows(folder)),
     }
 
@@ -174,10 +170,9 @@ def _gpu_options(gpu: str, gpus: Gpus) -> str:
 
 #: Option -> help: what is trained alone; of several the first counts.
 PARTS = {
-    "transfer": "only transfer.json, for unprofiled GPUs",
+    "transfer": "only transfer.json, for unprofiled GPUs, AMP and TF32",
     "memory": "only memory.json, for the memory fit",
     "scaleout": "only scaleout.json, for several GPUs",
-    "precision": "only precision.json, for AMP and TF32",
     "sizes": "only growth.json, for other batch and pixel sizes",
     "estimate": "only estimate.json, for networks without a profile",
 }

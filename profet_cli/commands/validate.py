@@ -215,13 +215,11 @@ def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> Measur
 
 #: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
 PARTS = {
-    "transfer": "unprofiled GPUs and memory: leave-one-GPU-out, derived targets",
-    "gpus": "GPUs that people rent: published points, MLPerf ratios, order of siblings, slope over batches",
+    "gpus": "unprofiled GPUs, AMP and memory: held-out GPUs, published speeds, MLPerf, order of GPUs",
     "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
     "estimate": "networks without a profile: the paper's tests and ours",
     "manycore": "many-core models against published predictions",
     "scaleout": "several GPUs: leave-one-network-out and leave-one-GPU-out",
-    "precision": "AMP and TF32: leave-one-network-out and leave-one-GPU-out on published pairs",
 }
 
 

@@ -30,7 +30,7 @@ from profet_core.catalog.naming import old_price_note
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.features.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
-from profet_core.precision.model import amp_words, supported_precisions
+from profet_core.precision.names import amp_words, supported_precisions
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency

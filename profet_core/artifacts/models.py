@@ -27,7 +27,6 @@ from profet_core.files import (
     shipped_folder,
     strict_json,
 )
-from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
@@ -233,11 +232,6 @@ class Models:
         """Multi-GPU scaling model; None if absent."""
         return self._coefficients(SCALEOUT_NAME, load_scaleout)
 
-    @cached_property
-    def precision(self) -> PrecisionModel | None:
-        """Model of AMP and TF32 speedups; None if absent."""
-        return self._coefficients(PRECISION_NAME, load_precision)
-
     def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
         if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
@@ -262,7 +256,7 @@ class Models:
         """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
-        _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
+        _ = self.transfer, self.memory, self.growth, self.scaleout
 
     def _member(self, name: str, models: int) -> Fitted:
         """Contents of a member file, for that many targets."""

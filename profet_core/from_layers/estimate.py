@@ -19,7 +19,6 @@ from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
-from profet_core.prediction.mixed_precision import precision_of
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import offer_targets
 from profet_core.training.memory import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
@@ -360,7 +359,7 @@ def _fits(
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = precision_of(models).activation_share if half else 1.0
+    share = models.transfer.rates.activation_share if half else 1.0
     answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 

@@ -1,9 +1,10 @@
-"""Names of precisions in questions, recordings and data."""
+"""Precisions: their names in questions, recordings and data, and which a GPU runs."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
+from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 
 FP32, TF32, AMP, BF16 = "fp32", "tf32", "amp", "bf16"
@@ -58,3 +59,37 @@ def asked_precision(said: str) -> str:
     if found is None:
         raise InputError(f"Unknown precision {said!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
     return found
+
+
+#: Minimum compute capability of BF16 in tensor cores.
+_AMPERE = 8.0
+
+
+def has_tensor_cores(gpu: Gpu) -> bool:
+    """Whether AMP uses tensor cores there, or AMD's matrix cores."""
+    return gpu.fp16_tensor_dense_tflops is not None
+
+
+def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
+    """Precisions that the GPU runs at a speed of their own: TF32, AMP and BF16 need tensor cores that have them."""
+    tensor_cores = has_tensor_cores(gpu)
+    known = {
+        FP32: True,
+        TF32: gpu.tf32_tensor_dense_tflops is not None,
+        AMP: tensor_cores,
+        BF16: tensor_cores and (gpu.compute_capability or _AMPERE) >= _AMPERE,
+    }
+    return tuple(name for name, supported in known.items() if supported)
+
+
+def amp_words(gpu: Gpu) -> str:
+    """What AMP and BF16 do on the GPU.
+
+    >>> from profet_core.catalog.gpus import load_gpus
+    >>> amp_words(load_gpus()["Tesla T4"])
+    'faster, on tensor cores; BF16 at FP32 speed'
+    """
+    supported = supported_precisions(gpu)
+    if AMP not in supported:
+        return "AMP and BF16 at FP32 speed, sometimes slower: no tensor cores"
+    return "faster, on tensor cores" + ("" if BF16 in supported else "; BF16 at FP32 speed")

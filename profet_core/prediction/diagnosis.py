@@ -10,7 +10,7 @@ from profet_core.catalog import gpu_model
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
 from profet_core.messages import Code, Note
-from profet_core.precision.model import has_tensor_cores
+from profet_core.precision.names import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates

@@ -15,39 +15,41 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import NoPredictionError
 from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
 from profet_core.messages import Code, Note
-from profet_core.precision.model import (
-    CLASSES,
-    ON_TENSOR_CORES,
-    SAME_SPEED,
-    Factors,
-    PrecisionModel,
-    Shares,
-    class_place,
+from profet_core.precision.names import (
+    AS_PROFILED,
+    BF16,
+    FP32,
+    TF32,
+    canonical,
     has_tensor_cores,
-    shares_within,
+    is_half,
     supported_precisions,
 )
-from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, canonical, is_half
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.table import StepTable
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
-from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.rates import (
+    CLASSES,
+    NO_FACTORS,
+    ON_TENSOR_CORES,
+    ByClass,
+    Factors,
+    class_place,
+    shares_there,
+    shares_within,
+)
+from profet_core.transfer.speed import known_rates, target_of
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
-from profet_core.transfer.targets import Source
 from profet_core.units import US_PER_MS
 from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
 #: of 1.25 up or down. Their speed elsewhere is not measured.
 OTHER_KERNELS_LOG_SD = log_sd_of(math.log(1.25))
-#: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
-_FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
@@ -87,20 +89,18 @@ class RecordedStep:
         return recorded if asked == AS_PROFILED and recorded is not None and is_half(recorded) else asked
 
 
-def precision_of(models: Models) -> PrecisionModel:
-    """The precision model.
-
-    Raises
-    ------
-    NoPredictionError : these models have none.
-    """
-    if models.precision is None:
-        raise NoPredictionError("These models support FP32 and TF32 only: they have no precision.json.")
-    return models.precision
-
-
 def _anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
     return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
+
+
+def is_tuned(profile: Profile) -> bool:
+    """Whether it was recorded with channels-last tensors or a compiler, which AMP gains more from."""
+    return bool(profile.meta.channels_last or profile.meta.compiled)
+
+
+def _amp(models: Models, gpu: Gpu, precision: str, tuned: bool) -> Factors:
+    transfer = models.transfer
+    return transfer.rates.amp(gpu, transfer.gpus[transfer.reference_gpu], precision, tuned=tuned)
 
 
 def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: float | None) -> RecordedStep:
@@ -116,7 +116,7 @@ def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: 
 def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float]:
     """A half-precision profile in FP32 or TF32, and the log ratio of its step's latency with its uncertainty."""
     gpu = _anchor_gpu(models, anchor)
-    factors = precision_of(models).amp(gpu, canonical(profile.meta.precision) or "")
+    factors = _amp(models, gpu, canonical(profile.meta.precision) or "", is_tuned(profile))
     faster = factors.by_class
     placed = load_operation_classes().place(list(profile.operations))
     names = load_operation_classes().names
@@ -156,11 +156,11 @@ class _Work:
 
     Attributes
     ----------
-    shares : of `precision.model.CLASSES` in the FP32 GPU work on the reference GPU.
+    shares : of `rates.CLASSES` in the FP32 GPU work on the reference GPU.
     launch_ms : launch time on the reference host.
     """
 
-    shares: Shares
+    shares: ByClass
     launch_ms: float
 
 
@@ -173,9 +173,7 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
     if anchor.gpu is None:
         floor_ms = float(law.floor_ms(parts, anchor.instance, known_ms)[0])
-        log_speeds = np.subtract(
-            law.instances[anchor.instance].kind_log_speeds, law.instances[transfer.reference].kind_log_speeds
-        )
+        log_speeds = law.log_rates(anchor.instance, transfer.reference)
         return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
     back = map_to_profiled(law, transfer.reference, UnprofiledSteps(target, parts, known_ms))
@@ -186,7 +184,7 @@ def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return parts.copy_ms, parts.idle_ms, parts.host_ms
 
 
-def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
+def _shares(parts: StepParts, batch: ProfileBatch) -> ByClass:
     """Shares of classes: compute and products as on the reference GPU, others within the rest as recorded."""
     kinds_ms, recorded_ms = parts.kinds_ms[0], np.zeros(len(CLASSES))
     for name, ms in zip(load_operation_classes().device, batch.inputs.classes_ms[0], strict=False):
@@ -227,18 +225,14 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
     """The table of one profile in the requested precision."""
     precision = step.answer_precision(asked)
     half = is_half(precision)
-    if not half and step.log_slower == 0 and asked != FP32:
+    if (not half and step.log_slower == 0 and asked != FP32) or not table.known.any():
         return table
-    if half or step.log_slower != 0:
-        precision_of(models)
-    if models.precision is None or not table.known.any():
-        return table
-    change = _Change(models.precision, models, anchor, step, asked, precision)
+    change = _Change(models, anchor, step, asked, precision)
     work = work_of(models, anchor, step.base, step.base_ms)
     log_gain = change.log_gain(work)
     rows: list[int] = []
     log_speedups, log_sds, notes, basis = [], [], [], []
-    latencies_ms = table.latency_ms.copy()
+    latencies_ms, free_factors = table.latency_ms.copy(), np.ones(len(table.targets))
     for row, (gpu, host, _) in enumerate(table.targets):
         if not table.known[row]:
             continue
@@ -247,10 +241,17 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
             latencies_ms[row] = step.latency_ms
             continue
         factors, sign, log_sd, gain = change.factors(gpu, given, log_gain)
-        if log_sd == 0 and gain == 0 and not any(map(any, factors.curves)):
+        if log_sd == 0 and gain == 0 and not any(factors.by_class):
             continue
-        launch_share = work.launch_ms * host.launch / table.latency_ms[row]
-        log_speedup = sign * factors.log_speedup(work.shares, launch_share) + gain
+        shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
+        if launch_ms > 0:
+            # Launches stay: only the rest is faster.
+            free_factors[row] = math.exp(-sign * factors.log_speedup(shares) - gain)
+            log_speedup = math.log(table.latency_ms[row] / smooth_max(free_ms * free_factors[row], launch_ms))
+        else:
+            launch_share = work.launch_ms * host.launch / table.latency_ms[row]
+            log_speedup = sign * factors.log_speedup(shares, launch_share) + gain
+            free_factors[row] = math.exp(-log_speedup)
         rows.append(row)
         log_speedups.append(log_speedup)
         log_sds.append(log_sd)
@@ -258,10 +259,16 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
         notes.append((*((FP32_FROM_TF32,) if sign < 0 else more), *table.notes[row]))
         was = table.basis[row]
         basis.append((Basis.MEASURED if anchor.gpu is None else Basis.CARRIED_BACK) if given else was)
-    table = replace(table, latency_ms=latencies_ms)
+    table = replace(table, latency_ms=latencies_ms, free_ms=table.free_ms * free_factors)
     factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
     factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
     return _faster(table, factor, log_sd_added).with_rows(rows, notes=notes, basis=basis)
+
+
+def _shares_on(models: Models, gpu: Gpu, work: _Work) -> ByClass:
+    """Shares of the step's work on a GPU in its default precision."""
+    rates = known_rates(models.transfer, gpu)
+    return shares_there(work.shares, rates.compute, rates.bandwidth)
 
 
 def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTable:
@@ -269,7 +276,6 @@ def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTab
     changed = replace(
         table,
         latency_ms=table.latency_ms * factor,
-        free_ms=table.free_ms * factor,
         members={name: values * factor for name, values in table.members.items()},
     )
     # A method without intervals has one of the conversion.
@@ -281,7 +287,6 @@ def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTab
 class _Change:
     """From one profile's steps in FP32 or TF32 to the precision of the answer."""
 
-    model: PrecisionModel
     models: Models
     anchor: Anchor
     step: RecordedStep
@@ -298,9 +303,10 @@ class _Change:
         if not is_half(self.precision) or not self.same_precision:
             return 0.0
         base_ms = self.step.base_ms or self.step.base.device_total_us / US_PER_MS
-        factors = self.model.amp(_anchor_gpu(self.models, self.anchor), self.step.precision or "")
+        gpu = _anchor_gpu(self.models, self.anchor)
+        factors = _amp(self.models, gpu, self.step.precision or "", is_tuned(self.step.profile))
         launch_share = work.launch_ms * self.anchor.host.launch / base_ms
-        return self.step.log_slower - factors.log_speedup(work.shares, launch_share)
+        return self.step.log_slower - factors.log_speedup(_shares_on(self.models, gpu, work), launch_share)
 
     def factors(self, gpu: Gpu, given: bool, log_gain: float) -> tuple[Factors, float, float, float]:
         """Speedups on a GPU, their sign, the uncertainty, and the part of `log_gain` that counts there.
@@ -310,19 +316,21 @@ class _Change:
         given : the latency is the anchor's own.
         """
         own, half = _anchor_gpu(self.models, self.anchor), is_half(self.precision)
+        transfer = self.models.transfer
         if half:
-            factors, sign = self.model.amp(gpu, self.precision), 1.0
-        elif self.asked == FP32 and self._is_from_tf32(gpu, given):
-            factors, sign = self.model.tf32(gpu), -1.0
+            factors, sign = _amp(self.models, gpu, self.precision, is_tuned(self.step.profile)), 1.0
+        elif self.asked == FP32 and given and not self.is_given_as_recorded(gpu):
+            factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:
-            factors, sign = Factors(SAME_SPEED, 0.0, 0.0), 1.0
+            factors, sign = Factors(NO_FACTORS, 0.0), 1.0
         log_sd = combined_sd(factors.log_sd, self.step.log_sd)
         if half and self.same_precision:
             cancels = self._cancels(gpu, own)
             if cancels and gpu.name == own.name:
                 log_sd = 0.0
             elif cancels:
-                log_sd = float(log_sd_of(self.model.converted_log_half_width))
+                # What networks and code gain cancels, what GPUs do doesn't.
+                log_sd = math.hypot(*(known_rates(transfer, one).amp_log_sd for one in (gpu, own)))
             log_gain *= cancels
         return factors, sign, log_sd, log_gain
 
@@ -333,22 +341,11 @@ class _Change:
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
         return self.asked != FP32 or not ran_in_tf32
 
-    def _is_from_tf32(self, gpu: Gpu, given: bool) -> bool:
-        """Whether FP32 on the GPU is inferred from TF32; the anchor's own latency may be in TF32."""
-        if given and gpu.tf32_tensor_dense_tflops is not None:
-            return not self.is_given_as_recorded(gpu)
-        return fp32_unknown(self.models.transfer, gpu)
-
     def _cancels(self, gpu: Gpu, own: Gpu) -> bool:
         """Whether the errors of two divided speedups cancel: both on tensor cores, or on one GPU in one precision."""
         recorded = self.step.precision
         both = recorded in supported_precisions(own) and self.precision in supported_precisions(gpu)
         return both or (gpu.name == own.name and recorded == self.precision)
-
-
-def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
-    """Whether the speed of a GPU with TF32 is known in TF32 only."""
-    return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
 
 
 def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
@@ -366,9 +363,9 @@ def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
 def activation_growth(models: Models, profile: Profile, precision: str) -> float:
     """Ratio of activations in a precision to those of the profiled step."""
     asked, recorded = is_half(precision), is_half(profile.meta.precision)
-    if asked == recorded or models.precision is None:
+    if asked == recorded:
         return 1.0
-    share = models.precision.activation_share
+    share = models.transfer.rates.activation_share
     return share if asked else 1 / share
 
 

@@ -10,20 +10,17 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog import gpu_model
-from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, combined_sd
 from profet_core.messages import Code, Note
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable, Target
 from profet_core.transfer.estimate import (
     OtherGpus,
-    derived_law,
     other_gpus,
     other_host_log_sd,
     relative_log_sd,
     transferred,
 )
-from profet_core.transfer.model import DerivedLaw, derive
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HostColumns
 
@@ -39,7 +36,6 @@ class TransferPlan:
     ----------
     known : profiled instance -> its row.
     same_gpu : row -> the profiled instance with the same GPU, or the anchor. hosts : of these rows.
-    derived : row -> its GPU, the model of that GPU from others' timings, and notes.
     transferred, others, notes : all other rows, and their GPUs.
     """
 
@@ -47,7 +43,6 @@ class TransferPlan:
     known: Mapping[str, int]
     same_gpu: Mapping[int, str]
     hosts: HostColumns
-    derived: Mapping[int, tuple[Gpu, DerivedLaw, tuple[Note, ...]]]
     transferred: Sequence[int]
     others: OtherGpus
     notes: Sequence[tuple[Note, ...]]
@@ -66,7 +61,6 @@ def transfer_plan(
     known = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
     names = (*(name for name in known if name != anchor.instance), anchor.instance)
     same_gpu: dict[int, str] = {}
-    derived: dict[int, tuple[Gpu, DerivedLaw, tuple[Note, ...]]] = {}
     left: dict[int, tuple[Note, ...]] = {}
     for row, (gpu, _, instance) in enumerate(targets):
         if instance == anchor.name or (instance in known and (anchor.gpu or instance != anchor.instance)):
@@ -79,18 +73,13 @@ def transfer_plan(
         else:
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
-            notes = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
-            if law := derived_law(transfer, names, gpu, tf32):
-                derived[row] = gpu, law, notes
-            else:
-                left[row] = notes
+            left[row] = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
     others = other_gpus(transfer, anchor.instance, names, [targets[row][:2] for row in left], tf32)
     return TransferPlan(
         tf32=tf32,
         known=known,
         same_gpu=same_gpu,
         hosts=HostColumns.of(targets[row].host for row in same_gpu),
-        derived=derived,
         transferred=list(left),
         others=others,
         notes=[(*one, *more) for one, more in zip(others.notes, left.values(), strict=True)],
@@ -158,10 +147,9 @@ def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, pla
     known = known_steps(law, steps, others)
     found = [
         _on_same_gpus(table, known, steps, mapped, plan),
-        *(_derived(table, known, recorded, plan, one) for one in plan.derived.values()),
         _transferred(table, known, recorded, plan),
     ]
-    rows = [*plan.same_gpu, *plan.derived, *plan.transferred]
+    rows = [*plan.same_gpu, *plan.transferred]
     values: dict[str, Any] = {name: np.concatenate([block[name] for block in found]) for name in ARRAYS}
     values |= {name: [value for block in found for value in block[name]] for name in TUPLES}
     return table.with_rows(rows, **values)
@@ -203,38 +191,6 @@ def _on_same_gpus(
         "weights": weights,
         "free_ms": latency_ms,
         "launch_ms": np.zeros(shape),
-    }
-
-
-def _derived(
-    table: StepTable,
-    known: KnownSteps,
-    recorded: RecordedSteps,
-    plan: TransferPlan,
-    derived: tuple[Gpu, DerivedLaw, tuple[Note, ...]],
-) -> Rows:
-    """Latencies on a GPU that another source timed."""
-    gpu, law, notes = derived
-    there = derive(law, known.latencies, gpu, plan.tf32)
-    if recorded.mapped:
-        there = there.widened(recorded.mapped.log_sd)
-    else:
-        # Known latencies already include unattributed time, except the anchor's own, which counts here too.
-        there = replace(there, log_sd=there.log_sd + recorded.unattributed_log_sd)
-    assert there.relative is not None and there.parts is not None
-    weights = np.zeros((1, *table.weights.shape[1:]))
-    for name, power in law.powers.items():
-        weights[0, table.sources.index(name)] = power
-    return {
-        "latency_ms": there.latency_ms[None],
-        "log_sd": there.log_sd[None],
-        "basis": [there.basis],
-        "notes": [(*there.notes, *notes)],
-        "relative_to": [there.relative.instance],
-        "relative_log_sd": there.relative.log_sd[None],
-        "weights": weights,
-        "free_ms": there.parts.free_ms[None],
-        "launch_ms": there.parts.launch_ms[None],
     }
 
 

@@ -21,7 +21,6 @@ from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
     RecordedStep,
-    fp32_unknown,
     in_precision,
     precision_notes,
     recorded_step,
@@ -185,10 +184,6 @@ class _Question:
         batch = ProfileBatch([profile for profile, _ in read], self.anchor.instance, known_ms)
         given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
         estimates, layout, table = self._stages(batch, given_ms, recorded, self.precision != FP32)
-        if self.precision == FP32 and self.method.kind == "classes":
-            # FP32 on a GPU that is known in TF32 only comes from TF32.
-            from_tf32 = [fp32_unknown(self.models.transfer, target.gpu) for target in table.targets]
-            table = table.merged(self._stages(batch, given_ms, recorded, True)[-1], np.array(from_tf32))
         return _Predicted(self, steps, estimates, layout, table)
 
     def _stages(
@@ -196,7 +191,7 @@ class _Question:
     ) -> tuple[Estimates, Layout, StepTable]:
         """Fill the table of many profiles, stage by stage; those of one profile follow in `_Predicted.of`."""
         models, method, anchor = self.models, self.method, self.anchor
-        ran_in_tf32 = anchor.gpu is not None and (tf32 if recorded is None else recorded == TF32)
+        ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
         layout = offer_targets(models, self.catalog).layout(anchor, tf32=tf32, ran_in_tf32=ran_in_tf32)
         table = StepTable.unknown(layout.targets, layout.sources, len(given_ms))
         if anchor.name in self.catalog:
@@ -224,7 +219,7 @@ class _Predicted:
         """Answer for one profile: its table in the requested precision, joined with the offers."""
         question, step, estimates = self.question, self.steps[number], self.estimates
         table = in_precision(question.models, self.table.column(number), question.anchor, step, question.precision)
-        table = with_other_kernels(table, step.profile)
+        table = self.layout.in_order(with_other_kernels(table, step.profile))
         precision, anchor = step.answer_precision(question.precision), question.anchor
         notes = caveats(question.models, step.base, anchor, estimates, number)
         return Prediction(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.gpus import Gpu, Gpus
@@ -12,7 +14,8 @@ from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.other_gpus import TransferPlan, transfer_plan
-from profet_core.prediction.table import Target
+from profet_core.prediction.table import StepTable, Target
+from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import host_named
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ class Layout:
     offers : each instance with a price, and the row of its target, in the order of an answer's rows.
     places : anchor or profiled instance -> its row.
     plan : how GPUs without profiles follow from those with.
+    no_slower : whether a row is no slower than another one, (rows, rows), and `fixed` : rows whose own models or
+        measurement say how long a step takes.
     """
 
     targets: tuple[Target, ...]
@@ -40,6 +45,37 @@ class Layout:
     offers: tuple[tuple[Instance, int], ...]
     places: Mapping[str, int]
     plan: TransferPlan
+    no_slower: np.ndarray
+    fixed: np.ndarray
+
+    def in_order(self, table: StepTable) -> StepTable:
+        """The table of one profile where no GPU is slower than one with no more of anything.
+
+        Rates keep that order; steps that follow from other models than their neighbors' may not.
+        """
+        known_ms = np.where(table.known, table.latency_ms, np.nan)
+        at_most = np.where(self.no_slower & self.fixed[None], known_ms[None], np.inf)
+        ordered_ms = np.where(self.fixed, known_ms, np.fmin(known_ms, np.nanmin(at_most, axis=1, initial=np.inf)))
+        at_least = np.where(self.no_slower, ordered_ms[:, None], -np.inf)
+        ordered_ms = np.where(self.fixed, ordered_ms, np.fmax(ordered_ms, np.nanmax(at_least, axis=0, initial=-np.inf)))
+        factor = np.where(table.known, ordered_ms / known_ms, 1.0)
+        return replace(
+            table,
+            latency_ms=np.where(factor == 1, table.latency_ms, ordered_ms),
+            free_ms=table.free_ms * factor,
+            launch_ms=table.launch_ms * factor,
+        )
+
+
+def _no_slower(targets: Sequence[Target], fixed: np.ndarray) -> np.ndarray:
+    """Whether each row is no slower than another one: it has no less of everything, and its host is no slower."""
+    gpus = list(dict.fromkeys(target.gpu for target in targets))
+    better = np.array([[no_less(one, other) for other in gpus] for one in gpus])
+    places = [gpus.index(target.gpu) for target in targets]
+    launches = np.array([target.host.launch for target in targets])
+    found: np.ndarray = better[np.ix_(places, places)]
+    # What was measured counts whatever its host.
+    return found & ((launches[:, None] <= launches[None]) | fixed[:, None] | fixed[None])
 
 
 class OfferTargets:
@@ -76,12 +112,16 @@ class OfferTargets:
         by_name = {**profiled, **others, **first}
         order = dict.fromkeys([*first, *(name for name in profiled if name not in others), *others])
         places = {target: row for row, target in enumerate(dict.fromkeys(by_name[name] for name in order))}
+        plan = transfer_plan(self._models, anchor, tuple(places), tf32=tf32, ran_in_tf32=ran_in_tf32)
+        fixed = np.array([bool(target.instance) or row in plan.same_gpu for row, target in enumerate(places)])
         return Layout(
             targets=tuple(places),
+            no_slower=_no_slower(tuple(places), fixed),
+            fixed=fixed,
             sources=(*transfer.instances, *(() if anchor.gpu is None else (anchor.name,))),
             offers=tuple((self._catalog[name], places[by_name[name]]) for name in order if name in self._catalog),
             places={target.instance: row for target, row in places.items() if target.instance},
-            plan=transfer_plan(self._models, anchor, tuple(places), tf32=tf32, ran_in_tf32=ran_in_tf32),
+            plan=plan,
         )
 
 

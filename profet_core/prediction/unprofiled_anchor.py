@@ -24,7 +24,7 @@ from profet_core.transfer.speed import target_of
 from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 
 # With each of the four instances held out as anchor, the analytical model and the learned models err on different
-# steps. Their geometric mean with equal weights errs less than either (`profet validate --transfer`).
+# steps. Their geometric mean with equal weights errs less than either (`profet validate --gpus`).
 
 #: Weight of the analytical model in the geometric mean with the learned models.
 ANALYTIC_SHARE = 0.5

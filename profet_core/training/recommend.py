@@ -21,7 +21,7 @@ CAME_TRUE_80_TO_90 = 0.90
 #: Below this confidence two offers are statistically tied.
 CLOSE_CALL = 0.80
 #: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
-#: `profet validate --transfer` shows how often such statements about the A10G were right.
+#: `profet validate --gpus` shows how often such intervals hold.
 CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
 #: In percent: 100 times 0.29 is 28.999999999999996.
 _ROUNDING = 1e-9

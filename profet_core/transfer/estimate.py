@@ -8,7 +8,7 @@ estimate's note names.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.messages import Note
 from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
-from profet_core.transfer.model import CalibratedGpu, DerivedLaw, TransferModel, derive
+from profet_core.transfer.model import CalibratedGpu, TransferModel
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.steps import (
     AnchorSteps,
@@ -84,17 +84,10 @@ def estimate_gpus(
     """
     known = known_steps(model.step, recorded, others)
     placed = list(wanted)
-    laws = [derived_law(model, known.latencies, gpu, tf32) for gpu, _ in placed]
-    found = {
-        one: derive(law, known.latencies, one[0], tf32)
-        for one, law in zip(placed, laws, strict=True)
-        if law is not None
-    }
-    left = [one for one in placed if one not in found]
-    gpus = other_gpus(model, known.anchor, tuple(known.latencies), left, tf32)
+    gpus = other_gpus(model, known.anchor, tuple(known.latencies), placed, tf32)
     steps = transferred(known, gpus)
-    for at, one in enumerate(left):
-        found[one] = Estimate(
+    return {
+        one: Estimate(
             latency_ms=steps.latency_ms[at],
             log_sd=steps.log_sd[at],
             basis=gpus.bases[at],
@@ -102,13 +95,8 @@ def estimate_gpus(
             relative=Relative(known.anchor, relative_log_sd(known, steps)[at]),
             parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
         )
-    return found
-
-
-def derived_law(model: TransferModel, known: Container[str], gpu: Gpu, tf32: bool) -> DerivedLaw | None:
-    """Law of a GPU that ran the same networks elsewhere; None without one, or if measured steps calibrate it."""
-    law = None if model.calibrated_gpu(gpu, tf32) else model.derived.get(gpu.name)
-    return law if law and all(name in known for name in law.instances) else None
+        for at, one in enumerate(placed)
+    }
 
 
 def transferred(known: KnownSteps, gpus: OtherGpus) -> StepsThere:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -101,16 +102,13 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     return sums
 
 
-# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start
+# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`rates.py`); copy, start
 # and launches scale with the host (`targets.py`). Tails are the ends of kernels, when part of the GPU is idle. Their
-# number is the number of kernels, which the launch time counts. They grow with the number of multiprocessors, which
-# are harder to fill, and with the time that one of them takes for its part. Gaps between kernels (`Device_IDLE`) grow
-# with the number of launches, which determines the launch time.
+# number is the number of kernels, which the launch time counts: larger GPUs are harder to fill, but finish each part
+# sooner. Gaps between kernels (`Device_IDLE`) grow with the number of launches, which determines the launch time.
 
 #: Minimum share of GPU work in a step.
 MIN_GPU_SHARE = 0.1
-#: Multiprocessors of V100, the GPU of `StepLaw.tail_share`, and milliseconds of the benchmark's kernels there.
-TAIL_MULTIPROCESSORS, TAIL_BENCHMARK_MS = 80, 168.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class InstanceStep:
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
+    gpu : its full name. host : name of the host CPU.
     idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
         in which the GPU waits for the batch: these grow with it, launches don't.
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
@@ -133,7 +131,6 @@ class InstanceStep:
 
     gpu: str
     host: str
-    multiprocessors: int
     idle_ms: float
     idle_per_copy: float
     floor_per_idle: float
@@ -149,11 +146,6 @@ class InstanceStep:
         return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
     @cached_property
-    def tails(self) -> float:
-        """Kernel tails over V100's."""
-        return relative_tails(self.multiprocessors, sum(self.benchmark_kinds_ms))
-
-    @cached_property
     def benchmark_compute_share(self) -> float:
         """Share of convolutions and products in the benchmark's profiled work."""
         return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
@@ -166,9 +158,7 @@ class StepLaw:
     Attributes
     ----------
     start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
-    tail_share : tails on V100, as a share of the launch time on the reference host.
-    bandwidth_tilt : weight of the GPU's bandwidth, relative to the benchmark's speed, in the speed of bandwidth-bound
-        work.
+    tail_share : tails as a share of the launch time on the reference host.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
     instances : profiled instance -> model for its profiles.
     """
@@ -176,7 +166,6 @@ class StepLaw:
     start_ms: float
     copy_factor: float
     tail_share: float
-    bandwidth_tilt: float
     scattered_power: float
     instances: Mapping[str, InstanceStep]
 
@@ -185,10 +174,26 @@ class StepLaw:
         """Profiled instance -> its host."""
         return {name: host_named(row.host) for name, row in self.instances.items()}
 
+    def log_rates(self, name: str, reference: str) -> FloatArray:
+        """Log rates of an instance by kind over the reference's, (kinds,), which give its benchmark's work."""
+        row, base = self.instances[name], self.instances[reference]
+        rates = np.subtract(row.kind_log_speeds, base.kind_log_speeds)
+        log_speed = math.log(base.benchmark_work_ms / row.benchmark_work_ms)
+        found: FloatArray = rates + log_speed - self.benchmark_log_speed(rates, reference)
+        return found
+
+    def benchmark_log_speed(self, log_rates: FloatArray, reference: str) -> float:
+        """Log speed of the benchmark over the reference's, from rates by kind over the reference's."""
+        return -math.log(float(shares(self.instances[reference].benchmark_kinds_ms) @ np.exp(-log_rates)))
+
     def fixed_ms(self, parts: StepParts, anchor: str, host: Host | HostColumns) -> FloatArray:
         """Copy and start, on a host, of a step recorded on `anchor`, (profiles,); on many: (hosts, profiles)."""
-        copy_ms: FloatArray = self.copy_factor * parts.copy_ms * host.copy / self.hosts[anchor].copy
-        return copy_ms + self.start_ms * host.launch
+        return self.copy_ms(parts, anchor, host) + self.start_ms * host.launch
+
+    def copy_ms(self, parts: StepParts, anchor: str, host: Host | HostColumns) -> FloatArray:
+        """Copy of the batch alone, shaped as `fixed_ms`."""
+        found: FloatArray = self.copy_factor * parts.copy_ms * host.copy / self.hosts[anchor].copy
+        return found
 
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
         """Launch time alone on the reference host, (profiles,).
@@ -206,30 +211,19 @@ class StepLaw:
         least_ms = least_bound_ms(bounds)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
-    def tails_ms(self, floor_ms: FloatArray, tails: float) -> FloatArray:
-        """Kernel tails of a step on a GPU, (profiles,).
+    def tails_ms(self, floor_ms: FloatArray) -> FloatArray:
+        """Kernel tails of a step, (profiles,), from its launch time on the reference host."""
+        return self.tail_share * floor_ms
 
-        Parameters
-        ----------
-        floor_ms : launch time on the reference host, (profiles,). tails : of the GPU over V100's, see `relative_tails`.
-        """
-        return self.tail_share * tails * floor_ms
-
-    def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
-        """GPU work in a latency on a profiled instance, without copy, start and tails, (profiles,)."""
-        gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
-        return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].tails))
+    def work_ms(self, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
+        """GPU work in a latency, without copy, start and tails, (profiles,)."""
+        return gpu_time_ms(gpu_time_ms(latency_ms, fixed_ms), self.tails_ms(floor_ms))
 
     def inferred_anchor_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
         host = self.hosts[anchor]
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
-
-
-def relative_tails(multiprocessors: int, benchmark_ms: float) -> float:
-    """Kernel tails of a GPU over V100's, from its multiprocessors and the time of the benchmark's kernels."""
-    return (multiprocessors / TAIL_MULTIPROCESSORS) ** 2 * benchmark_ms / TAIL_BENCHMARK_MS
 
 
 def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:

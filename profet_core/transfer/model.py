@@ -15,90 +15,11 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd
-from profet_core.messages import Code, Note
+from profet_core.latency import Basis, combined_sd
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
-from profet_core.transfer.specs import SpecsLaw
+from profet_core.transfer.rates import Rates, rates_of
 from profet_core.transfer.steps import KnownSteps
-from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
-
-
-@dataclass(frozen=True, slots=True)
-class DerivedLaw:
-    """log t = log base + intercept + by_ratio * log(other / base) + by_size * log base, milliseconds.
-
-    Attributes
-    ----------
-    base, other : the two instances. log_sd : spread on networks held out of the fit. bias_log_sd : residual spread
-        after the source's correction, estimated where both sources measured the same GPUs.
-    tf32 : whether the source ran with TF32 allowed.
-    other_precision_log_sd : assumed spread if the user's choice of TF32 differs from the source's.
-    """
-
-    base: str
-    other: str
-    intercept: float
-    by_ratio: float
-    by_size: float
-    log_sd: float
-    bias_log_sd: float
-    networks: int
-    workloads: int
-    tf32: bool
-    other_precision_log_sd: float
-
-    @property
-    def instances(self) -> tuple[str, str]:
-        """Instances with a required latency."""
-        return self.base, self.other
-
-    @property
-    def powers(self) -> dict[str, float]:
-        """Instance -> power of its latency in the model."""
-        return {self.base: 1 - self.by_ratio + self.by_size, self.other: self.by_ratio}
-
-    def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
-        """Source of the estimate, and the assumption of its interval."""
-        note = Note(Code.THIRD_PARTY, networks=self.networks)
-        if self.ran_as(gpu, tf32):
-            return (note,)
-        return note, Note(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
-
-    def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
-        """Whether the source ran in the requested precision."""
-        return gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32
-
-
-def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = None, tf32: bool = True) -> Estimate:
-    """Latencies on the model's GPU from those on its two instances.
-
-    The known latencies' errors are assumed fully correlated, with the worst sign.
-
-    Parameters
-    ----------
-    gpu : the model's, with the requested precision; None: as the source ran.
-    """
-    base, other = (np.log(known[name].latency_ms) for name in law.instances)
-    latency_ms = np.exp(base + law.intercept + law.by_ratio * (other - base) + law.by_size * base)
-    found = Estimate(
-        latency_ms=latency_ms,
-        log_sd=_log_sd(law, known, 1 - law.by_ratio + law.by_size),
-        basis=Basis.DERIVED,
-        relative=Relative(law.base, _log_sd(law, known, law.by_size - law.by_ratio)),
-        parts=LatencyParts(latency_ms, np.zeros(latency_ms.shape)),
-    )
-    if gpu is None:
-        return found
-    found = replace(found, notes=law.notes(gpu, tf32))
-    return found if law.ran_as(gpu, tf32) else found.widened(law.other_precision_log_sd)
-
-
-def _log_sd(law: DerivedLaw, known: Mapping[str, Estimate], by_base: float) -> FloatArray:
-    """Log standard deviation, (profiles,); `by_base`: power of the base's latency in the result."""
-    base, other = (known[name].log_sd for name in law.instances)
-    found: FloatArray = combined_sd(abs(by_base) * base + abs(law.by_ratio) * other, law.log_sd, law.bias_log_sd)
-    return found
-
+from profet_core.transfer.targets import Evidence, Host, Speed, Target
 
 # The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
 # one per anchor.
@@ -140,7 +61,7 @@ class CalibratedGpu:
     ----------
     gpu : its full name. instance : the owner's name of the machine that ran them. tf32 : whether they ran in TF32.
     cells, networks : numbers of measured workloads and of their networks.
-    log_speed, log_bandwidth : as in `targets.Target`. log_sd : of a new network's step, in the logarithm.
+    compute, bandwidth : as in `targets.Target`. log_sd : of a new network's step, in the logarithm.
     corrections : anchor -> residual of the analytical model.
     """
 
@@ -149,8 +70,8 @@ class CalibratedGpu:
     tf32: bool
     cells: int
     networks: int
-    log_speed: float
-    log_bandwidth: float
+    compute: float
+    bandwidth: float
     log_sd: float
     corrections: Mapping[str, Correction]
 
@@ -213,7 +134,7 @@ def calibrated_of(rows: Sequence[JsonObject]) -> dict[tuple[str, bool], Calibrat
 
 
 def _calibrated(row: JsonObject) -> CalibratedGpu:
-    numbers = {name: float(row[name]) for name in ("log_speed", "log_bandwidth", "log_sd")}
+    numbers = {name: float(row[name]) for name in ("compute", "bandwidth", "log_sd")}
     if not np.isfinite(list(numbers.values())).all() or numbers["log_sd"] < 0:
         raise ValueError("speeds and spread are numbers")
     return CalibratedGpu(
@@ -249,47 +170,14 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
         }
         for name, one in gpu.corrections.items()
     }
-    plain = ("gpu", "instance", "tf32", "cells", "networks", "log_speed", "log_bandwidth", "log_sd")
+    plain = ("gpu", "instance", "tf32", "cells", "networks", "compute", "bandwidth", "log_sd")
     return {**{name: getattr(gpu, name) for name in plain}, "corrections": corrections}
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 5
+TRANSFER_VERSION = 6
 #: File in the same folder for GPUs with a few measured workloads.
-CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 1
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkPoint:
-    """Published speed of the benchmark's work over the reference GPU's, in the logarithm.
-
-    Attributes
-    ----------
-    log_speed, log_sd : the specs law with the tables, weighted by their noise; see `SpecsLaw`.
-    tables : number of tables. published : their mean log ratio of images per second over the reference's.
-    held_out : log speed by the specs law fitted without this GPU.
-    """
-
-    log_speed: float
-    log_sd: float
-    tables: int
-    published: float
-    held_out: float
-
-    def evidence(self, gpu: str) -> Evidence:
-        """Evidence for a GPU with this full name."""
-        return Evidence(Source.PUBLISHED, gpu, tables=self.tables)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnPoint(BenchmarkPoint):
-    """A user's statement about a custom GPU's speed; no other GPU's speed is inferred from it."""
-
-    said: str
-
-    def evidence(self, gpu: str) -> Evidence:
-        """The user's statement as evidence."""
-        return Evidence(Source.OWN, gpu, said=self.said)
+CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +205,9 @@ class TransferModel:
 
     Attributes
     ----------
-    reference : profiled instance that published points are relative to.
+    reference : profiled instance with the GPU that rates are relative to.
     spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU held out as anchor.
-    specs : speed of a GPU without published points.
-    points, fp32_points, derived : by full GPU name; `fp32_points` for GPUs whose `points` are TF32.
+    rates : of all GPUs.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     checksum : of the file's content.
     """
@@ -329,10 +216,7 @@ class TransferModel:
     reference: str
     spread: Spread
     anchor_spread: Spread
-    specs: SpecsLaw
-    points: Mapping[str, BenchmarkPoint]
-    fp32_points: Mapping[str, BenchmarkPoint]
-    derived: Mapping[str, DerivedLaw]
+    rates: Rates
     calibrated: Mapping[tuple[str, bool], CalibratedGpu]
     gpus: Gpus
     fitted_on: Mapping[str, str]
@@ -357,7 +241,7 @@ class TransferModel:
         profiled = self.profiled_gpus
         if gpu.name not in profiled and self.calibrated_gpu(gpu, tf32) is not None:
             return Basis.CALIBRATED
-        return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
+        return Basis.DERIVED if gpu.name in profiled else Basis.TRANSFERRED
 
     @cached_property
     def evidence(self) -> dict[tuple[Gpu, bool], Evidence]:
@@ -369,13 +253,18 @@ class TransferModel:
         """Cache of `speed.target_of` by GPU, host and TF32: every prediction needs all of them."""
         return {}
 
+    @cached_property
+    def generations(self) -> dict[tuple[float | None, bool], float]:
+        """Cache of `speed.generation_log_speed`."""
+        return {}
+
     @property
     def reference_gpu(self) -> str:
         """Full name of the reference instance's GPU."""
         return self.step.instances[self.reference].gpu
 
 
-_Record = TypeVar("_Record", InstanceStep, Spread, BenchmarkPoint, DerivedLaw)
+_Record = TypeVar("_Record", InstanceStep, Spread)
 
 
 def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) -> TransferModel:
@@ -412,17 +301,13 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
             start_ms=finite_number(law["start_ms"]),
             copy_factor=finite_number(law["copy_factor"]),
             tail_share=finite_number(law["tail_share"]),
-            bandwidth_tilt=finite_number(law["bandwidth_tilt"]),
             scattered_power=finite_number(law["scattered_power"]),
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
         anchor_spread=_record(Spread, content["anchor_spread"]),
-        specs=_specs(content["specs"]),
-        points=_points(content["points"]),
-        fp32_points=_points(content["fp32_points"]),
-        derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
+        rates=rates_of(content["rates"]),
         calibrated=MappingProxyType({}),
         gpus=gpus,
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
@@ -431,26 +316,6 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     if model.reference_gpu not in gpus:
         raise ValueError(f"no specs of {model.reference_gpu}")
     return model
-
-
-def _specs(row: JsonObject) -> SpecsLaw:
-    coefficients, covariance = np.array(row["coefficients"], float), np.array(row["covariance"], float)
-    generations = tuple(finite_number(value) for value in row["generations"])
-    size = 3 + len(generations)
-    if coefficients.shape != (size,) or covariance.shape != (size, size) or not np.isfinite(covariance).all():
-        raise ValueError("the specs law's arrays don't belong together")
-    return SpecsLaw(
-        coefficients=coefficients,
-        covariance=covariance,
-        generations=generations,
-        generation_log_sd=finite_number(row["generation_log_sd"]),
-        own_log_sd=finite_number(row["own_log_sd"]),
-        gpus=int(row["gpus"]),
-    )
-
-
-def _points(rows: JsonObject) -> Mapping[str, BenchmarkPoint]:
-    return MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in rows.items()})
 
 
 def _record(kind: type[_Record], row: JsonObject) -> _Record:

@@ -15,9 +15,10 @@ import numpy as np
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
-from profet_core.latency import log_sd_of
 from profet_core.transfer.law import StepLaw, gpu_time_ms
-from profet_core.transfer.model import OwnPoint, TransferModel
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.rates import GpuRates, log_tf32_peak
+from profet_core.transfer.speed import benchmark_log_speed
 from profet_core.units import format_significant
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
@@ -151,9 +152,6 @@ def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPo
     return math.log(steps.gpu_ms(law, point.network, point.pixels, point.batch_size) / point.step_ms)
 
 
-#: Gain and uncertainty of TF32 speed inferred from FP32 throughput: published networks gain 1.1 to 1.8 times.
-TF32_LOG_GAIN = math.log(1.4)
-TF32_LOG_SD = log_sd_of(math.log(1.8 / 1.1) / 2)
 #: Maximum and minimum share of the specs' peak in a step (fast convolution algorithms need fewer operations than are
 #: counted).
 MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
@@ -171,14 +169,13 @@ def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
     InputError : a throughput is impossible, or has no comparison; see `check_own_gpu`.
     """
     rows = tuple(own)
-    known = {row.name: (row, _own_point(model, row)) for row in rows if row.point is not None}
-    in_fp32 = {name: point for name, (row, point) in known.items() if _is_fp32_beside_tf32(row)}
-    points = {name: _in_tf32(point) if name in in_fp32 else point for name, (_, point) in known.items()}
+    known = {row.name: _own_rates(model, row) for row in rows if row.point is not None}
+    # A GPU without a point follows from its specs, whatever a shipped one of that name is known by.
+    others = {name: row for name, row in model.rates.gpus.items() if name not in {one.name for one in rows}}
     return replace(
         model,
         gpus=model.gpus.with_own(row.gpu for row in rows),
-        points=MappingProxyType({**model.points, **points}),
-        fp32_points=MappingProxyType({**model.fp32_points, **in_fp32}),
+        rates=replace(model.rates, gpus=MappingProxyType({**others, **known})),
     )
 
 
@@ -192,15 +189,14 @@ def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
     with_own_gpus(model, [own])
 
 
-def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
-    """Known speed, in the precision in which it is known."""
+def _own_rates(model: TransferModel, own: OwnGpu) -> GpuRates:
+    """Rates by the specs, all faster or slower by the same factor, so that the known speed follows."""
     point, steps = own.point, load_reference_steps()
     assert point is not None
     if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
         raise InputError(f"{own.name} has no TF32: use fp32.")
     if isinstance(point, SpeedPoint):
-        log_speed = math.log(point.times_reference)
-        log_sd = point.times_log_sd
+        log_speed, log_sd = math.log(point.times_reference), point.times_log_sd
         said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
         try:
@@ -214,22 +210,21 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
             f"{point.batch_size}: {own.source}"
         )
     _check_speed(model, own.gpu, log_speed)
-    return OwnPoint(log_speed, log_sd, tables=1, published=log_speed, held_out=log_speed, said=said)
-
-
-def _is_fp32_beside_tf32(own: OwnGpu) -> bool:
-    """Whether its speed is known in FP32 although it has TF32."""
-    return own.point is not None and own.point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None
-
-
-def _in_tf32(point: OwnPoint) -> OwnPoint:
-    """Estimate the same point in TF32."""
+    law = model.rates.law
+    rates = law.rates(own.gpu, model.gpus[model.reference_gpu])
+    compute = rates.compute_in(point.precision == "tf32")
+    faster = log_speed - benchmark_log_speed(model, compute, rates.bandwidth)
+    other_log_sd = math.hypot(log_sd, law.tf32_log_sd if log_tf32_peak(own.gpu) else 0.0)
+    in_fp32 = point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None
     return replace(
-        point,
-        log_speed=point.log_speed + TF32_LOG_GAIN,
-        log_sd=math.hypot(point.log_sd, TF32_LOG_SD),
-        published=point.published + TF32_LOG_GAIN,
-        said=f"estimated from FP32, {point.said}",
+        rates,
+        compute=rates.compute + faster,
+        fp32_compute=rates.fp32_compute + faster,
+        bandwidth=rates.bandwidth + faster,
+        log_sd=other_log_sd if in_fp32 else log_sd,
+        fp32_log_sd=log_sd if in_fp32 else other_log_sd,
+        said=f"estimated from FP32, {said}" if in_fp32 else said,
+        fp32_said=said,
     )
 
 

@@ -1,43 +1,46 @@
-"""Speed of a GPU relative to the reference GPU."""
+"""Speed of a GPU relative to the reference GPU, and what it rests on."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from profet_core.catalog.gpus import Gpu
 from profet_core.messages import Code, Note
-from profet_core.transfer.law import InstanceStep, relative_tails
 from profet_core.transfer.model import CalibratedGpu
-from profet_core.transfer.specs import log_tf32_gain
+from profet_core.transfer.rates import GpuRates, log_speed
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
 
-#: A network with more or less arithmetic than the benchmark gains more or less from a GPU whose arithmetic grew faster
-#: than its bandwidth. The model tilts kinds halfway. A quarter of the roofline model's additional effect counts as one
-#: standard deviation.
-MIX_SHARE = 0.25
+
+def known_rates(model: TransferModel, gpu: Gpu) -> GpuRates:
+    """Best known rates of a GPU: published tables, a user's statement, or its specs."""
+    return model.rates.of_gpu(gpu, model.gpus[model.reference_gpu])
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
-    """Best known speed of a GPU: its published points, else its specs.
+    """How well the speed of a GPU is known in TF32, if it has that and `tf32` is asked for, or in FP32."""
+    rates, in_tf32 = known_rates(model, gpu), tf32 and gpu.tf32_tensor_dense_tflops is not None
+    log_sd = rates.log_sd if in_tf32 or gpu.tf32_tensor_dense_tflops is None else rates.fp32_log_sd
+    evidence = _evidence_of_rates(model, gpu, rates, tf32)
+    notes = (
+        Note(Code.BASED_ON, precision="TF32" if in_tf32 else "FP32", evidence=evidence.note),
+        Note(Code.SPREAD, gpus=model.spread.gpus),
+    )
+    return Speed(log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
-    Points of GPUs with TF32 are TF32. FP32 has other points, or specs, never above TF32.
-    """
-    has_tf32 = gpu.tf32_tensor_dense_tflops is not None
-    in_tf32 = tf32 and has_tf32
-    points = model.points if in_tf32 or not has_tf32 else model.fp32_points
-    if point := points.get(gpu.name):
-        return _speed(model, point.log_speed, point.log_sd, point.evidence(gpu.name), in_tf32)
-    reference = model.gpus[model.reference_gpu]
-    log_speed, log_sd = model.specs.log_speed(gpu, reference), model.specs.log_sd(gpu, reference)
-    if has_tf32 and not in_tf32:
-        log_speed = min(log_speed - log_tf32_gain(model.gpus, gpu), known_speed(model, gpu, True).log_speed)
-    source = Source.GENERATION if model.specs.knows(gpu) else Source.SPECS
-    return _speed(model, log_speed, log_sd, Evidence(source, gpu.name), in_tf32)
+
+def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bool) -> Evidence:
+    if rates.said:
+        return Evidence(Source.OWN, gpu.name, said=rates.said if tf32 else rates.fp32_said)
+    if rates.tables:
+        return Evidence(Source.PUBLISHED, gpu.name, tables=rates.tables)
+    known = gpu.compute_capability in model.rates.law.generations
+    return Evidence(Source.GENERATION if known else Source.SPECS, gpu.name)
 
 
 def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
@@ -53,18 +56,7 @@ def _evidence(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):
         return Evidence(Source.CELLS, gpu.name, said=calibrated.said)
-    if gpu.name in model.derived:
-        return Evidence(Source.DERIVED, gpu.name)
     return known_speed(model, gpu, tf32).evidence
-
-
-def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evidence, in_tf32: bool) -> Speed:
-    precision = "TF32" if in_tf32 else "FP32"
-    notes = (
-        Note(Code.BASED_ON, precision=precision, evidence=evidence.note),
-        Note(Code.SPREAD, gpus=model.spread.gpus),
-    )
-    return Speed(log_speed, log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
 
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
@@ -84,20 +76,39 @@ def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
 
 
 def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
+    rates = known_rates(model, gpu)
+    compute, bandwidth = rates.compute_in(tf32), rates.bandwidth
     calibrated = model.calibrated_gpu(gpu, tf32)
     if calibrated is not None:
-        return _calibrated_target(calibrated, model.step.instances[model.reference], gpu, host)
-    speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
-    reference = model.gpus[model.reference_gpu]
+        compute, bandwidth = calibrated.compute, calibrated.bandwidth
+        speed = _calibrated_speed(calibrated, gpu)
+    else:
+        speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
     target = Target(
         host=host,
-        tails=tails_of(model.step.instances[model.reference], gpu, speed.log_speed),
-        log_speed=speed.log_speed,
-        log_bandwidth=math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s),
+        compute=compute,
+        bandwidth=bandwidth,
+        nearness=generation_log_speed(model, gpu, tf32),
         log_sd=speed.step_log_sd,
-        mix_log_sd=mix_log_sd(gpu, reference, tf32),
     )
     return target, speed
+
+
+def benchmark_log_speed(model: TransferModel, compute: float, bandwidth: float) -> float:
+    """Log speed of the benchmark over the reference GPU's."""
+    share = model.step.instances[model.reference].benchmark_compute_share
+    return log_speed((share, 1 - share), (compute, bandwidth))
+
+
+def generation_log_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> float:
+    """Median log speed of the GPUs of a generation; its own for a GPU of none."""
+    key = gpu.compute_capability, tf32
+    if key not in model.generations:
+        same = [one for one in model.gpus.shipped.values() if one.compute_capability == gpu.compute_capability]
+        rates = [known_rates(model, one) for one in same or [gpu]]
+        speeds = [benchmark_log_speed(model, one.compute_in(tf32), one.bandwidth) for one in rates]
+        model.generations[key] = float(np.median(speeds))
+    return model.generations[key]
 
 
 def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> Speed:
@@ -110,30 +121,8 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     return replace(speed, notes=(note, *speed.notes))
 
 
-def _calibrated_target(
-    calibrated: CalibratedGpu, reference: InstanceStep, gpu: Gpu, host: Host
-) -> tuple[Target, Speed]:
-    """Target from its measured steps, which also cover the effect of the operation mix."""
+def _calibrated_speed(calibrated: CalibratedGpu, gpu: Gpu) -> Speed:
+    """Speed by measured steps."""
     note = Note(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
     evidence = Evidence(Source.CELLS, gpu.name, said=calibrated.said)
-    target = Target(
-        host=host,
-        tails=tails_of(reference, gpu, calibrated.log_speed),
-        log_speed=calibrated.log_speed,
-        log_bandwidth=calibrated.log_bandwidth,
-        log_sd=calibrated.log_sd,
-        mix_log_sd=0.0,
-    )
-    return target, Speed(calibrated.log_speed, calibrated.log_sd, calibrated.log_sd, evidence, (note,))
-
-
-def tails_of(reference: InstanceStep, gpu: Gpu, log_speed: float) -> float:
-    """Kernel tails of a GPU over V100's; `log_speed`: on the benchmark's work, over the reference's."""
-    return relative_tails(gpu.sm_count, sum(reference.benchmark_kinds_ms) * math.exp(-log_speed))
-
-
-def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:
-    """Spread from the mix of operations, for a step that differs from the benchmark's by its whole compute share."""
-    peak = gpu.tf32_tensor_dense_tflops if tf32 and gpu.tf32_tensor_dense_tflops else gpu.fp32_tflops
-    grew = math.log(peak / reference.fp32_tflops) - math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s)
-    return MIX_SHARE * abs(grew)
+    return Speed(calibrated.log_sd, calibrated.log_sd, evidence, (note,))

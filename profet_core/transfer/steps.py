@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.latency import Estimate, combined_sd, log_sd_of, smooth_max
+from profet_core.latency import SMOOTH_MAX_POWER, Estimate, combined_sd, log_sd_of, smooth_max
 from profet_core.transfer.law import (
     BANDWIDTH,
     KINDS,
@@ -74,7 +74,7 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     inferred_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(inferred_ms, least_ms)
     work_ms = {
-        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.hosts[name]), floor_ms)
+        name: law.work_ms(row.latency_ms, law.fixed_ms(parts, anchor, law.hosts[name]), floor_ms)
         for name, row in latencies.items()
     }
     # A launch-bound latency on the anchor gives no information on the work, but the profile does.
@@ -141,48 +141,44 @@ class TargetSpeeds:
     Attributes
     ----------
     names : profiled instances. hosts : of the targets.
-    tails, mix_log_sd, log_sd : as in `Target`, (targets, 1).
-    log_speeds : on the benchmark's work, (targets, instances). times : time ratios by kind of work, (targets,
-        instances, kinds, 1). benchmark_times : of the benchmark, (targets, instances, 1).
+    log_sd, runs_ahead : as in `Target`, (targets, 1). tails : kernel tails over the reference's, (targets, 1).
+    distances : between speeds, (targets, instances). times : time ratios by kind of work, (targets, instances, kinds,
+        1).
     kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
     """
 
     names: tuple[str, ...]
     hosts: HostColumns
-    tails: FloatArray
-    mix_log_sd: FloatArray
     log_sd: FloatArray
-    log_speeds: FloatArray
+    runs_ahead: np.ndarray
+    tails: FloatArray
+    distances: FloatArray
     times: FloatArray
-    benchmark_times: FloatArray
     kinds_there: FloatArray
 
 
 def target_speeds(
     law: StepLaw, anchor: str, names: tuple[str, ...], reference: str, targets: Sequence[Target]
 ) -> TargetSpeeds:
-    """Speeds over `names` for steps recorded on `anchor`; `reference` is the instance that they are relative to."""
+    """Speeds over `names` for steps recorded on `anchor`; `reference` is the instance that rates are relative to."""
     here = law.instances[anchor]
-    times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
-    there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
-    benchmark_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
+    known = np.array([log_speed_ratio(law, name, reference) for name in names])
     return TargetSpeeds(
         names=names,
         hosts=HostColumns.of(one.host for one in targets),
-        tails=_column(one.tails for one in targets),
-        mix_log_sd=_column(one.mix_log_sd for one in targets),
         log_sd=_column(one.log_sd for one in targets),
-        log_speeds=instance_log_speeds(law, names, reference, targets),
-        times=times,
-        benchmark_times=benchmark_times[..., 0],
-        kinds_there=there,
+        runs_ahead=np.array([one.runs_ahead for one in targets], bool)[:, None],
+        tails=_column(map(tails_factor, targets)),
+        distances=np.abs(_column(one.nearness for one in targets) + known),
+        times=np.exp(-log_factors(law, names, reference, targets))[..., None],
+        kinds_there=np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :],
     )
 
 
 def transfer_steps(
     known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
 ) -> StepsThere:
-    """Transfer steps to each target, whose speed is relative to the profiled instance `reference`."""
+    """Transfer steps to each target, whose rates are relative to the profiled instance `reference`."""
     speeds = target_speeds(known.law, known.anchor, tuple(known.latencies), reference, targets)
     return transfer_at(known, speeds, weights)
 
@@ -201,28 +197,42 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     launches_ms = np.array([known.floor_ms * law.hosts[name].launch for name in names])
     # The share of a step that launches don't hide.
     free = np.clip(1 - launches_ms / latency_ms, MIN_FREE_SHARE, 1)
-    weight = free**weights.free_share_power * np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
+    weight = free**weights.free_share_power * np.exp(-weights.nearness * speeds.distances)[:, :, None]
     weight /= weight.sum(axis=1, keepdims=True)
-    # The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
-    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
-    log_times = np.log(steps[..., 0] / speeds.benchmark_times) - speeds.log_speeds[..., None]
+    times = (shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times)[..., 0]
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    work_ms = np.exp((weight * (log_work + log_times)).sum(axis=1))
+    work_ms = np.exp((weight * (log_work + np.log(times))).sum(axis=1))
 
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * speeds.tails
-    fixed_ms = law.fixed_ms(known.parts, known.anchor, hosts)
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms) * speeds.tails
+    start_ms, copy_ms = law.start_ms * hosts.launch, law.copy_ms(known.parts, known.anchor, hosts)
+    fixed_ms = np.where(speeds.runs_ahead, 0.0, start_ms + copy_ms)
     launch_ms = known.floor_ms * hosts.launch
+    free_ms = np.where(speeds.runs_ahead, _run_ahead_ms(gpu_ms, launch_ms, copy_ms), gpu_ms + fixed_ms)
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
-    host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
-    away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    assumed = np.hypot(hosts.log_sd * host, speeds.mix_log_sd * away * (1 - host))
+    assumed = hosts.log_sd * host_share(free_ms, fixed_ms, launch_ms)
     return StepsThere(
-        free_ms=gpu_ms + fixed_ms,
+        free_ms=free_ms,
         launch_ms=launch_ms,
         log_sd=combined_sd(speeds.log_sd, known_sd, assumed),
         weights=weight,
     )
+
+
+#: Part of the work that is left when the host has launched everything, and how sharp a step turns from launches to
+#: work: a larger batch of a launch-bound step takes a little longer, and a large step hides its launches.
+LEFT_AFTER_LAUNCHES, RUN_AHEAD_POWER = 0.3, 8.0
+
+
+def _run_ahead_ms(gpu_ms: FloatArray, launch_ms: FloatArray, copy_ms: FloatArray) -> FloatArray:
+    """Steps whose host runs ahead of the GPU, without the host's limit.
+
+    Copies run beside the work. The smooth maximum with launches gives the step.
+    """
+    host_ms = launch_ms + copy_ms + LEFT_AFTER_LAUNCHES * gpu_ms
+    step_ms = (gpu_ms**RUN_AHEAD_POWER + host_ms**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
+    found: FloatArray = (step_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
+    return found
 
 
 def _column(values: Iterable[float]) -> FloatArray:
@@ -235,26 +245,30 @@ def log_speed_ratio(law: StepLaw, name: str, reference: str) -> float:
     return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
 
 
-def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
-    """Log speedups of targets over instances on the benchmark's work, (targets, instances)."""
-    known: FloatArray = np.array([log_speed_ratio(law, name, reference) for name in names])
-    return _column(one.log_speed for one in targets) + known
-
-
-def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
-    """Log speedups by kind of work, (targets, instances, kinds).
-
-    Convolutions and products share the benchmark's speed; bandwidth-bound work is between that and the bandwidth.
-    """
-    speeds = instance_log_speeds(law, names, reference, targets)
-    found = np.repeat(speeds[:, :, None], len(KINDS), axis=2)
-    of = KINDS.index(BANDWIDTH)
-    base = law.instances[reference].kind_log_speeds[of]
-    away = np.array([base - law.instances[name].kind_log_speeds[of] for name in names])
-    bandwidths = _column(one.log_bandwidth for one in targets) + away
-    found[:, :, of] += law.bandwidth_tilt * (bandwidths - speeds)
-    found[:, :, KINDS.index(SCATTERED)] = law.scattered_power * speeds
+def log_factors(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
+    """Log speedups of targets over instances by kind of work, (targets, instances, kinds)."""
+    rates = np.array([target_log_rates(law, reference, one) for one in targets]).reshape(-1, len(KINDS))
+    known = np.array([law.log_rates(name, reference) for name in names])
+    # What few kernels tell of a depthwise gradient's speed on an instance is left aside.
+    known[:, KINDS.index(SCATTERED)] = [-law.scattered_power * log_speed_ratio(law, name, reference) for name in names]
+    found: FloatArray = rates[:, None, :] - known[None]
     return found
+
+
+def tails_factor(target: Target) -> float:
+    """Kernel tails over the reference GPU's: kernels of a faster generation end sooner."""
+    return min(math.exp(-target.nearness), 1.0) if target.runs_ahead else 1.0
+
+
+def target_log_rates(law: StepLaw, reference: str, target: Target) -> FloatArray:
+    """Log rates of a target by kind over the reference's, (kinds,)."""
+    rates = np.full(len(KINDS), target.compute)
+    rates[KINDS.index(BANDWIDTH)] = target.bandwidth
+    base = law.instances[reference].benchmark_kinds_ms
+    compute = (base[0] + base[1]) / sum(base)
+    speed = -math.log(compute * math.exp(-target.compute) + (1 - compute) * math.exp(-target.bandwidth))
+    rates[KINDS.index(SCATTERED)] = law.scattered_power * speed
+    return rates
 
 
 def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
@@ -314,7 +328,7 @@ class MappedSteps:
     ----------
     own_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,). floor_ms : launches on the
         reference host, (profiles,). by_instance : profiled instance -> the steps there.
-    doubt_log_sd : uncertainty from the host, the mix of kinds, and a latency that the profile does not explain,
+    doubt_log_sd : uncertainty from the host, and a latency that the profile does not explain,
         standard deviation in the logarithm, (profiles,).
     """
 
@@ -332,7 +346,9 @@ def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> Map
     reference : the profiled instance that the target's speed is relative to.
     """
     target, parts = steps.target, steps.parts
-    fixed_ms = law.copy_factor * parts.copy_ms + law.start_ms * target.host.launch
+    fixed_ms = np.zeros(parts.copy_ms.shape)
+    if not target.runs_ahead:
+        fixed_ms = law.copy_factor * parts.copy_ms + law.start_ms * target.host.launch
     gpu_ms = _typical(law, lambda row: row.gpu_per_busy) * parts.busy_ms
     launch_ms = _launches_ms(law, steps)
     own_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
@@ -343,12 +359,10 @@ def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> Map
     most_ms = MAX_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.tails))
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms) * tails_factor(target))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
-    host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
-    away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
-    assumed = np.hypot(target.host.log_sd * host, target.mix_log_sd * away * (1 - host))
+    assumed = target.host.log_sd * host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
     return MappedSteps(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
@@ -379,8 +393,7 @@ def _as_recorded(
     row, host, parts = law.instances[name], law.hosts[name], steps.parts
     factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
-    tails_ms = law.tails_ms(floor_ms, row.tails)
-    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
+    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + law.tails_ms(floor_ms) + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
@@ -395,15 +408,12 @@ def _as_recorded(
 
 
 def _work_there_ms(law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray) -> FloatArray:
-    """Work on a profiled instance, (profiles,): the benchmark's by its speed, others by their mix of kinds."""
-    factors = _factors(law, name, reference, steps.target)
-    benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
-    speed = np.exp(steps.target.log_speed + log_speed_ratio(law, name, reference))
-    there_ms: FloatArray = work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+    """Work on a profiled instance, (profiles,), by the mix of kinds."""
+    there_ms: FloatArray = work_ms * (shares(steps.parts.kinds_ms) @ _factors(law, name, reference, steps.target))
     return there_ms
 
 
 def _factors(law: StepLaw, name: str, reference: str, target: Target) -> FloatArray:
     """Ratio of time on a profiled instance to time on the target, (kinds,)."""
-    factors: FloatArray = np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])
+    factors: FloatArray = np.exp(log_factors(law, [name], reference, [target])[0, 0])
     return factors

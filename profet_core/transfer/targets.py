@@ -122,7 +122,6 @@ class Source(Enum):
 
     PROFILED = "profiled"
     CELLS = "cells"
-    DERIVED = "derived"
     PUBLISHED = "published"
     OWN = "own"
     GENERATION = "generation"
@@ -156,8 +155,6 @@ class Evidence:
                 return "profiled"
             case Source.CELLS:
                 return self.said
-            case Source.DERIVED:
-                return "third-party runs"
             case Source.PUBLISHED:
                 return f"published speed, {self.tables} table{'' if self.tables == 1 else 's'}"
             case Source.OWN:
@@ -185,14 +182,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm, with its source.
+    """Speed of a GPU with its source.
 
     Attributes
     ----------
     log_sd : of the speed itself. step_log_sd : of a step there, including the model's spread. notes : for a row.
     """
 
-    log_speed: float
     log_sd: float
     step_log_sd: float
     evidence: Evidence
@@ -201,21 +197,21 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A GPU in a host, and its known speed.
+    """A GPU in a host, and its rates.
 
     Attributes
     ----------
-    tails : kernel tails over V100's, see `law.relative_tails`.
-    log_speed : log speedup over the reference's GPU on the benchmark's work.
-    log_bandwidth : the same for work bound by memory bandwidth.
-    log_sd : of a step there, without the part that `transfer_steps` adds.
-    mix_log_sd : additional spread for a step that only has convolutions and products, or none, relative to the
-        benchmark's.
+    compute, bandwidth : log rates over the reference GPU's, of convolutions and products, and of all other work.
+    nearness : log speed by which known GPUs are near; the same for all GPUs of a generation, so that the order of two
+        of them doesn't depend on it.
+    log_sd : of a step there, without the part that `transfer_at` adds.
+    runs_ahead : whether the host prepares the next step while the GPU computes, as today's frameworks do, or a step
+        waits for its start and the copy of its batch, as on the profiled instances.
     """
 
     host: Host
-    tails: float
-    log_speed: float
-    log_bandwidth: float
+    compute: float
+    bandwidth: float
+    nearness: float
     log_sd: float
-    mix_log_sd: float
+    runs_ahead: bool = True

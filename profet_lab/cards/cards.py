@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -17,8 +17,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu
 from profet_core.from_layers.rates import RateModel
-from profet_core.latency import combined_sd, quantile
-from profet_core.precision.model import PrecisionModel
+from profet_core.latency import quantile
+from profet_core.precision.names import AMP
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
 from profet_core.training.many_core import (
@@ -31,11 +31,12 @@ from profet_core.training.many_core import (
 )
 from profet_core.training.memory_model import MemoryModel
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
-from profet_core.transfer.steps import MAX_LAUNCHES, MAX_WORK, WEIGHTS
+from profet_core.transfer.rates import GpuRates
+from profet_core.transfer.speed import evidence_of, known_rates, known_speed
+from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.classes.boosted import REPEATS
-from profet_lab.precision.fit import TODAY
+from profet_lab.validation.gpus import judged
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
 
@@ -119,52 +120,52 @@ _RECALL, _FALSE_FITS = 0.8, 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class GpuCheck:
-    """One check with the anchor's latency given, percent; `bias` None where it was not measured."""
-
-    how: str
-    mape: float
-    bias: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class GpuAccuracy:
-    """One GPU; `half_width`: of its 90 % interval at least, upwards, percent. Of a profiled GPU: as if it were not."""
+    """One GPU.
+
+    Attributes
+    ----------
+    held_out : error of its published speeds by rates that saw none of them, percent; None without any.
+    half_width, amp_half_width : of its 90 % interval at least, upwards, percent, in the default precision and in AMP.
+        Of a profiled GPU: as if it were not.
+    """
 
     gpu: Gpu
     evidence: Evidence
-    checks: Sequence[GpuCheck]
+    rates: GpuRates
+    held_out: float | None
     half_width: float
+    amp_half_width: float
 
     @property
-    def measured(self) -> bool:
-        """Whether held-out cells or any measurement checks it."""
-        return self.evidence.source is Source.CELLS or bool(self.checks)
+    def has_tables(self) -> bool:
+        """Whether anything but its specs is known of it."""
+        return self.evidence.source in (Source.PROFILED, Source.CELLS, Source.PUBLISHED)
 
 
-def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: MemoryModel) -> str:
+def gpu_card(report: Mapping[str, Any], transfer: TransferModel, memory: MemoryModel) -> str:
     """The card as Markdown.
 
-    report : as `transfer_validation.json` holds it.
+    report : as `gpus_validation.json` holds it.
     """
-    directions, derived = report["left_out_gpus"]["directions"], report["derived"]["gpus"]
-    networks = dict.fromkeys(name for found in derived.values() for name in found["law_by_model"])
     gpus, rented = accuracy_by_gpu(report, transfer), _rented(transfer)
+    directions = report["left_out_gpus"]["directions"]
     return render(
-        "transfer_card.md.j2",
+        "gpu_card.md.j2",
         report=report,
         transfer=transfer,
+        law=transfer.rates.law,
+        judged=list(judged(report)),
+        picture=report["served"]["picture"],
         promised_misses=_PROMISED_MISSES,
         beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
         by_gpu=gpus,
-        unchecked=[row.gpu.name for row in gpus if not row.measured and row.gpu.name in rented],
-        law_by_network={name: [found["law_by_model"].get(name) for found in derived.values()] for name in networks},
-        correction_log_sd=sorted({f"{law.bias_log_sd:.3f}" for law in transfer.derived.values()}),
+        unchecked=[row.gpu.name for row in gpus if not row.has_tables and row.gpu.name in rented],
         weights=WEIGHTS,
+        left_after_launches=LEFT_AFTER_LAUNCHES,
         most_launches=MAX_LAUNCHES,
         most_work=MAX_WORK,
         law_share=ANALYTIC_SHARE,
-        mix_share=MIX_SHARE,
         measured_host_log_sd=MEASURED_LOG_SD,
         assumed_host_log_sd=ASSUMED_LOG_SD,
         sha256={**transfer.fitted_on, **{name: value for name, value in memory.fitted_on.items() if "/" in name}},
@@ -204,50 +205,32 @@ def _reached(recall: float | None, false_fits: float | None) -> bool:
 
 def accuracy_by_gpu(report: Mapping[str, Any], model: TransferModel) -> list[GpuAccuracy]:
     """Every GPU with specs, best evidence first."""
-    found = []
+    held_out = {row["gpu"]: row["mape"] for row in report["rates"]["gpus"]}
+    reference, found = model.gpus[model.reference_gpu], []
     for gpu in model.gpus.values():
-        instance = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
-        checks = tuple(_checks(report, model, gpu, instance))
-        found.append(GpuAccuracy(gpu, evidence_of(model, gpu, True), checks, _half_width(report, model, gpu, instance)))
+        width = _half_width(report, model, gpu)
+        amp = model.rates.amp(gpu, reference, AMP).log_sd
+        found.append(
+            GpuAccuracy(
+                gpu=gpu,
+                evidence=evidence_of(model, gpu, True),
+                rates=known_rates(model, gpu),
+                held_out=held_out.get(gpu.name),
+                half_width=100 * math.expm1(width),
+                amp_half_width=100 * math.expm1(math.hypot(width, quantile() * amp)),
+            )
+        )
     order = list(Source)
     return sorted(found, key=lambda row: (order.index(row.evidence.source), row.half_width))
 
 
-def _checks(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance: str | None) -> Iterator[GpuCheck]:
-    if instance is not None:
-        sections = (("held out", "left_out_gpus", "by_gpu"), ("held out as anchor", "left_out_anchors", "by_anchor"))
-        for how, section, by in sections:
-            if row := report[section][by].get(instance):
-                yield GpuCheck(how, row["mape_with_latency"], row["bias_with_latency"])
-        return
-    if model.calibrated_gpu(gpu, True):
-        # The checks below are without its cells.
-        return
-    if derived := report["derived"]["gpus"].get(gpu.name):
-        yield GpuCheck("another source", derived["mean_with_latency"], None)
-    tables = [row for row in report["published"]["tables"] if row["gpu"] == gpu.name]
-    if tables:
-        yield _of_tables("published steps", tables)
-    if (point := model.points.get(gpu.name)) and gpu.name not in model.gpus.own:
-        slower = 100 * math.expm1(point.published - point.held_out)
-        yield GpuCheck("its speed left out", abs(slower), slower)
-
-
-def _of_tables(how: str, tables: Sequence[Mapping[str, Any]]) -> GpuCheck:
-    """Over all rows of the tables."""
-    n = sum(row["n"] for row in tables)
-    log_bias = sum(row["n"] * math.log1p(row["bias"] / 100) for row in tables) / n
-    return GpuCheck(how, sum(row["n"] * row["mape"] for row in tables) / n, 100 * math.expm1(log_bias))
-
-
-def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance: str | None) -> float:
+def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu) -> float:
+    instance = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
     if row := report["left_out_gpus"]["by_gpu"].get(instance):
-        return row["median_interval_pct_with_latency"]
+        return math.log1p(row["median_interval_pct_with_latency"] / 100)
     if calibrated := model.calibrated_gpu(gpu, True):
-        return 100 * math.expm1(quantile() * calibrated.log_sd)
-    if law := model.derived.get(gpu.name):
-        return 100 * math.expm1(quantile() * combined_sd(law.log_sd, law.bias_log_sd))
-    return 100 * math.expm1(quantile() * known_speed(model, gpu, True).step_log_sd)
+        return quantile() * calibrated.log_sd
+    return quantile() * known_speed(model, gpu, True).step_log_sd
 
 
 Report = Mapping[str, Any]
@@ -256,11 +239,6 @@ Report = Mapping[str, Any]
 def estimate_card(report: Report, model: RateModel) -> str:
     """Latency without a profile."""
     return render("estimate_card.md.j2", report=report, model=model)
-
-
-def precision_card(report: Report, model: PrecisionModel) -> str:
-    """AMP and TF32: figures of `profet validate --precision`."""
-    return render("precision_card.md.j2", report=report, model=model, today=TODAY)
 
 
 MANYCORE_CARD_NAME = "MANYCORE_CARD.md"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,9 @@ from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, measured_networks, network_name
-from profet_core.precision.model import estimated_shares
-from profet_core.precision.names import AMP, FP32, TF32, canonical
+from profet_core.precision.names import AMP, FP32, TF32, canonical, has_tensor_cores
 from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
+from profet_core.transfer.rates import ByClass, shares_within
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements, found_file
 
@@ -69,11 +70,31 @@ class NetworkShares:
         ratio = math.exp(self.line[0] + self.line[1] * math.log(_intensity(counts)))
         return ratio / (1 + ratio)
 
+    def by_class(self, network: str, pixels: int) -> ByClass | None:
+        """Shares of `rates.CLASSES` in the step of a network as tables call it; None for an unknown network."""
+        if (known := known_network(network)) is None:
+            return None
+        counts = counts_of(known, pixels)
+        classes = self.of_classes(known, counts)
+        return shares_within(self.of(known, counts), *(classes[name] for name in _CLASS_COLUMNS))
+
     def of_classes(self, network: str, counts: Counts) -> dict[str, float]:
         """Column -> share of a class in compute or rest; empty if they aren't distinguished."""
         if self.classes is None:
             return {}
         return dict(zip(_CLASS_COLUMNS, self.classes.of(network, counts), strict=True))
+
+
+def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tuple[float, float, float]:
+    """Products' share of compute, and normalizations' and depthwise kernels' of the rest, of an unprofiled network.
+
+    Parameters
+    ----------
+    counts : `class_counts` of it. per_count : factors on them.
+    """
+    product, normalization, depthwise = (factor * amount for factor, amount in zip(per_count, counts, strict=True))
+    depthwise /= 1 + depthwise
+    return product / (1 + product), (1 - depthwise) * min(normalization, 1.0), depthwise
 
 
 def class_counts(counts: Counts) -> tuple[float, float, float]:
@@ -169,11 +190,13 @@ _SAME_GPU = {
     "GeForce RTX 2080 with Max-Q Design": "GeForce RTX 2080 Max-Q",
     "GeForce RTX 2080 Super with Max-Q Design": "GeForce RTX 2080 Super Max-Q",
     "V100-SXM2-16GB": "Tesla V100-SXM2-16GB",
-    "V100-32GB (workstation)": "Tesla V100-PCIE-32GB",
+    "V100-32GB (workstation)": "Tesla V100-SXM2-16GB",
     "A10 (PCIe; not A10G)": "A10",
     "RTX 6000 Ada (AD102 as L40S; 142 SM)": "RTX 6000 Ada Generation",
     "B200-SXM-192GB": "B200",
 }
+#: V100s of other tables, about as fast.
+_LARGE_V100 = (*("Tesla V100-SXM2-32GB", "Tesla V100 (16 GB)", "Tesla V100 (32 GB)", "Tesla V100-PCIE-32GB"),)
 #: Half precision may run up to twice the batch, as tables do that fill the memory.
 _MOST_BATCH_RATIO = 2.3
 #: Where a table states no batch size.
@@ -248,6 +271,54 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
         tensor = gpu.fp16_tensor_dense_tflops
         found[name] = gpu.fp32_tflops, gpu.tf32_tensor_dense_tflops or nothing, tensor or nothing
     return found
+
+
+#: The one table under XLA that has a V100 beside others.
+_XLA = "lambdal/lambda-tensorflow-benchmark, TensorFlow XLA"
+#: Tables of real training; smaller batches measure launches too.
+_TRAINING = (
+    POINTS_TABLE,
+    "lambdal/lambda-tensorflow-benchmark, TensorFlow",
+    _XLA,
+    "NVIDIA/DeepLearningExamples, PyTorch",
+    "NVIDIA/DeepLearningExamples, TensorFlow",
+    "ml-energy/zeus, PyTorch",
+)
+_LEAST_TRAINING_BATCH = 64
+#: One script of many hands, at batches of 12: only networks that no host delays compare.
+_SCRIPT, _GPU_BOUND = "pytorch-gpu-benchmark", ("VGG11", "VGG13", "VGG16", "VGG19")
+#: Its steps there are those of the 2080 Ti, at three quarters of whose specs.
+_MISNAMED = "GeForce RTX 2080"
+
+
+def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) -> pd.DataFrame:
+    """Published speeds of training on GPUs with specs, median of a table: table, network, pixels, gpu, precision,
+    images_per_s, and `shares` of the step's work on the reference GPU.
+    """
+    rows = _rows(folder)
+    rows["gpu"] = rows["gpu"].replace(dict.fromkeys(_LARGE_V100, "Tesla V100-SXM2-16GB"))
+    large = rows["table"].isin(_TRAINING) & ~(rows["batch_size"] < _LEAST_TRAINING_BATCH)
+    script = rows["table"].str.contains(_SCRIPT) & rows["network"].isin(_GPU_BOUND) & (rows["gpu"] != _MISNAMED)
+    rows = rows.assign(table=rows["table"].where(~script, f"{_SCRIPT}, PyTorch"))
+    plain = ~rows["version"].str.contains("XLA") | (rows["table"] == _XLA)
+    rows = rows[(large & plain) | script]
+    rows = rows[rows["gpu"].isin(set(gpus)) & rows["precision"].isin([FP32, TF32, AMP])]
+    tensor_cores = {name for name in set(rows["gpu"]) if has_tensor_cores(load_gpus()[name])}
+    rows = rows[(rows["precision"] != AMP) | rows["gpu"].isin(tensor_cores)]
+    keys = ["table", "network", "pixels", "gpu", "precision"]
+    found = _without_failed_runs(rows.groupby(keys)["images_per_s"].median().reset_index())
+    by_class: Any = {size: shares.by_class(*size) for size in {*zip(found["network"], found["pixels"], strict=True)}}
+    sizes = zip(found["network"], found["pixels"], strict=True)
+    found = found.assign(shares=pd.Series([by_class[size] for size in sizes], index=found.index, dtype=object))
+    return found[found["shares"].notna()]
+
+
+def _without_failed_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without AMP on tensor cores that takes as long as FP32 or TF32: it didn't run on them."""
+    keys = ["table", "network", "pixels", "gpu"]
+    slowest = rows[rows["precision"] != AMP].groupby(keys)["images_per_s"].min().rename("other")
+    other = rows.join(slowest, on=keys)["other"]
+    return rows[(rows["precision"] != AMP) | ~(rows["images_per_s"] < other)]
 
 
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:

@@ -84,8 +84,8 @@ def calibrated_gpu(found: Calibrated, cells: MeasuredCells, *, gpu: str, instanc
         tf32=tf32,
         cells=len(cells.rows),
         networks=len(np.unique(cells.networks)),
-        log_speed=found.target.log_speed,
-        log_bandwidth=found.target.log_bandwidth,
+        compute=found.target.compute,
+        bandwidth=found.target.bandwidth,
         log_sd=found.log_sd,
         corrections=found.corrections,
     )
@@ -113,7 +113,8 @@ def _fit_speeds(own: Mapping[str, KnownSteps], reference: str, prior: Target, lo
     """The most likely speeds, all anchors counting as one cell each time."""
 
     def at(away: np.ndarray) -> Target:
-        return replace(prior, log_speed=prior.log_speed + away[0], log_bandwidth=prior.log_bandwidth + away[1])
+        faster, bandwidth = away
+        return replace(prior, compute=prior.compute + faster, bandwidth=prior.bandwidth + faster + bandwidth)
 
     def missed(target: Target) -> list[np.ndarray]:
         return [np.log(transfer_steps(one, reference, [target]).latency_ms[0]) - logs for one in own.values()]

@@ -12,7 +12,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
 from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
-from profet_core.transfer.speed import mix_log_sd, tails_of
+from profet_core.transfer.rates import log_speed as log_speed_of
 from profet_core.transfer.steps import (
     WEIGHTS,
     AnchorSteps,
@@ -25,6 +25,7 @@ from profet_core.transfer.steps import (
 )
 from profet_core.transfer.targets import Host, Target, host_named
 from profet_lab.transfer.step_law import (
+    BANDWIDTH_TILT,
     BENCHMARK,
     HOST_OF,
     Steps,
@@ -59,16 +60,21 @@ def reference_of(law: StepLaw) -> str:
 
 
 def target_of(law: StepLaw, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
-    """The held-out GPU as the analytical model takes it."""
+    """The held-out GPU as the analytical model takes it: rates that give the benchmark's speed."""
     reference = reference_of(law)
     known, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
+    log_bandwidth = math.log(target.gpu.bandwidth_gb_per_s / known.bandwidth_gb_per_s)
+    bandwidth = log_speed + BANDWIDTH_TILT * (log_bandwidth - log_speed)
+    share = law.instances[reference].benchmark_compute_share
+    # As the measured instances, whose steps wait for the copy of the batch.
+    plain = log_speed_of((share, 1 - share), (log_speed, bandwidth)) - log_speed
     return Target(
         host=target.host,
-        tails=tails_of(law.instances[reference], target.gpu, log_speed),
-        log_speed=log_speed,
-        log_bandwidth=math.log(target.gpu.bandwidth_gb_per_s / known.bandwidth_gb_per_s),
+        compute=log_speed - plain,
+        bandwidth=bandwidth - plain,
+        nearness=log_speed,
         log_sd=log_sd,
-        mix_log_sd=mix_log_sd(target.gpu, known, tf32=False),
+        runs_ahead=False,
     )
 
 
@@ -83,10 +89,7 @@ def _log_speed(law: StepLaw, medians: Steps, target: TargetGpu, reference: str) 
     row = np.flatnonzero(medians.benchmark)
     fixed = [law.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in law.instances]
     gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
-    # Tails are a few percent of this large step: whole GPU times stand for the speed that they depend on.
-    log_speed = math.log(law.instances[reference].benchmark_work_ms / float(gpu_ms[0]))
-    tails = tails_of(law.instances[reference], target.gpu, log_speed)
-    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians), tails))
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians)))
     return math.log(law.instances[reference].benchmark_work_ms / float(work_ms[0]))
 
 

@@ -128,11 +128,13 @@ class LawSetting:
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.1
-    bandwidth_tilt: float = 0.5
     scattered_power: float = 0.3
 
 
 SETTING = LawSetting()
+#: Weight of a GPU's bandwidth, relative to the benchmark's speed, in the rate of bandwidth-bound work, where the
+#: benchmark and the specs are all that is known. Chosen the same way.
+BANDWIDTH_TILT = 0.5
 
 
 def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING) -> StepLaw:
@@ -147,7 +149,6 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
         start_ms=start_ms,
         copy_factor=copy_factor,
         tail_share=setting.tail_share,
-        bandwidth_tilt=setting.bandwidth_tilt,
         scattered_power=setting.scattered_power,
         instances={},
     )
@@ -173,7 +174,7 @@ def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.n
     """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
     fixed_ms = law.fixed_ms(parts, instance, law.hosts[instance])
-    return float(law.work_ms(instance, latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
+    return float(law.work_ms(latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
 
 
 def benchmark_floor_ms(law: StepLaw, steps: Steps) -> np.ndarray:
@@ -259,7 +260,6 @@ def _instance_step(
     row = InstanceStep(
         gpu=gpu_of(instance).name,
         host=HOST_OF[instance],
-        multiprocessors=gpu_of(instance).sm_count,
         idle_ms=float(parts.idle_ms[rows].min()),
         idle_per_copy=0.0,
         floor_per_idle=0.0,

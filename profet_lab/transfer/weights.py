@@ -41,9 +41,7 @@ class Setting(NamedTuple):
     weights: KernelWeights
 
 
-LAW_SETTINGS = tuple(
-    LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
-)
+LAW_SETTINGS = tuple(LawSetting(*values) for values in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.3, 1.0)))
 WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 SHIPPED = Setting(SETTING, WEIGHTS)
 
@@ -106,7 +104,6 @@ def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
     changed = replace(
         law,
         tail_share=setting.tail_share,
-        bandwidth_tilt=setting.bandwidth_tilt,
         scattered_power=setting.scattered_power,
     )
     benchmark = np.flatnonzero(medians.benchmark)
@@ -121,7 +118,7 @@ def main() -> None:
     """Print the table and each choice."""
     medians = measured_medians(load_measurements(data_folder()))
     trials = try_settings(medians, [Setting(*each) for each in product(LAW_SETTINGS, WEIGHT_SETTINGS)])
-    print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
+    print("tails  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
         cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())
         ours = "  shipped" if setting == SHIPPED else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +90,7 @@ def folds(
     for network in networks:
         law = fit_step_law(medians, others, medians.architectures != network)
         sheet = profiled_target(medians, gpu, sheet_only=True)
-        prior = replace(target_of(law, medians, sheet, 0.0), mix_log_sd=0.0)
+        prior = target_of(law, medians, sheet, 0.0)
         found[network] = Fold(
             medians=medians,
             gpu=gpu,

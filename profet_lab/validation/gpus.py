@@ -1,7 +1,8 @@
-"""Rented GPUs as they are served: published points, MLPerf ratios, order of siblings, slope over batches.
+"""GPUs that people rent: held out with all their rows, and as they are served.
 
-Every workload of the measurements is predicted on every GPU with specs, from each anchor, with the shipped models. The
-GPU is in the typical host of its generation. Nothing is held out here: these are checks of what must hold.
+Served: every workload of the measurements is predicted on every GPU with specs, from each anchor, with the shipped
+models, the GPU in the typical host of its generation. Nothing is held out of these: published points, ratios of MLPerf
+Training, the order of siblings and the slope over batches are checks of what must hold.
 """
 
 from __future__ import annotations
@@ -18,13 +19,23 @@ import pandas as pd
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP, FP32, TF32
-from profet_core.prediction.predict import predict_many
+from profet_core.precision.names import AMP, FP32, TF32, supported_precisions
+from profet_core.prediction.predict import predict, predict_many
+from profet_core.prediction.sizes import KnownStep, curves_at
+from profet_core.transfer.rates import no_less
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.networks import STEPS
 from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
-from profet_lab.transfer.step_law import BENCHMARK
+from profet_lab.tasks import Progress
+from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
+from profet_lab.transfer.step_law import BENCHMARK, all_steps, fit_step_law, median_steps
+from profet_lab.transfer.transfer_file import REFERENCE
+from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
+from profet_lab.validation.judged import ensemble_latencies
+from profet_lab.validation.memory import memory_report
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
@@ -68,8 +79,7 @@ class ServedSteps:
 def served_steps(models: Models, measurements: Measurements, precisions: Sequence[str] = PRECISIONS) -> ServedSteps:
     """Predict every workload on every GPU."""
     catalog = one_offer_per_gpu(models)
-    groups = measurements.workloads.groupby(WORKLOAD)
-    index, workloads = groups.ngroup().to_numpy(), groups.size().index.to_frame(index=False)
+    index, workloads = _workloads(measurements)
     latency_ms, log_sd = {}, {}
     for anchor in models.instances:
         times_us = pd.DataFrame(measurements.times_us[anchor]).groupby(index).median().to_numpy()
@@ -95,6 +105,26 @@ def served_steps(models: Models, measurements: Measurements, precisions: Sequenc
     return ServedSteps(workloads, latency_ms, log_sd)
 
 
+def _workloads(measurements: Measurements) -> tuple[np.ndarray, pd.DataFrame]:
+    groups = measurements.workloads.groupby(WORKLOAD)
+    return groups.ngroup().to_numpy(), groups.size().index.to_frame(index=False)
+
+
+def median_profiles(
+    measurements: Measurements, anchor: str, workloads: pd.DataFrame, index: np.ndarray
+) -> tuple[list[Profile], pd.Series]:
+    """The median profile and latency of each workload; `index` : of each run's workload."""
+    times_us = pd.DataFrame(measurements.times_us[anchor]).groupby(index).median().to_numpy()
+    profiles = [
+        Profile(
+            dict(zip(measurements.operations, row.tolist(), strict=True)),
+            meta=ProfileMeta(batch_size=int(size.batch_size), pixels=int(size.pixels)),
+        )
+        for row, size in zip(times_us, workloads.itertuples(), strict=True)
+    ]
+    return profiles, pd.Series(measurements.latency_ms[anchor]).groupby(index).median()
+
+
 def one_offer_per_gpu(models: Models) -> Catalog:
     """The profiled instances, and a machine with each other GPU in the typical host of its generation."""
     shipped, transfer = load_shipped(), models.transfer
@@ -104,20 +134,6 @@ def one_offer_per_gpu(models: Models) -> Catalog:
         if name not in transfer.profiled_gpus
     ]
     return Catalog([*(shipped[name] for name in models.instances), *others])
-
-
-def no_less(gpu: Gpu, other: Gpu) -> bool:
-    """Whether a GPU of the same generation has no less of everything than another one, and more of something."""
-    if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
-        return False
-    one, two = _specs(gpu), _specs(other)
-    return all(mine >= its for mine, its in zip(one, two, strict=True)) and (one, gpu.base_mhz) > (two, other.base_mhz)
-
-
-def _specs(gpu: Gpu) -> tuple[float, ...]:
-    tensor = gpu.tf32_tensor_dense_tflops or 0.0, gpu.fp16_tensor_dense_tflops or 0.0
-    rest = gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w
-    return (gpu.sm_count, gpu.cuda_cores, gpu.boost_mhz, gpu.fp32_tflops, *tensor, *rest)
 
 
 def wrong_orders(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> list[dict[str, Any]]:
@@ -210,13 +226,42 @@ def mlperf_rows(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def rented_report(models: Models, measurements: Measurements, folder: Path) -> dict[str, Any]:
-    """All of it."""
+#: Sizes of the picture of all GPUs, and the anchor of the profiled step.
+PICTURE_SIZES, PICTURE_ANCHOR = (16, 32, 64, 128, 256), "g4dn.xlarge"
+
+
+def picture(models: Models, profile: Profile, latency_ms: float) -> dict[str, Any]:
+    """Images per second of the benchmark's profile on every GPU, in each precision, by batch size."""
+    network, pixels, batch_size = BENCHMARK
+    catalog, rows = one_offer_per_gpu(models), []
+    for precision in PRECISIONS:
+        found = predict(models, catalog, profile, PICTURE_ANCHOR, latency_ms=latency_ms, precision=precision)
+        curves = curves_at(models, [KnownStep(profile, found, batch_size, pixels)], "batch", PICTURE_SIZES)
+        for name, steps in curves.items():
+            gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
+            if precision in supported_precisions(gpu):
+                speeds = [
+                    1000 * size / step.latency_ms
+                    for size, step in zip(PICTURE_SIZES, steps, strict=True)
+                    if step.latency_ms is not None
+                ]
+                rows.append({"gpu": gpu.name, "precision": precision, "images_per_s": speeds})
+    order = list(models.transfer.gpus)
+    rows.sort(key=lambda row: (order.index(row["gpu"]), PRECISIONS.index(row["precision"])))
+    title = f"{network}, {pixels} pixels, batch {batch_size}"
+    return {"title": title, "anchor": PICTURE_ANCHOR, "sizes": list(PICTURE_SIZES), "rows": rows}
+
+
+def served_report(models: Models, measurements: Measurements, folder: Path) -> dict[str, Any]:
+    """Checks of what is served."""
     steps = served_steps(models, measurements)
     gpus, row = models.transfer.gpus, steps.row(*BENCHMARK)
     log_sds = {name: [table for (each, _), table in steps.log_sd.items() if each == name] for name in PRECISIONS}
+    index, workloads = _workloads(measurements)
+    profiles, known_ms = median_profiles(measurements, PICTURE_ANCHOR, workloads, index)
     return {
         "points": own_points(steps, folder),
+        "picture": picture(models, profiles[row], float(known_ms[row])),
         "steps": len(steps.workloads) * len(models.instances),
         "mlperf": mlperf_rows(steps, folder),
         "b200_amp_over_tf32": float(np.exp(np.mean(steps.log_ms(TF32, "B200", row) - steps.log_ms(AMP, "B200", row)))),
@@ -231,25 +276,89 @@ def rented_report(models: Models, measurements: Measurements, folder: Path) -> d
     }
 
 
+#: A GPU with fewer rows tells no coverage.
+_LEAST_ROWS = 4
+
+
+def held_out_report(evidence: Evidence, progress: Progress) -> dict[str, Any]:
+    """Published rows of each GPU by rates that follow from its specs and other GPUs alone; percent of the latency.
+
+    Intervals are of the rates, without the step's own spread.
+    """
+    found, rows = [], []
+    for gpu in evidence.gpus:
+        one = held_out_gpu(evidence, gpu) if any(row.gpu == gpu and row.offset for row in evidence.rows) else []
+        progress(1)
+        if len(one):
+            rows.append(one.assign(gpu=gpu))
+            found.append({"gpu": gpu, "tables": one["table"].nunique(), **_scores(one)})
+    every = pd.concat(rows)
+    half = every["precision"] == AMP
+    return {"gpus": found, "pooled": _scores(every), "amp": _scores(every[half]), "others": _scores(every[~half])}
+
+
+def _scores(rows: pd.DataFrame) -> dict[str, float]:
+    error, half = rows["error"].to_numpy(float), quantile() * rows["log_sd"].to_numpy(float)
+    return {
+        "n": len(rows),
+        "bias": float(100 * np.expm1(-np.mean(error))),
+        "mape": float(100 * np.mean(np.abs(np.expm1(-error)))),
+        "coverage_90": float(100 * np.mean(np.abs(error) <= half)),
+        "median_interval_pct": float(100 * np.median(np.expm1(half))),
+    }
+
+
+def gpus_report(
+    models: Models, measurements: Measurements, folder: Path, *, seed: int = 0, steps: int = STEPS, progress: Progress
+) -> dict[str, Any]:
+    """The seed; GPUs held out as target, as anchor, and from the rates; what is served; memory fit.
+
+    steps : of each network's training.
+    """
+    gpus, bank = load_gpus(), class_bank(measurements)
+    every = all_steps(bank, measurements.workloads)
+    medians = median_steps(every)
+    # Every run as the default method predicts it that never saw the architecture.
+    ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress)
+    law = fit_step_law(medians, medians.instances, np.ones(len(medians.workloads), bool))
+    evidence = published_evidence(measurements, folder, law, REFERENCE, gpus)
+    sheet_log_sd = plain_specs_log_sd(models.transfer.rates, law, REFERENCE, gpus)
+    fold = fold_models(bank, seed=seed, steps=steps, progress=progress)
+    return {
+        "seed": seed,
+        "left_out_gpus": profiled_gpus(every, medians, ensemble, sheet_log_sd),
+        "left_out_anchors": held_out_anchors(fold, every, medians),
+        "rates": held_out_report(evidence, progress),
+        "served": served_report(models, measurements, folder),
+        "memory": memory_report(measurements, folder),
+    }
+
+
 def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What is judged, its figure, and what is wanted."""
+    served, rates = report["served"], report["rates"]
     for precision in (TF32, AMP):
-        rows = [row for row in report["points"] if (row["precision"] == AMP) is (precision == AMP)]
+        rows = [row for row in served["points"] if (row["precision"] == AMP) is (precision == AMP)]
         worst = max(rows, key=lambda row: abs(row["slower"]))
         mean = np.mean([abs(row["slower"]) for row in rows])
         name = "AMP" if precision == AMP else "FP32 or TF32"
         figure = f"{mean:.1f}; {worst['gpu']} {worst['slower']:+.1f}%"
         yield f"own published points, {name}, {len(rows)} GPUs: mean; worst", figure, "4%"
-    for row in report["mlperf"]:
-        yield (
-            f"AMP, {row['gpu']} over {row['other']} (MLPerf)",
-            f"{row['predicted']:.3f} ({row['off']:+.0f}%)",
-            f"{row['published']:.3f}, {row['allowed']}%",
-        )
-    yield "B200, AMP over TF32", f"{report['b200_amp_over_tf32']:.2f}", "1.02, 12%"
-    wrong = report["wrong_orders"]
-    yield f"siblings in wrong order, of {report['siblings']} pairs in three precisions", str(len(wrong)), "0"
-    for gpu, row in report["falls"].items():
+    for row in served["mlperf"]:
+        figure = f"{row['predicted']:.3f} ({row['off']:+.0f}%)"
+        yield f"AMP, {row['gpu']} over {row['other']} (MLPerf)", figure, f"{row['published']:.3f}, {row['allowed']}%"
+    yield "B200, AMP over TF32", f"{served['b200_amp_over_tf32']:.2f}", "1.02, 12%"
+    wrong = served["wrong_orders"]
+    yield f"siblings in wrong order, of {served['siblings']} pairs in three precisions", str(len(wrong)), "0"
+    for gpu, row in served["falls"].items():
         yield f"larger batch faster, {gpu}, TF32; AMP", f"{row[TF32]:.1f}; {row[AMP]:.1f}%", "2.5%"
-    for precision, half in report["half_width"].items():
-        yield f"median half-width, {precision}", f"{half:.0f}%", "30%"
+    targets, anchors = (report[name]["mean"]["mape_with_latency"] for name in ("left_out_gpus", "left_out_anchors"))
+    yield "GPU held out as target; as anchor, four measured GPUs", f"{targets:.2f}; {anchors:.2f}%", "9.0; 9.5%"
+    a100 = next(row for row in rates["gpus"] if row["gpu"] == "A100-SXM4-40GB")
+    yield "A100-SXM4-40GB held out of the rates, all precisions", f"{a100['mape']:.1f}%", "8%"
+    yield "AMP, GPU held out of the rates: error", f"{rates['amp']['mape']:.1f}%", "14%"
+    yield "AMP as served: median half-width", f"{served['half_width'][AMP]:.0f}%", "30%"
+    many = [row for row in rates["gpus"] if row["n"] >= _LEAST_ROWS]
+    least = min(many, key=lambda row: row["coverage_90"])
+    figure = f"{rates['pooled']['coverage_90']:.1f}; {least['gpu']} {least['coverage_90']:.0f}%"
+    yield "rates of held-out GPUs in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"

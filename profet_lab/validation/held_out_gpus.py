@@ -1,4 +1,4 @@
-"""Transfer accuracy on held-out GPUs: each profiled one as target and as anchor, A10G and P100 by another source.
+"""Transfer accuracy on held-out GPUs: each profiled one as target and as anchor.
 
 Known of a held-out anchor are its specs and ResNet-50's step. Neither the analytical model nor the trained models saw
 its profiles or the architecture asked for. Serving differs: members have the manifest's weights and know batch and
@@ -7,27 +7,24 @@ pixel size where the profile has them, and a published point replaces the GPU's 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, quantile
 from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
 from profet_core.transfer.law import StepLaw
-from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
-from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.folds import ClassFold, ensemble_ms, fit_member, one_held_out
 from profet_lab.classes.networks import StackedNetworks
-from profet_lab.measurements.published import DERIVED
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, pairs
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
@@ -104,14 +101,15 @@ def _direction(anchor: str, target: str, found: Mapping[str, pd.DataFrame]) -> d
     return row
 
 
-def plain_specs_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
-    """How far `plain_specs_log_speed` misses published and profiled GPUs' speeds: root mean square."""
-    sheet, rows = gpus[law.instances[reference].gpu], law.instances
-    measured = {row.gpu: math.log(rows[reference].benchmark_work_ms / row.benchmark_work_ms) for row in rows.values()}
-    known = {**{name: point.published for name, point in points.items()}, **measured}
-    return root_mean_square(
-        [speed - plain_specs_log_speed(gpus[name], sheet) for name, speed in known.items() if name != sheet.name]
-    )
+def plain_specs_log_sd(rates: Rates, law: StepLaw, reference: str, gpus: Gpus) -> float:
+    """How far `plain_specs_log_speed` misses speeds of GPUs in FP32 that tables or profiles have: root mean square."""
+    sheet, share = gpus[law.instances[reference].gpu], law.instances[reference].benchmark_compute_share
+    known = {
+        name: log_speed((share, 1 - share), (row.fp32_compute, row.bandwidth))
+        for name, row in rates.gpus.items()
+        if row.tables and name != sheet.name
+    }
+    return root_mean_square([speed - plain_specs_log_speed(gpus[name], sheet) for name, speed in known.items()])
 
 
 def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, sheet_log_sd: float) -> dict:
@@ -153,38 +151,6 @@ def _to_held_out(
         row["one_constant"] = mape(judged(ratio * steps.latency_ms[anchor], steps.latency_ms[held_out]))
         directions.append((row, found[f"{{}}_{WITH_LATENCY}"]))
     return directions
-
-
-def other_gpus(
-    medians: Steps,
-    ensemble: EnsembleLatencies,
-    epochs: pd.DataFrame,
-    points: Mapping[str, BenchmarkPoint],
-    reference: str,
-    sheet_log_sd: float,
-) -> list[dict]:
-    """Errors on A10G and P100, known by specs and the benchmark's corrected step.
-
-    GPUs with a published point are also predicted from it, as unmeasured GPUs are.
-
-    ensemble : one row a workload. epochs : with the corrected `step_ms`.
-    points : published, relative to the `reference` instance.
-    """
-    fitted, found = _Fitted(medians, medians.instances), []
-    for source, gpu in DERIVED.items():
-        own = epochs[epochs["instance"] == source]
-        true_ms = medians.workloads.merge(own[[*WORKLOAD, "step_ms"]], on=WORKLOAD, how="left")["step_ms"].to_numpy()
-        sheet, benchmark_ms = load_gpus()[gpu], float(true_ms[medians.benchmark][0])
-        host = host_named("", sheet.compute_capability)
-        ways: dict[str, Way] = {
-            "": (TargetGpu(sheet, host, benchmark_ms), ()),
-            _SHEET_ONLY: (TargetGpu(sheet, host, None), (sheet_log_sd,)),
-        }
-        if point := points.get(gpu):
-            ways["published_"] = TargetGpu(sheet, host, None, (reference, point.log_speed)), (point.log_sd,)
-        for anchor in medians.instances:
-            found.append(_direction(anchor, gpu, fitted.judged(medians, ensemble, anchor, ways, true_ms, [True])))
-    return found
 
 
 #: Equal member weights: nothing may be chosen on the held-out GPU.

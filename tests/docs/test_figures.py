@@ -70,12 +70,12 @@ def test_the_first_line_is_that_of_networks_unlike_any(validation):
 
 def test_readme_s_figures_are_the_reports(validation):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    transfer, real = report("transfer_validation.json")["left_out_gpus"], report("real_profiles.json")["mean"]
+    transfer, real = report("gpus_validation.json")["left_out_gpus"], report("real_profiles.json")["mean"]
     (left_out,) = percent(validation["default"]["without_twin"]["mape_with_latency"])
     mean, worst = percent(*(transfer[of]["mape_with_latency"] for of in ("mean", "worst")))
     assert f"| **{left_out}** | eight architectures" in readme
     assert f"| **{mean}**, worst pair {worst} | unprofiled GPUs as targets" in readme
-    anchors = report("transfer_validation.json")["left_out_anchors"]
+    anchors = report("gpus_validation.json")["left_out_anchors"]
     mean, worst = percent(*(anchors[of]["mape_with_latency"] for of in ("mean", "worst")))
     assert f"(as anchors: **{mean}**, worst pair {worst})" in readme
     assert f"| **{both(real)[0]}** |" in readme and f"{real['n']} predictions" in readme
@@ -84,16 +84,16 @@ def test_readme_s_figures_are_the_reports(validation):
 
 def test_accuracy_s_other_figures_are_the_reports():
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
-    transfer, real = report("transfer_validation.json"), report("real_profiles.json")
+    transfer, real = report("gpus_validation.json"), report("real_profiles.json")
     mean, worst = (transfer["left_out_gpus"][of] for of in ("mean", "worst"))
     anchors = [transfer["left_out_anchors"][of]["mape_with_latency"] for of in ("mean", "worst")]
-    routes, memory = transfer["derived"]["routes"], transfer["memory"]
+    rates, memory = transfer["rates"], transfer["memory"]
     for sentence in (
         f"**{both(real['mean'])[0]}** with the latency, **{both(real['mean'])[1]}** without",
         f"pairs **{mean['mape_with_latency']:.1f}%**, worst {worst['mape_with_latency']:.1f}% (one constant ratio: "
         f"{mean['one_constant']:.1f}%; specs alone: {mean['sheet_only_mape_with_latency']:.1f}%)",
         f"Held out as anchor: **{anchors[0]:.1f}%**, worst {anchors[1]:.1f}%",
-        f"errs by {routes['corrected']['T4 -> V100']:.1f}% and {routes['corrected']['V100 -> T4']:.1f}%",
+        f"{rates['others']['mape']:.1f}% in FP32 and TF32 and {rates['amp']['mape']:.1f}% in AMP",
     ):
         assert sentence in text
     found = rows("docs/ACCURACY.md")

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 import jinja2
+import numpy as np
 import pytest
 
 from profet_core.errors import ArtifactError
@@ -22,7 +23,7 @@ from profet_core.training.memory_model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards.cards import accuracy_by_gpu, fixed, model_card, real_section, render, transfer_card
+from profet_lab.cards.cards import accuracy_by_gpu, fixed, gpu_card, model_card, real_section, render
 from profet_lab.reports import CARD_NAME, load_real_report, load_validation, read_report
 
 pytestmark = pytest.mark.training
@@ -98,8 +99,8 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
 
 def test_a_value_that_is_missing_is_an_error():
     templates = [path.name for path in resources.files("profet_lab.cards").joinpath("templates").iterdir()]
-    assert len(templates) >= 9
-    for name in ("model_card.md.j2", "transfer_card.md.j2"):
+    assert len(templates) >= 8
+    for name in ("model_card.md.j2", "gpu_card.md.j2"):
         with pytest.raises(jinja2.UndefinedError):
             render(name, report={})
 
@@ -108,8 +109,8 @@ def test_two_decimals_below_20_and_one_above():
     assert [fixed(value) for value in (3.14159, 19.994, 20.04, -25.55, 0)] == ["3.14", "19.99", "20.0", "-25.6", "0.00"]
 
 
-SECTION_NAMES = ("left_out_gpus", "left_out_anchors", "published", "derived", "memory")
-REPORT = json.loads((shipped_folder("models") / "transfer_validation.json").read_text())
+SECTION_NAMES = ("left_out_gpus", "left_out_anchors", "rates", "served", "memory")
+REPORT = json.loads((shipped_folder("models") / "gpus_validation.json").read_text())
 #: Of the numbers that a card shows so many are changed, each time another one.
 CHANGED = 60
 
@@ -121,7 +122,7 @@ def files(repository):
 
 
 def card_of(report: dict, files) -> str:
-    return transfer_card(report, *files)
+    return gpu_card(report, *files)
 
 
 def test_the_card_names_its_files_and_sources(files):
@@ -133,29 +134,26 @@ def test_the_card_names_its_files_and_sources(files):
     assert f"{memory.fitted_on['cells']} workloads x GPUs" in card
 
 
-def test_each_gpu_is_a_row_of_what_it_rests_on(files):
-    """Every GPU with specs once, best evidence first; what is fitted to its own point alone is unchecked."""
+def test_each_gpu_is_a_row_of_what_it_is_based_on(files):
+    """Every GPU with specs once, best evidence first; rented ones that no table has are named."""
     lines, (transfer, _) = card_of(REPORT, files).splitlines(), files
     start = lines.index("## By GPU")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start:] if line.startswith("| ")]
     found = {row[0]: row for row in rows[1 : 1 + len(transfer.gpus)]}
     assert set(found) == set(transfer.gpus)
     assert [row[1] for row in rows[1:5]] == ["profiled"] * 4
-    held_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
-    errors = "; ".join(fixed(row["mape_with_latency"]) for row in (held_out, anchor["g4dn.xlarge"]))
-    assert found["Tesla T4"][2:4] == ["held out; held out as anchor", errors]
-    assert found["L4"][1:3] == ["specs, and published speeds of its generation", "nothing"]
-    assert found["H200-SXM-141GB"][2] == "its speed left out"
-    assert found["GeForce RTX 2080 Ti"][2] == "published steps; its speed left out"
-    (unchecked,) = (line for line in lines if line.startswith("- **Nothing checks the numbers of these rented GPUs"))
-    assert "L40S" in unchecked and "H200-SXM-141GB" not in unchecked and "Laptop" not in unchecked
+    h100 = transfer.rates.gpus["H100-SXM5-80GB"]
+    assert found["H100-SXM5-80GB"][1] == f"published speed, {h100.tables} tables"
+    rates = [h100.fp32_compute, h100.compute, h100.compute + h100.amp_compute, h100.bandwidth]
+    assert found["H100-SXM5-80GB"][2:6] == [f"{math.exp(value):.2f}" for value in rates]
+    assert found["Tesla P100-PCIE-16GB"][3:5] == ["", ""], "neither TF32 nor tensor cores"
+    (unchecked,) = (line for line in lines if line.startswith("- **No public table has these rented GPUs"))
+    assert "H100-NVL-94GB" in unchecked and "L40S" not in unchecked and "Laptop" not in unchecked
 
 
-def test_published_speeds_stand_beside_what_the_law_says_without_them(files):
-    point = files[0].points["H100-SXM5-80GB"]
-    off = [100 * math.expm1(value - point.published) for value in (point.log_speed, point.held_out)]
-    row = f"| H100-SXM5-80GB | 1 | {math.exp(point.published):.2f} | {off[0]:+.1f} | {off[1]:+.1f} |"
-    assert row in card_of(REPORT, files).splitlines()
+def test_no_gpu_is_slower_than_one_with_no_more_of_anything(files):
+    assert REPORT["served"]["wrong_orders"] == [] and REPORT["served"]["siblings"] > 150
+    assert "It is slower in none of" in card_of(REPORT, files)
 
 
 @pytest.fixture
@@ -168,7 +166,7 @@ def test_report_and_card_are_written_together(files, folder):
     from profet_lab.reports import PARTS
 
     transfer, memory = files
-    part = PARTS["transfer"]
+    part = PARTS["gpus"]
     path, card = folder / part.report_name, folder / part.card_name
     whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
     read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
@@ -188,39 +186,41 @@ def test_the_verdict_on_memory_follows_from_the_figures(files):
 
 
 #: These are in the report alone.
-TRANSFER_LEFT_TO_THE_REPORT = (
+GPU_LEFT_TO_THE_REPORT = (
     "sheet_only_bias",
     "sheet_only_mape_without_resnet50",
     "sheet_only_missed_90",
     "sheet_only_median_interval_pct",
-    "published_mape_without_resnet50",
 )
 
 
-def transfer_shows(path) -> bool:
+def gpu_card_shows(path) -> bool:
     name = str(path[-1])
-    # Of the self-checks the card has the largest alone.
-    if "worst" in path or name == "seed" or "self_checks" in path:
+    if "worst" in path or name in ("seed", "allowed", "rounds") or "half_width" in path:
         return False
+    if "rates" in path and ("others" in path or "amp" in path):
+        return name == "mape"
     if "left_out_anchors" in path and name.endswith("without_latency"):
         return name == "mape_without_latency"
-    if name.startswith(TRANSFER_LEFT_TO_THE_REPORT):
+    if name.startswith(GPU_LEFT_TO_THE_REPORT):
         return False
     if "left_out_gpus" in path and name.endswith("without_latency"):
         return name in ("mape_without_latency", "sheet_only_mape_without_latency")
+    if "sheet_only" in name and "by_gpu" in path:
+        return "mape" in name
     # The number of workloads is the same in every direction among profiled GPUs.
     return not ("directions" in path and name == "n")
 
 
-def test_another_number_is_another_transfer_card(files):
+def test_another_number_is_another_gpu_card(files):
     card = card_of(REPORT, files)
-    shown = [path for path in number_paths(REPORT, (int, float)) if transfer_shows(path)]
+    shown = [path for path in number_paths(REPORT, (int, float)) if gpu_card_shows(path)]
     assert len(shown) > 220
     changed = random.Random(0).sample(shown, CHANGED)
     assert [path for path in changed if card_of(one_more(REPORT, path), files) == card] == []
 
 
-@pytest.mark.parametrize("name", ["cells", "estimate", "precision", "scaleout", "transfer"])
+@pytest.mark.parametrize("name", ["cells", "estimate", "gpus", "scaleout"])
 def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
     from profet_lab.reports import PARTS
 
@@ -237,41 +237,14 @@ def rows(files):
     return {row.gpu.name: row for row in accuracy_by_gpu(REPORT, files[0])}
 
 
-def tables_of(gpu: str) -> list[dict]:
-    return [row for row in REPORT["published"]["tables"] if row["gpu"] == gpu]
-
-
-def left_out(files, gpu: str) -> float:
-    """Error of a GPU's published speed by the law without it, percent of the latency."""
-    point = files[0].points[gpu]
-    return abs(100 * math.expm1(point.published - point.held_out))
-
-
-def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
-    row, tables = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
-    total = sum(table["n"] for table in tables)
-    mape = sum(table["n"] * table["mape"] for table in tables) / total
-    log_bias = sum(table["n"] * math.log1p(table["bias"] / 100) for table in tables) / total
-    source = REPORT["derived"]["gpus"]["Tesla P100-PCIE-16GB"]["mean_with_latency"]
-    assert [(check.how, check.mape) for check in row.checks] == [
-        ("another source", source),
-        ("published steps", pytest.approx(mape)),
-        ("its speed left out", pytest.approx(left_out(files, row.gpu.name))),
-    ]
-    assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(100 * math.expm1(log_bias))
-    law = files[0].derived["Tesla P100-PCIE-16GB"]
-    assert row.half_width == pytest.approx(100 * (math.exp(quantile() * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
-
-
-def test_a_gpu_with_a_point_alone_is_checked_without_it(rows, files):
-    row = rows["H200-SXM-141GB"]
-    (check,) = row.checks
-    assert check.how == "its speed left out" and row.measured
-    assert check.mape == pytest.approx(left_out(files, "H200-SXM-141GB")) and abs(check.bias) == check.mape
+def test_a_gpu_is_checked_by_rates_that_saw_none_of_its_speeds(rows, files):
+    row, (judged,) = rows["H200-SXM-141GB"], [row for row in REPORT["rates"]["gpus"] if row["gpu"] == "H200-SXM-141GB"]
+    assert row.held_out == judged["mape"] and row.has_tables
     width = quantile() * known_speed(files[0], row.gpu, True).step_log_sd
     assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
-    assert rows["L4"].checks == () and not rows["L4"].measured
-    assert rows["L4"].evidence.source is Source.GENERATION
+    assert row.amp_half_width > row.half_width
+    amd = rows["AMD Instinct MI300X"]
+    assert amd.held_out is None and not amd.has_tables and amd.evidence.source is Source.SPECS
 
 
 SHIPPED = shipped_folder("models")
@@ -293,7 +266,7 @@ def test_a_missing_torn_or_changed_report_is_refused(tmp_path):
 
 def test_one_of_other_models_is_refused():
     path, judged = (
-        SHIPPED / "transfer_validation.json",
+        SHIPPED / "gpus_validation.json",
         {"transfer": load_transfer(SHIPPED), "memory": load_memory(SHIPPED)},
     )
     checksums = {name: model.checksum for name, model in judged.items()}
@@ -312,19 +285,20 @@ def test_the_report_on_the_models_is_theirs(models):
     assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]
 
 
-def test_the_figures_on_unprofiled_gpus():
-    found = shipped("transfer_validation.json")
-    targets, routes = found["left_out_gpus"], found["derived"]["routes"]
+def test_the_figures_on_gpus():
+    found = shipped("gpus_validation.json")
+    targets, anchors, served = found["left_out_gpus"], found["left_out_anchors"], found["served"]
     assert len(targets["directions"]) == 12
-    assert targets["mean"]["mape_with_latency"] <= 15
-    assert max(row["mape_with_latency"] for row in targets["directions"]) <= 25
-    assert routes["corrected"]["T4 -> V100"] <= 10
-    assert routes["corrected"]["V100 -> T4"] <= 10
-    assert set(found["derived"]["gpus"]) == {"A10G", "Tesla P100-PCIE-16GB"}
+    assert targets["mean"]["mape_with_latency"] <= 10 and anchors["mean"]["mape_with_latency"] <= 12
+    assert max(row["mape_with_latency"] for row in targets["directions"]) <= 15
+    off = {(row["gpu"], row["other"]): abs(row["off"]) for row in served["mlperf"]}
+    assert off["A10G", "A100-PCIE-80GB"] <= 20 and off["L40S", "A100-PCIE-80GB"] <= 12
+    assert np.mean([abs(row["slower"]) for row in served["points"]]) <= 4
+    assert 0.9 <= served["b200_amp_over_tf32"] <= 1.15
 
 
 def test_the_figures_on_memory():
-    memory = shipped("transfer_validation.json")["memory"]
+    memory = shipped("gpus_validation.json")["memory"]
     scores, layers, recorded = memory["served"]["profile and its meta"], memory["arithmetic"], memory["recorded"]
     assert scores["strict_false_fits"] <= 0.02 and scores["decided_accuracy"] > 0.98
     assert layers["recall"] >= 0.8 and layers["false_fits"] <= 0.02

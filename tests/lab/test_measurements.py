@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +19,9 @@ from profet_lab.measurements.published import (
     POINTS_TABLE,
     THROUGHPUT_FILE,
     forward_speeds,
+    load_points,
     mlperf_ratio,
     mlperf_speeds,
-    published_ratios,
-    published_steps,
 )
 from profet_lab.measurements.tables import (
     LATENCIES_FILE,
@@ -34,6 +32,7 @@ from profet_lab.measurements.tables import (
     load_architectures,
     load_measurements,
 )
+from profet_lab.precision.pairs import ClassShares, NetworkShares, training_rows
 
 pytestmark = pytest.mark.training
 
@@ -125,8 +124,8 @@ POINTS = (
 
 
 @pytest.fixture
-def ratios(tmp_path):
-    """`ratios(rows)`: what a table of these rows says, by GPU and TF32."""
+def training(tmp_path):
+    """`training(rows)`: images per second that a table of these rows has, by GPU, network and precision."""
 
     def read(*rows: dict) -> dict:
         folder = tmp_path / "external"
@@ -134,54 +133,48 @@ def ratios(tmp_path):
         for name in (POINTS_FILE, MORE_POINTS_FILE):
             (tmp_path / name).write_text(POINTS)
         pd.DataFrame([{**ROW, **row} for row in rows]).to_csv(tmp_path / THROUGHPUT_FILE, index=False)
-        found = published_ratios(tmp_path)
+        shares = NetworkShares({"ResNet50": 0.64, "VGG16": 0.86}, (-2.16, 0.507), ClassShares({}, (1.0, 0.5, 0.1)))
+        found = training_rows(tmp_path, shares, load_gpus())
         found = found[found.table != POINTS_TABLE]
-        return {(row.gpu, row.tf32): row.log_ratio for row in found.itertuples()}
+        return {(row.gpu, row.network, row.precision): row.images_per_s for row in found.itertuples()}
 
     return read
 
 
-def test_a_speed_is_relative_to_v100s_of_the_same_table(ratios):
-    assert ratios(V100, A6000) == {("RTX A6000", True): pytest.approx(math.log(1.5))}
-    assert ratios({**V100, "source_repo": NVIDIA}, A6000) == {}
+CARD = ("RTX A6000", "ResNet50", "tf32")
+
+
+def test_rows_of_training_are_read_by_gpu_and_precision(training):
+    assert training(V100, A6000) == {CARD: 150.0, ("Tesla V100-SXM2-16GB", "ResNet50", "fp32"): 100.0}
 
 
 @pytest.mark.parametrize(
     "other",
     [
         {"gpus": 2},
-        {"network": "VGG16"},
-        {"pixels": 128},
+        {"network": "No such network"},
         {"batch_size": 32},
         {"source_repo": "somebody/simulates"},
-        {"source_file": "table_XLA.md"},
-        {"framework_version": "2.4.1 XLA"},
-        {"precision": "amp"},
         {"gpu": "RTX Unknown"},
+        # AMP that is slower than TF32 didn't run on tensor cores.
+        {"precision": "amp", "images_per_s": 140.0},
     ],
 )
-def test_rows_of_something_else_do_not_count(ratios, other):
-    assert ratios(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == ratios(V100, A6000)
+def test_rows_of_something_else_do_not_count(training, other):
+    assert training(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == training(V100, A6000)
 
 
-def test_xla_is_compared_with_xla(ratios):
-    xla = {"framework_version": "1.15 XLA"}
-    found = ratios(V100, {**V100, **xla, "images_per_s": 120.0}, {**A6000, **xla, "images_per_s": 180.0})
-    assert found == {("RTX A6000", True): pytest.approx(math.log(1.5))}
-
-
-def test_small_batches_of_one_script_count_for_vgg_alone(ratios):
+def test_small_batches_of_one_script_count_for_vgg_alone(training):
     vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
     rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
-    assert ratios(*rows) == {("RTX A6000", True): pytest.approx(math.log(2))}
-    assert ratios(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == ratios(*rows)
+    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
+    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
 
 
 def test_missing_data_are_one_line(tmp_path):
-    with pytest.raises(DataError, match=r"No external/resnet50_training_points.csv in"):
-        published_ratios(tmp_path)
-    with pytest.raises(DataError, match=r"No external/training_throughput.csv in"):
-        published_steps(tmp_path)
+    for read in (load_points, mlperf_speeds, forward_speeds):
+        with pytest.raises(DataError, match=r"No external/.*csv in"):
+            read(tmp_path)
 
 
 def test_mlperf_compares_gpus_within_a_round():
@@ -201,11 +194,9 @@ def test_forward_speeds_name_the_catalogs_gpus():
     assert set(speeds.gpu) <= set(load_gpus())
 
 
-def test_the_data_say_what_was_published(measurements):
-    found = published_ratios(data_folder()).set_index(["gpu", "table"]).log_ratio
-    assert found["H100-SXM5-80GB", POINTS_TABLE] == pytest.approx(math.log(1893 / 369))
-    assert found["GeForce RTX 4090", POINTS_TABLE] == pytest.approx(math.log(721 / 369))
-    assert found["B200", POINTS_TABLE] == pytest.approx(math.log(2967 / 369))
+def test_the_data_say_what_was_published():
+    found = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
+    assert found["H100-SXM5-80GB", "tf32"] == 1893 and found["B200", "amp"] == 3076 and found["A40", "amp"] == 654
 
 
 def write(folder: Path, profiles: pd.DataFrame) -> Path:

@@ -14,7 +14,6 @@ from profet_core.transfer.targets import REFERENCE_HOST, Target
 FAST = InstanceStep(
     gpu="Fast",
     host="broadwell",
-    multiprocessors=80,
     idle_ms=2.0,
     idle_per_copy=0.0,
     floor_per_idle=5.0,
@@ -38,7 +37,6 @@ LAW = StepLaw(
     start_ms=2.0,
     copy_factor=1.5,
     tail_share=0.0,
-    bandwidth_tilt=0.5,
     scattered_power=0.3,
     instances={"fast": FAST, "slow": SLOW},
 )
@@ -57,13 +55,13 @@ def made_parts(
 
 
 def made_target(log_speed=0.0, **given) -> Target:
-    """A GPU on the reference host whose bandwidth grew as its speed did."""
+    """A GPU on the reference host, `log_speed` faster in everything, whose steps wait as on profiled instances."""
     values = {
         "host": REFERENCE_HOST,
-        "tails": 1.0,
-        "log_speed": log_speed,
-        "log_bandwidth": log_speed,
+        "compute": log_speed,
+        "bandwidth": log_speed,
+        "nearness": log_speed,
         "log_sd": 0.0,
-        "mix_log_sd": 0.0,
+        "runs_ahead": False,
     }
     return Target(**{**values, **given})

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import smooth_max
-from profet_core.transfer.law import StepParts, relative_tails
+from profet_core.transfer.law import StepParts
 from profet_core.transfer.targets import host_named
-from profet_lab.transfer.step_law import HOST_OF, Steps, gpu_of
+from profet_lab.transfer.step_law import HOST_OF, Steps
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
 SLOWNESS = {"g3s.xlarge": 4.9, "g4dn.xlarge": 2.9, "p2.xlarge": 8.6, "p3.2xlarge": 1.0}
@@ -31,7 +31,7 @@ def made_transfer_steps() -> Steps:
         host = host_named(HOST_OF[name])
         busy_ms, copy_ms = images * work_ms * slowness, 0.05 * images * host.copy
         floor_ms = launches_ms * host.launch
-        tails_ms = TAIL_SHARE * launches_ms * relative_tails(gpu_of(name).sm_count, 166.4 * slowness)
+        tails_ms = TAIL_SHARE * launches_ms
         free_ms = busy_ms + tails_ms + COPY_FACTOR * copy_ms + START_MS * host.launch
         latency_ms[name] = smooth_max(free_ms, floor_ms)
         bound = floor_ms > free_ms

@@ -31,7 +31,7 @@ def test_the_json_says_what_the_library_says(document, sample, command, models, 
     assert unexpected(answer["warnings"]) == []
     assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
     bases = [basis for basis, _ in groupby(row["basis"] for row in rows)]
-    assert bases == ["given", "measured", "derived", "transferred"]
+    assert bases == ["given", "measured", "transferred"]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     for row, wanted in zip(rows, expected.predictions, strict=True):
         assert (row["instance"], row["latency_ms"]) == (wanted.instance, wanted.latency_ms)
@@ -213,7 +213,7 @@ def test_an_anchor_may_be_an_offer_or_a_gpu_that_nobody_rents_out(document, run,
     # A real trace of one.
     answer = document("predict", data_folder() / "real_profiles" / "pytorch" / "resnet18-30steps-rtx2080ti.json.gz")
     assert (answer["anchor"], answer["steps"]) == ("GeForce RTX 2080 Ti", 30)
-    assert {row["basis"] for row in answer["predictions"]} == {"carried-back", "derived", "transferred"}
+    assert {row["basis"] for row in answer["predictions"]} == {"carried-back", "transferred"}
     assert all(row["low_ms"] < row["latency_ms"] < row["high_ms"] for row in answer["predictions"])
 
 
@@ -311,7 +311,7 @@ def test_the_text_marks_retired_instances_and_what_each_rests_on(document, run, 
     costing = (*costing, "--images", 50_000, "--epochs", 2)
     rows = by_instance(document(*costing))
     assert rows["p4d.24xlarge"]["basis"] == "transferred" and "whole machine with 8" in rows["p4d.24xlarge"]["note"]
-    assert rows["g5.xlarge"]["basis"] == "derived"
+    assert rows["g5.xlarge"]["basis"] == "transferred"
     status, out, _ = run(*costing, "--every-offer")
     lines = {line.split()[0]: line for line in out.splitlines() if not line.split()[0].endswith(",")}
     assert status == 0

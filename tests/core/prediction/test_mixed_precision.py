@@ -48,7 +48,9 @@ def test_amp_is_faster_on_tensor_cores_and_no_narrower(models, catalog, sample):
     for name, row in after.items():
         assert row.interval.low_ms < row.latency_ms < row.interval.high_ms
         known = before[name].interval
-        assert row.interval.log_half_width > 0.3 + (0 if known is None else 0.1 * known.log_half_width)
+        assert row.interval.log_half_width > 0.15 and (
+            known is None or row.interval.log_half_width > known.log_half_width
+        )
     # The anchor's own latency was measured in FP32.
     assert after[sample.anchor].basis == "measured"
 
@@ -60,10 +62,10 @@ def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, said
     assert found.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
     assert rows[sample.anchor].basis == "given"
     others = [row for name, row in rows.items() if row.offer.gpu != "Tesla T4"]
-    assert all(row.interval.log_half_width > models.precision.converted_log_half_width for row in others)
+    assert all(row.interval.log_half_width > 0.1 for row in others)
     fp32 = rows_of(asked(models, catalog, sample, "fp32", said))
     assert 1.8 < fp32[sample.anchor].latency_ms / sample.latency_ms < 4.5
-    assert all(row.interval.log_half_width > 0.3 for row in fp32.values())
+    assert all(row.interval.log_half_width > 0.15 for row in fp32.values())
 
 
 def test_there_and_back_is_the_same_step(models, catalog, sample):

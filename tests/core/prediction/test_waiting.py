@@ -211,4 +211,4 @@ def test_a_light_host_lets_a_fast_gpu_be_faster(models, catalog):
         for us in (4_000.0, 100_000.0)
     )
     assert light.latency_ms < heavy.latency_ms
-    assert heavy.latency_ms > 1.05 * light.latency_ms and not light.limited_by_host
+    assert heavy.latency_ms > 1.03 * light.latency_ms and not light.limited_by_host

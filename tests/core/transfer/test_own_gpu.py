@@ -111,7 +111,7 @@ def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(context, resnet):
     assert guess.latency_ms < sure.latency_ms and "estimated from FP32" in guess.note
     no_tf32 = own(**{**MEASURED, "precision": "fp32", "tf32_tensor_dense_tflops": "none"})
     plain = rows_of(context.with_own_gpus([no_tf32]), resnet)["rtx-4080"]
-    assert "guessed" not in plain.note and plain.latency_ms == pytest.approx(sure.latency_ms)
+    assert "estimated" not in plain.note and plain.latency_ms == pytest.approx(sure.latency_ms, rel=0.05)
 
 
 def test_a_v100_s_own_steps_are_one_v100(models):

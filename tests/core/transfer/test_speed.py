@@ -1,4 +1,4 @@
-"""What is known of a GPU's speed: which source counts, and the numbers by hand."""
+"""Rates of a GPU and what they rest on: which source counts, the law by hand, and the order of GPUs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import math
 from dataclasses import replace
 from itertools import permutations
 
-import numpy as np
 import pytest
 
-from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
+from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.latency import combined_sd
 from profet_core.messages import line_of
-from profet_core.transfer.law import relative_tails
+from profet_core.precision.names import supported_precisions
 from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.specs import TF32_POWER, SpecsLaw, log_tf32_gain
-from profet_core.transfer.speed import known_speed, mix_log_sd, target_of
+from profet_core.transfer.rates import NO_FACTORS, RateLaw, no_less, shares_there, shares_within
+from profet_core.transfer.speed import benchmark_log_speed, known_rates, known_speed, target_of
 from profet_core.transfer.targets import Source, host_named
 
-#: Twice the FP32 peak makes 2 ** 0.5 as fast, twice the bandwidth 2 ** 0.25; generation 8.0 is e ** 0.4 times as fast.
-LAW = SpecsLaw(
-    coefficients=np.array([0.1, 0.5, 0.25, 0.4]),
-    covariance=np.diag([0.01, 0.04, 0.09, 0.0025]),
-    generations=(8.0,),
+LAW = RateLaw(
+    peak=0.5,
+    tf32=0.25,
+    power=0.2,
+    bandwidth=0.9,
+    efficiency=-0.1,
+    amp_compute=0.8,
+    amp_peak=0.3,
+    amp_bandwidth=0.4,
+    generations={8.0: (0.4, 0.05, -0.1)},
     generation_log_sd=0.3,
-    own_log_sd=0.05,
-    gpus=3,
+    own_log_sd=0.12,
+    tf32_log_sd=0.1,
+    amp_log_sd=0.15,
 )
+SHARES = [0.0, 0.1, 0.3, 0.5, 0.64, 0.8, 0.95, 1.0]
 
 
 @pytest.fixture(scope="module")
@@ -35,128 +42,146 @@ def shipped(repository) -> TransferModel:
 
 @pytest.fixture(scope="module")
 def v100(shipped) -> Gpu:
-    return shipped.gpus["Tesla V100-SXM2-16GB"]
+    return shipped.gpus[shipped.reference_gpu]
 
 
-def larger(v100: Gpu, **changed) -> Gpu:
-    """A card with twice V100's FP32 peak and four times its bandwidth."""
-    specs = {"fp32_tflops": 2 * v100.fp32_tflops, "bandwidth_gb_per_s": 4 * v100.bandwidth_gb_per_s}
-    return replace(v100, **{"name": "Made", "compute_capability": 7.2, **specs, **changed})
+def speed(model: TransferModel, gpu: Gpu, tf32: bool = True) -> float:
+    """Images per second of ResNet-50 over the V100's."""
+    rates = known_rates(model, gpu)
+    return math.exp(benchmark_log_speed(model, rates.compute_in(tf32), rates.bandwidth))
 
 
-def test_the_specs_law_by_hand(v100):
-    unknown = larger(v100)
-    assert LAW.log_speed(unknown, v100) == pytest.approx(0.1 + 0.5 * math.log(2) + 0.25 * math.log(4))
-    variance = 0.01 + 0.04 * math.log(2) ** 2 + 0.09 * math.log(4) ** 2 + 0.05**2
-    assert LAW.log_sd(unknown, v100) == pytest.approx(math.sqrt(variance + 0.3**2))
-    known = larger(v100, compute_capability=8.0)
-    assert LAW.log_speed(known, v100) == pytest.approx(LAW.log_speed(unknown, v100) + 0.4)
-    assert LAW.log_sd(known, v100) == pytest.approx(math.sqrt(variance + 0.0025))
-    assert (LAW.knows(known), LAW.knows(unknown), LAW.knows(larger(v100, compute_capability=None))) == (1, 0, 0)
+def shares(compute: float) -> tuple[float, ...]:
+    """Of classes in a ResNet with this share of convolutions."""
+    return shares_within(compute, 0.002, 0.38, 0.0)
 
 
-def test_tf32_gains_by_the_generation_s_ratio_of_peaks(v100):
-    cards = [
-        larger(v100, name=f"Card {ratio}", tf32_tensor_dense_tflops=ratio * 2 * v100.fp32_tflops)
-        for ratio in (1, 8, 16)
-    ]
-    gains = {log_tf32_gain(Gpus([v100, *cards]), card) for card in cards}
-    assert gains == {TF32_POWER * math.log(8)}
-    assert log_tf32_gain(Gpus([v100, *cards]), v100) == 0
+def test_the_law_by_hand(v100):
+    gpu = replace(
+        v100, name="Made", compute_capability=8.0, fp32_tflops=2 * v100.fp32_tflops, tdp_w=4 * v100.tdp_w,
+        bandwidth_gb_per_s=3 * v100.bandwidth_gb_per_s, tf32_tensor_dense_tflops=16 * v100.fp32_tflops,
+        fp16_tensor_dense_tflops=32 * v100.fp32_tflops,
+    )  # fmt: skip
+    found = LAW.rates(gpu, v100)
+    # Twice the peak, twice the watts per peak, TF32 at eight times FP32.
+    assert found.fp32_compute == pytest.approx(0.4 + 0.7 * math.log(2) - 0.1)
+    assert found.compute == pytest.approx(0.4 + 0.7 * math.log(2) + 0.25 * math.log(8))
+    assert found.bandwidth == pytest.approx(0.9 * math.log(3) - 0.1)
+    # Half precision at twice TF32, where four times is usual.
+    assert found.amp_compute == pytest.approx(0.8 - 0.3 * math.log(2))
+    assert found.log_sd == pytest.approx(0.13) and found.tables == 0
+    assert found.fp32_log_sd == pytest.approx(math.hypot(0.13, 0.1))
+    unknown = LAW.rates(replace(gpu, compute_capability=12.0), v100)
+    assert unknown.compute == pytest.approx(found.compute - 0.4)
+    assert unknown.log_sd == pytest.approx(math.hypot(0.3, 0.12))
 
 
-def test_a_card_far_from_all_others_is_less_certain(shipped, v100):
-    near, far = (larger(v100, fp32_tflops=value, bandwidth_gb_per_s=60 * value) for value in (15.0, 0.15))
-    assert shipped.specs.log_sd(far, v100) > 1.2 * shipped.specs.log_sd(near, v100)
-
-
-def test_a_published_gpu_follows_its_point(shipped):
-    point = shipped.points["H100-SXM5-80GB"]
-    # 1893 images a second against 369 on the V100.
-    assert point.published == pytest.approx(math.log(1893 / 369))
-    assert abs(point.log_speed - point.published) < 0.03
-    speed = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
-    assert (speed.log_speed, speed.log_sd) == (point.log_speed, point.log_sd)
-    assert line_of(speed.notes).startswith(
-        "from the specs and the published ResNet-50 speed of H100-SXM5-80GB, in TF32"
+def test_published_gpus_follow_their_points(shipped):
+    published = {"H100-SXM5-80GB": 1893, "H200-SXM-141GB": 2260, "B200": 2967, "A10": 349, "GeForce RTX 4090": 721}
+    for name, images_per_s in published.items():
+        assert speed(shipped, shipped.gpus[name]) == pytest.approx(images_per_s / 369, rel=0.05), name
+    found = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
+    assert line_of(found.notes).startswith(
+        "from the specs and the published training speeds of H100-SXM5-80GB, in TF32"
     )
-    # The interval combines the model's spread and the speed's own.
     spread = shipped.spread
-    own = math.sqrt(spread.between**2 + spread.within**2 + speed.log_sd**2)
-    assert speed.step_log_sd == pytest.approx(own)
+    assert found.step_log_sd == pytest.approx(combined_sd(spread.between, spread.within, found.log_sd))
 
 
-def test_rented_gpus_follow_their_points_and_the_law_agrees_without_them(shipped):
-    rented = ("A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB", "GH200-96GB", "B200", "GeForce RTX 4090")
-    points = [shipped.points[name] for name in rented]
-    assert max(abs(one.log_speed - one.published) for one in points) < 0.03
-    assert max(abs(one.held_out - one.published) for one in points) < 0.08
+def test_a_gpu_without_tables_is_less_sure_and_one_of_no_known_generation_least(shipped):
+    a100, laptop, amd = (shipped.gpus[name] for name in ("A100-SXM4-80GB", "GeForce RTX 4080 Laptop GPU", "B300"))
+    widths = [known_speed(shipped, gpu, True).log_sd for gpu in (a100, laptop, amd)]
+    assert widths == sorted(widths) and widths[2] > 2 * widths[1]
+    assert known_speed(shipped, laptop, True).evidence.source is Source.GENERATION
+    assert known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True).evidence.source is Source.SPECS
+    assert known_speed(shipped, a100, True).evidence.tables > 2
 
 
-def test_other_gpus_go_by_their_specs(shipped, v100):
-    l40s = known_speed(shipped, shipped.gpus["L40S"], True)
-    assert l40s.log_speed == shipped.specs.log_speed(shipped.gpus["L40S"], v100)
-    assert l40s.evidence.source is Source.GENERATION
-    amd = known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True)
-    assert amd.evidence.source is Source.SPECS and amd.log_sd > 3 * l40s.log_sd
+def test_fp32_is_never_faster_than_tf32_and_no_surer(shipped):
+    for gpu in shipped.gpus.values():
+        rates = known_rates(shipped, gpu)
+        assert rates.fp32_compute <= rates.compute + 1e-9, gpu.name
+        assert known_speed(shipped, gpu, False).log_sd >= rates.log_sd - 1e-9 or gpu.tf32_tensor_dense_tflops
+    fp32 = known_speed(shipped, shipped.gpus["A100-SXM4-40GB"], False)
+    assert line_of(fp32.notes).partition(";")[0].endswith("in FP32")
+    # Published: 1.39 times the V100 without TF32.
+    assert speed(shipped, shipped.gpus["A100-SXM4-40GB"], False) == pytest.approx(1.39, rel=0.1)
 
 
-def test_fp32_is_never_faster_than_tf32(shipped):
-    for name, point in shipped.points.items():
-        assert known_speed(shipped, shipped.gpus[name], False).log_speed <= point.log_speed, name
-    slow = replace(shipped.points["H100-SXM5-80GB"], log_speed=-3.0)
-    held = replace(shipped, points={**shipped.points, "H100-SXM5-80GB": slow})
-    assert known_speed(held, shipped.gpus["H100-SXM5-80GB"], False).log_speed == -3.0
-    # FP32 points count where there are some; a GPU without TF32 has one speed.
-    speed = known_speed(shipped, shipped.gpus["A100-SXM4-40GB"], False)
-    assert speed.log_speed == shipped.fp32_points["A100-SXM4-40GB"].log_speed
-    assert line_of(speed.notes).partition(";")[0].endswith("in FP32")
-    p100 = shipped.gpus["Tesla P100-PCIE-16GB"]
-    assert known_speed(shipped, p100, True) == known_speed(shipped, p100, False)
-
-
-@pytest.mark.parametrize("tf32", [True, False])
-def test_more_of_everything_in_one_generation_is_not_slower(shipped, tf32):
-    """A twentieth more multiprocessors, peak and bandwidth, and at least as much power."""
-    columns = ("sm_count", "fp32_tflops", "bandwidth_gb_per_s")
+def test_no_gpu_of_a_generation_is_slower_than_one_with_no_more_of_anything(shipped):
     pairs = 0
-    for gpu, other in permutations(load_gpus().values(), 2):
-        if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
-            continue
-        if gpu.tdp_w >= other.tdp_w and all(getattr(gpu, name) > 1.05 * getattr(other, name) for name in columns):
-            speeds = [known_speed(shipped, one, tf32).log_speed for one in (gpu, other)]
-            assert speeds[0] > speeds[1], (gpu.name, other.name)
+    for better, other in permutations(load_gpus().values(), 2):
+        if no_less(better, other):
+            one, two = (known_rates(shipped, gpu) for gpu in (better, other))
+            for name in ("compute", "fp32_compute", "bandwidth"):
+                assert getattr(one, name) >= getattr(two, name) - 1e-3, (better.name, other.name, name)
+            for part in ("compute", "bandwidth"):
+                amp = [getattr(row, part) + getattr(row, f"amp_{part}") for row in (one, two)]
+                assert amp[0] >= amp[1] - 1e-3, (better.name, other.name, part)
             pairs += 1
-    assert pairs > 50
-
-
-def test_a_mix_counts_by_how_much_more_arithmetic_grew_than_bandwidth(v100):
-    grown = replace(v100, fp32_tflops=2 * v100.fp32_tflops, bandwidth_gb_per_s=8 * v100.bandwidth_gb_per_s)
-    assert mix_log_sd(grown, v100, tf32=True) == pytest.approx(math.log(4) / 4)
-    assert mix_log_sd(v100, v100, tf32=True) == 0.0
-    tensor = replace(v100, tf32_tensor_dense_tflops=4 * v100.fp32_tflops)
-    assert mix_log_sd(tensor, v100, tf32=True) == pytest.approx(math.log(4) / 4)
-    assert mix_log_sd(tensor, v100, tf32=False) == 0.0
+    assert pairs > 150
+    assert no_less(load_gpus()["A100-SXM4-80GB"], load_gpus()["A100-PCIE-40GB"])
+    assert not no_less(load_gpus()["H100-NVL-94GB"], load_gpus()["H100-SXM5-80GB"])
 
 
 @pytest.mark.parametrize("tf32", [True, False])
-def test_every_gpu_with_specs_has_a_speed_a_width_and_a_source(shipped, tf32):
+def test_every_gpu_with_specs_has_a_target_a_width_and_a_source(shipped, tf32):
     for gpu in load_gpus().values():
-        target, speed = target_of(shipped, gpu, host_named("rome"), tf32)
-        assert -4 < target.log_speed < 4 and 0 < target.log_sd < 1.3, gpu.name
-        assert (target.log_speed, target.log_sd) == (speed.log_speed, speed.step_log_sd)
-        busy_ms = sum(shipped.step.instances[shipped.reference].benchmark_kinds_ms) * math.exp(-target.log_speed)
-        assert target.tails == pytest.approx(relative_tails(gpu.sm_count, busy_ms)) and target.host.name == "rome"
-        assert "spread of" in line_of(speed.notes)
+        target, found = target_of(shipped, gpu, host_named("rome"), tf32)
+        assert -4 < target.compute < 4 and 0 < target.log_sd < 1.3, gpu.name
+        assert target.runs_ahead and target.log_sd == found.step_log_sd and target.host.name == "rome"
+        assert "spread of" in line_of(found.notes)
 
 
 def test_another_model_is_asked_anew(shipped):
     """What is kept of one model's targets is no other's."""
     gpu, host = shipped.gpus["H100-SXM5-80GB"], host_named("rome")
     before, _ = target_of(shipped, gpu, host, True)
-    other = replace(shipped, points={**shipped.points, gpu.name: replace(shipped.points[gpu.name], log_speed=1.0)})
-    assert target_of(other, gpu, host, True)[0].log_speed == 1.0
+    rates = {**shipped.rates.gpus, gpu.name: replace(shipped.rates.gpus[gpu.name], compute=1.0)}
+    other = replace(shipped, rates=replace(shipped.rates, gpus=rates))
+    assert target_of(other, gpu, host, True)[0].compute == 1.0
     assert target_of(shipped, gpu, host, True)[0] == before
-    own = replace(gpu, name="My GPU", sm_count=7)
-    assert target_of(shipped, own, host, True)[0].tails < before.tails
+    own = replace(gpu, name="My GPU", tdp_w=100)
+    assert target_of(shipped, own, host, True)[0].compute < before.compute
     assert own not in {key[0] for key in shipped.targets}, "custom GPUs are not kept"
+
+
+# --- AMP ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gpu", load_gpus().values(), ids=lambda gpu: gpu.name)
+def test_a_speedup_stays_within_what_the_hardware_allows(shipped, v100, gpu):
+    rates, in_tf32 = shipped.rates, shipped.rates.tf32(gpu, v100)
+    for tuned in (False, True):
+        found = rates.amp(gpu, v100, "amp", tuned=tuned)
+        for share in SHARES:
+            for launches in (0.0, 0.3, 0.9, 1.0):
+                speedup = math.exp(found.log_speedup(shares(share), launches))
+                assert speedup >= 1 / 1.1 - 1e-9
+                if gpu.fp16_tensor_dense_tflops is None:
+                    assert speedup == 1
+                else:
+                    peak = gpu.fp16_tensor_dense_tflops / gpu.fp32_tflops
+                    assert speedup <= 1 / (share / peak + (1 - share) / 2) + 1e-9
+    assert all(in_tf32.log_speedup(shares(share)) >= 0 for share in SHARES)
+    supported = supported_precisions(gpu)
+    for precision in ("amp", "bf16"):
+        assert (rates.amp(gpu, v100, precision).by_class != NO_FACTORS) is (precision in supported)
+
+
+def test_tuned_code_gains_more(shipped, v100):
+    for name in ("A100-SXM4-80GB", "H100-SXM5-80GB", "Tesla T4"):
+        plain, tuned = (shipped.rates.amp(shipped.gpus[name], v100, "amp", tuned=one) for one in (False, True))
+        gains = [math.exp(one.log_speedup(shares(0.64))) for one in (plain, tuned)]
+        assert 1.1 * gains[0] < gains[1] < 2 * gains[0], name
+
+
+def test_launches_gain_nothing(shipped, v100):
+    found = shipped.rates.amp(shipped.gpus["Tesla T4"], v100, "amp")
+    speedups = [found.log_speedup(shares(0.6), launches) for launches in (0.0, 0.2, 0.4, 0.7, 1.0)]
+    assert speedups == sorted(speedups, reverse=True) and speedups[-1] <= 0
+
+
+def test_shares_on_a_gpu_whose_arithmetic_grew_more():
+    # 60 of 100 ms are convolutions; three times as fast, 20 of 60.
+    assert shares_there((0.6, 0.0, 0.1, 0.0, 0.3), math.log(3), 0.0) == pytest.approx((1 / 3, 0.0, 1 / 6, 0.0, 0.5))

@@ -18,11 +18,10 @@ from profet_core.transfer.law import (
     gpu_time_ms,
     kind_of_class,
     least_bound_ms,
-    relative_tails,
     shares,
     step_parts,
 )
-from profet_core.transfer.model import DerivedLaw, Spread, derive
+from profet_core.transfer.model import Spread
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
 from profet_recorder.profiles import Profile
@@ -42,13 +41,23 @@ def test_the_gpu_takes_what_copy_and_start_leave_and_never_less_than_a_tenth():
     assert gpu_time_ms(np.array([8.0]), np.array([8.0]))[0] == pytest.approx(0.8)
 
 
-def test_tails_grow_with_launches_multiprocessors_and_time():
-    tails = replace(LAW, tail_share=0.1, instances={"fast": replace(FAST, benchmark_kinds_ms=(168.0, 0.0, 0.0, 0.0))})
-    assert tails.tails_ms(np.array([20.0]), 1.0)[0] == pytest.approx(2.0)
-    assert relative_tails(80, 168.0) == 1.0 == tails.instances["fast"].tails
-    assert relative_tails(160, 84.0) == pytest.approx(2.0)
+def test_tails_grow_with_launches():
+    tails = replace(LAW, tail_share=0.1)
+    assert tails.tails_ms(np.array([20.0]))[0] == pytest.approx(2.0)
     # 108 ms of latency less 8 of copy and start, less 2 of tails.
-    assert tails.work_ms("fast", np.array([108.0]), np.array([8.0]), np.array([20.0]))[0] == pytest.approx(98.0)
+    assert tails.work_ms(np.array([108.0]), np.array([8.0]), np.array([20.0]))[0] == pytest.approx(98.0)
+
+
+def test_rates_of_an_instance_give_its_benchmark():
+    # Convolutions are eight times slower there and the rest twice: 60 and 40 ms of the fast one's benchmark become 560.
+    kinds = (-math.log(4), -math.log(4), 0.0, 0.0)
+    law = replace(LAW, instances={"fast": FAST, "slow": replace(SLOW, kind_log_speeds=kinds, benchmark_work_ms=560.0)})
+    rates = law.log_rates("slow", "fast")
+    assert np.exp(rates)[[0, 3]] == pytest.approx([1 / 8, 1 / 2])
+    assert law.benchmark_log_speed(rates, "fast") == pytest.approx(-math.log(5.6))
+    # Half the work: the same differences, twice as fast in everything.
+    faster = replace(law, instances={**law.instances, "slow": replace(law.instances["slow"], benchmark_work_ms=280.0)})
+    assert np.exp(faster.log_rates("slow", "fast"))[[0, 3]] == pytest.approx([1 / 4, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,7 @@ def test_shares_and_some_of_many_profiles():
     assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
-# --- hosts, and a GPU that another source measured ------------------------------------------------------------------
+# --- hosts ---------------------------------------- ------------------------------------------------------------------
 
 
 def test_hosts(catalog):
@@ -193,17 +202,6 @@ def test_hosts(catalog):
     assert {row.host for row in catalog.values()} <= {*HOSTS, ""}
 
 
-def test_a_derived_latency_by_hand():
-    law = DerivedLaw("t4", "v100", -0.1, 0.5, -0.05, 0.03, 0.04, 9, 99, True, 0.15)
-    steps = {
-        "t4": Estimate(latency_ms=np.array([100.0]), log_sd=np.array([0.1])),
-        "v100": Estimate(latency_ms=np.array([36.0]), log_sd=np.array([0.2])),
-    }
-    found = derive(law, steps)
-    assert found.latency_ms[0] == pytest.approx(100 * math.exp(-0.1) * math.sqrt(0.36) * 100**-0.05)
-    assert found.log_sd[0] == pytest.approx(math.hypot(0.45 * 0.1 + 0.5 * 0.2, 0.05))
-    assert found.relative.log_sd[0] == pytest.approx(math.hypot(0.55 * 0.1 + 0.5 * 0.2, 0.05))
-    assert law.powers == pytest.approx({"t4": 0.45, "v100": 0.5})
-    # A spread joins GPUs and networks, 0.03 and 0.04 make 0.05, and what comes to it, with 0.12 then 0.13.
+def test_a_spread_joins_gpus_and_networks_and_what_comes_to_it():
     found = [Spread(0.03, 0.04, 4).log_sd(), Spread(0.03, 0.04, 4).log_sd(0.12)]
     assert found == pytest.approx([0.05, 0.13])

@@ -20,8 +20,8 @@ from profet_core.transfer.steps import (
     MappedSteps,
     StepsThere,
     UnprofiledSteps,
-    kind_log_speeds,
     known_steps,
+    log_factors,
     map_to_profiled,
     transfer_steps,
 )
@@ -57,11 +57,23 @@ def latency_ms(*args, **given) -> float:
 def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
-    # Gaps give 6.162 ms of launches, a tenth of it tails on V100. The fast one's are 100 / 168 of those: 99.63 of work,
-    # then 49.82 and one and a half times V100's tails, 0.924, and 8.
+    # Gaps give 6.162 ms of launches, a tenth of it tails: 99.384 of work, then 49.692, tails and 8.
     law = replace(LAW, tail_share=0.1)
-    found = carried(made_target(math.log(2), tails=1.5), law=law, idle=3.0).free_ms[0, 0]
-    assert found == pytest.approx(58.741, abs=1e-3)
+    found = carried(made_target(math.log(2)), law=law, idle=3.0).free_ms[0, 0]
+    assert found == pytest.approx(58.308, abs=1e-3)
+
+
+def test_a_host_that_runs_ahead_hides_copies_and_launches():
+    # No copy and no start beside 50 of work; launches of 2 ms and a copy of 6 leave a trace of them.
+    ahead = made_target(math.log(2), runs_ahead=True)
+    assert latency_ms(ahead) == pytest.approx(50.0, abs=0.1)
+    # A step of 8 ms of work and launches of 15: the launches, the copy, and a third of what is left of the work.
+    bound = {"latency_ms": 24.0, "convolution": 16.0, "bandwidth": 0.0, "idle": 14.0}
+    launches = carried(ahead, **bound).launch_ms[0, 0]
+    assert launches + 6 < latency_ms(ahead, **bound) < launches + 6 + 8
+    # A larger copy takes longer where the host is the limit.
+    copies = [latency_ms(ahead, **{**bound, "copy": copy}) for copy in (0.0, 4.0, 8.0)]
+    assert copies == sorted(copies) and copies[2] > copies[0] + 2
 
 
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4))
@@ -71,17 +83,15 @@ def test_no_step_is_shorter_than_its_work_or_its_launches_nor_longer_than_both_i
     assert max(free, launch) * (1 - 1e-12) <= joined <= free + launch
 
 
-def test_a_step_of_bandwidth_bound_work_follows_the_bandwidth_half_way():
-    # All bandwidth-bound: speed 2, bandwidth 8, tilt one half: 4 times as fast. The benchmark itself gains 2: its 60 of
-    # convolution gain 2 and 40 of bandwidth gain 4, 40 ms altogether, and what is carried is relative to that.
-    target = made_target(math.log(2), log_bandwidth=math.log(8))
-    assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 4 * 50 / 40 + 8, abs=1e-2)
-    # And all of convolution loses by as much.
-    assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 * 50 / 40 + 8, abs=1e-2)
-    # Speeds by kind: four times as much over the slow one, and a depthwise gradient gains little.
-    speeds = np.exp(kind_log_speeds(LAW, ["fast", "slow"], "fast", [target])[0])
-    assert speeds[0] == pytest.approx([2.0, 2.0, 2**0.3, 4.0])
-    assert speeds[1] == pytest.approx([8.0, 8.0, 8**0.3, 16.0])
+def test_each_kind_of_work_follows_its_rate():
+    # Twice as fast in convolutions and eight times in the rest.
+    target = made_target(compute=math.log(2), bandwidth=math.log(8))
+    assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 8 + 8, abs=1e-2)
+    assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 + 8, abs=1e-2)
+    # Four times as much over the slow one; a depthwise gradient gains little, by the benchmark: 60 / 2 + 40 / 8 ms.
+    speeds = np.exp(log_factors(LAW, ["fast", "slow"], "fast", [target])[0])
+    assert speeds[0] == pytest.approx([2.0, 2.0, (100 / 35) ** 0.3, 8.0])
+    assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
 
 def test_known_latencies_agree_in_the_geometric_mean_of_work():
@@ -105,35 +115,29 @@ def test_a_nearer_gpu_counts_for_more():
 
 
 def test_the_interval_adds_up_by_hand():
-    target = made_target(-math.log(2), log_sd=0.2, mix_log_sd=0.5)
+    target = made_target(-math.log(2), log_sd=0.2)
     found = carried(target, others={"slow": (408.0, 0.3)}, convolution=80.0, bandwidth=20.0)
     work = found.free_ms[0, 0] - 8
     floor_ms = 1 / (1 / 2 + 1 / 51)
     weights = np.array([1 - floor_ms / 408, 1 - floor_ms / 108])
     known_sd = 0.3 * weights[0] / weights.sum()
-    share = 8 / (work + 8)
-    # 80 % of convolutions where the benchmark has 60: a fifth of the spread.
-    assumed = math.hypot(0.13 * share, 0.5 * 0.2 * (1 - share))
+    assumed = 0.13 * 8 / (work + 8)
     assert found.log_sd[0, 0] == pytest.approx(math.sqrt(0.2**2 + known_sd**2 + assumed**2))
 
 
 # --- what must hold -------------------------------------------------------------------------------------------------
 
 
-@given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1), st.floats(0.1, 2))
-def test_the_benchmark_gains_exactly_its_speed_whatever_the_kinds(log_speed, log_bandwidth, tilt, tails):
-    law = replace(KINDS_DIFFER, bandwidth_tilt=tilt)
-    kinds = {"convolution": 50.0, "product": 9.0, "scattered": 1.0, "bandwidth": 40.0}
-    target = made_target(log_speed, log_bandwidth=log_bandwidth, tails=tails)
-    parts = made_parts(**kinds, idle=3.0)
-    alone = known_steps(law, AnchorSteps("fast", parts, np.array([108.0])), {})
-    tails_ms = law.tails_ms(alone.floor_ms, 1.0)[0]
-    fast, slow = (law.instances[name].tails * tails_ms for name in ("fast", "slow"))
-    # On the slow one the benchmark's work takes four times as long.
-    slow_ms = 4 * alone.work_ms["fast"][0] + slow + 8
-    found = carried(target, law=law, others={"slow": (slow_ms, 0.0)}, idle=3.0, **kinds)
-    work_ms = found.free_ms[0, 0] - tails_ms * tails - 8
-    assert work_ms == pytest.approx((108 - 8 - fast) / math.exp(log_speed), rel=1e-3)
+@given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2), st.floats(0, 2), st.floats(0, 200), st.floats(0, 200))
+def test_of_two_gpus_of_a_generation_the_better_one_is_no_slower(compute, bandwidth, more, wider, convolution, rest):
+    parts = {"convolution": convolution + 1, "bandwidth": rest, "idle": 4.0}
+    for runs_ahead in (True, False):
+        one, better = (
+            made_target(compute=compute + faster, bandwidth=bandwidth + less, nearness=compute, runs_ahead=runs_ahead)
+            for faster, less in ((0.0, 0.0), (more, wider))
+        )
+        found = carried(one, better, latency_ms=convolution + rest + 9, law=KINDS_DIFFER, **parts).latency_ms[:, 0]
+        assert found[1] <= found[0] * (1 + 1e-9)
 
 
 def test_a_step_bound_by_launches_stays_as_long_on_any_faster_gpu():
@@ -141,7 +145,7 @@ def test_a_step_bound_by_launches_stays_as_long_on_any_faster_gpu():
     found = carried(made_target(math.log(10)), made_target(math.log(1000)), **bound)
     assert found.latency_ms[:, 0] == pytest.approx([13.0, 13.0], rel=2e-3)
     # Launches take as long on every GPU of one host.
-    gpus = [made_target(speed, tails=tails) for speed, tails in ((-2.0, 0.2), (0.0, 1.0), (3.0, 0.5))]
+    gpus = [made_target(speed) for speed in (-2.0, 0.0, 3.0)]
     found = carried(*gpus, idle=6.0)
     assert len(set(found.launch_ms[:, 0])) == 1 and found.launch_ms[0, 0] == pytest.approx(1 / (1 / 22 + 1 / 53))
     assert np.all(np.diff(found.free_ms[:, 0]) < 0)
@@ -171,7 +175,7 @@ def test_more_work_takes_longer_in_proportion_where_the_gpu_bounds_it():
 
 
 def test_targets_together_are_each_as_alone():
-    targets = [made_target(0.3, log_bandwidth=0.7), made_target(-1.0, host=host_named("rome"), tails=0.3)]
+    targets = [made_target(0.3, bandwidth=0.7), made_target(-1.0, host=host_named("rome"), runs_ahead=True)]
     given = {"law": KINDS_DIFFER, "others": {"slow": (400.0, 0.2)}, "product": 10.0, "idle": 4.0}
     together = carried(*targets, **given)
     for place, target in enumerate(targets):
@@ -204,18 +208,17 @@ def test_a_gpu_twice_as_fast_by_hand():
     # The copy is as long as the host there takes.
     there = back(made_target(0.0, host=host_named("sapphire-rapids")))
     assert there.by_instance["fast"].parts.copy_ms[0] == pytest.approx(4.0 / 0.25)
-    # More of a GPU's 50 ms were tails: less is work.
-    law, gpus = replace(LAW, tail_share=0.2), [made_target(math.log(2), tails=tails) for tails in (2.0, 0.2)]
-    wide, narrow = (back(gpu, law=law, convolution=30.0, bandwidth=20.0, idle=5.0) for gpu in gpus)
-    assert wide.by_instance["slow"].latency_ms[0] < narrow.by_instance["slow"].latency_ms[0]
+    # A host that runs ahead hid copy and start: all of the 58 ms that the profile explains is work.
+    ahead = back(made_target(math.log(2), runs_ahead=True), convolution=30.0, bandwidth=20.0)
+    assert ahead.by_instance["fast"].latency_ms[0] == pytest.approx(2 * 1.05 * 50 + 8, rel=1e-2)
 
 
 def test_the_profile_there_shows_the_work_of_each_kind_as_long_as_it_takes_there():
-    target = made_target(math.log(2), log_bandwidth=math.log(8))
+    target = made_target(compute=math.log(2), bandwidth=math.log(8))
     found = back(target, convolution=30.0, scattered=10.0, bandwidth=20.0).by_instance
-    assert found["fast"].kind_factors == pytest.approx([2.0, 2.0, 2**0.3, 4.0])
-    assert found["fast"].parts.kinds_ms[0] == pytest.approx([60.0, 0.0, 10 * 2**0.3, 80.0])
-    assert found["slow"].parts.kinds_ms[0] == pytest.approx([240.0, 0.0, 10 * 8**0.3, 320.0])
+    assert found["fast"].kind_factors == pytest.approx([2.0, 2.0, (100 / 35) ** 0.3, 8.0])
+    assert found["fast"].parts.kinds_ms[0] == pytest.approx([60.0, 0.0, 10 * (100 / 35) ** 0.3, 160.0])
+    assert found["slow"].parts.kinds_ms[0] == pytest.approx([240.0, 0.0, 10 * (4 * 100 / 35) ** 0.3, 640.0])
     assert found["fast"].parts.copy_ms[0] == 4.0
 
 
@@ -240,12 +243,11 @@ def recorded_there(law, target, known, carried_ms: float) -> UnprofiledSteps:
         for name in ("idle_ms", "idle_per_copy", "floor_per_idle", "gpu_per_busy")
     }
     host, floor_ms = target.host, float(known.floor_ms[0])
-    fixed_ms = law.fixed_ms(known.parts, known.anchor, host)[0]
     copy_ms = known.parts.copy_ms[0] * host.copy / law.hosts[known.anchor].copy
     launches_ms = (floor_ms - law.start_ms) * host.launch
-    kinds_ms = known.parts.kinds_ms * np.exp(-kind_log_speeds(law, [known.anchor], known.anchor, [target])[0, 0])
+    kinds_ms = known.parts.kinds_ms * np.exp(-log_factors(law, [known.anchor], known.anchor, [target])[0, 0])
     parts = StepParts(
-        kinds_ms=kinds_ms / kinds_ms.sum() * (carried_ms - fixed_ms) / typical["gpu_per_busy"],
+        kinds_ms=kinds_ms / known.parts.kinds_ms.sum() * known.work_ms[known.anchor] / typical["gpu_per_busy"],
         copy_ms=np.array([copy_ms]),
         idle_ms=np.array(
             [launches_ms / typical["floor_per_idle"] + typical["idle_ms"] + typical["idle_per_copy"] * copy_ms]
@@ -269,7 +271,7 @@ def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name
     found = map_to_profiled(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
     assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
     # The profiled step itself is another bound, and differs there.
-    assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.1)
+    assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.12)
 
 
 def test_many_steps_at_once_are_each_as_alone():

@@ -34,12 +34,12 @@ def measured(monkeypatch, models):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("--transfer --scaler", "remove --scaler"),
+        ("--gpus --scaler", "remove --scaler"),
         # Parts in the order of their names; one of them is what is done.
-        ("--scaleout --scaler --transfer", "--scaleout validates"),
-        ("--scaleout --transfer --anchor g3s.xlarge", "remove --anchor, --transfer"),
-        ("--manycore --method profet --transfer --real DIR", "remove --method, --real, --transfer."),
-        ("--real DIR --transfer --anchor T4", "remove --anchor, --transfer."),
+        ("--scaleout --scaler --gpus", "--gpus validates"),
+        ("--scaleout --gpus --anchor g3s.xlarge", "remove --anchor, --scaleout"),
+        ("--manycore --method profet --gpus --real DIR", "remove --method, --manycore, --real."),
+        ("--real DIR --gpus --anchor T4", "remove --anchor, --real."),
     ],
 )
 def test_what_does_not_go_with_a_part_is_one_line(refused, arguments, says):
@@ -50,7 +50,7 @@ def test_a_damaged_file_is_said_before_the_work(refused, tmp_path):
     assert "scaleout.json" in refused("validate", "--scaleout", "--models", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["transfer", "scaleout"])
+@pytest.mark.parametrize("name", ["gpus", "scaleout"])
 def test_its_json_is_the_report_and_its_text_the_card_with_tables_in_columns(run, document, measured, name):
     figures = measured(name)
     found = document("validate", f"--{name}")
@@ -58,18 +58,18 @@ def test_its_json_is_the_report_and_its_text_the_card_with_tables_in_columns(run
     status, out, _ = run("validate", f"--{name}")
     assert status == 0 and "|" not in out
     lines = [line.split() for line in out.splitlines()]
-    if name == "transfer":
+    if name == "gpus":
         scores = figures["memory"]["arithmetic"]
         (row,) = (line for line in lines if line[:2] == ["layers", "known"])
         assert row[2:4] == [str(scores["cells"]), str(scores["did_not_run"])]
         assert row[8] == f"{100 * scores['strict_recall']:.1f}"
 
 
-@pytest.mark.parametrize("name", ["precision", "transfer", "cells"])
-def test_report_and_card_are_written_beside_the_models(run, measured, models, name):
+@pytest.mark.parametrize(("name", "card"), [("gpus", "GPU_CARD.md"), ("cells", "CELLS_CARD.md")])
+def test_report_and_card_are_written_beside_the_models(run, measured, models, name, card):
     before = json.loads((models / f"{name}_validation.json").read_text())
     measured(name)
-    (models / f"{name.upper()}_CARD.md").unlink()
+    (models / card).unlink()
     status, _, _ = run("validate", f"--{name}", "--card", "--models", models)
     assert status == 0
     after = json.loads((models / f"{name}_validation.json").read_text())
@@ -77,4 +77,4 @@ def test_report_and_card_are_written_beside_the_models(run, measured, models, na
     assert {key: after[key] for key in after if key not in changed} == {
         key: before[key] for key in before if key not in changed
     }
-    assert f"--{name} --card" in (models / f"{name.upper()}_CARD.md").read_text()
+    assert f"--{name} --card" in (models / card).read_text()
