@@ -289,7 +289,7 @@ def test_the_figures_on_gpus():
     found = shipped("gpus_validation.json")
     targets, anchors, served = found["left_out_gpus"], found["left_out_anchors"], found["served"]
     assert len(targets["directions"]) == 12
-    assert targets["mean"]["mape_with_latency"] <= 10 and anchors["mean"]["mape_with_latency"] <= 12
+    assert targets["mean"]["mape_with_latency"] <= 10 and anchors["mean"]["mape_with_latency"] <= 10.5
     assert max(row["mape_with_latency"] for row in targets["directions"]) <= 15
     off = {(row["gpu"], row["other"]): abs(row["off"]) for row in served["mlperf"]}
     assert off["A10G", "A100-PCIE-80GB"] <= 20 and off["L40S", "A100-PCIE-80GB"] <= 12
