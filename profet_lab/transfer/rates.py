@@ -102,6 +102,11 @@ class _Row:
     launches: tuple[str, float] | None = None
 
 
+def _records(table: pd.DataFrame) -> Any:
+    """Rows with their columns as attributes, of any type."""
+    return table.itertuples()
+
+
 class _Effects:
     """Effects with their means and standard deviations."""
 
@@ -191,7 +196,7 @@ class Evidence:
             is_points = table == POINTS_TABLE
             mean = reference_log_speed if is_points else _TYPICAL
             offset = self.effects.add(("offset", table, network, str(pixels)), mean, 0.005 if is_points else _FREE)
-            for row in group.itertuples():
+            for row in _records(group):
                 on_gpu = self.effects.add(("on", table, row.gpu), 0.0, _POINTS_ON_GPU if is_points else _ON_GPU)
                 precision = row.precision if row.precision in (AMP, FP32) else "default"
                 log_sd = (_AMP_POINT if precision == AMP else _POINT) if is_points else _ROW
@@ -204,7 +209,7 @@ class Evidence:
 
     def add_pairs(self, pairs: pd.DataFrame) -> None:
         """Ratios of AMP to FP32 or TF32 at small batches: as `load_pairs` gives them."""
-        for row in pairs.itertuples():
+        for row in _records(pairs):
             rest = 1 - row.share
             shares = (
                 *(row.share * (1 - row.product_share), row.share * row.product_share),
@@ -223,7 +228,7 @@ class Evidence:
 
     def add_mlperf(self, speeds: pd.DataFrame, shares: Sequence[float]) -> None:
         """Results of MLPerf Training by round."""
-        for row in speeds.itertuples():
+        for row in _records(speeds):
             offset = self.effects.add(("offset", MLPERF, row.round), _TYPICAL, _FREE)
             self.rows.append(
                 _Row(
@@ -238,7 +243,7 @@ class Evidence:
             if shares.get(network) is None:
                 continue
             offset = self.effects.add(("offset", "forward", network, str(pixels), version), _TYPICAL, _FREE)
-            for row in group.itertuples():
+            for row in _records(group):
                 on_gpu = self.effects.add(("on", "forward", row.gpu), 0.0, _ON_GPU)
                 self.rows.append(
                     _Row(

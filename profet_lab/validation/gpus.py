@@ -287,9 +287,8 @@ def held_out_report(evidence: Evidence, progress: Progress) -> dict[str, Any]:
     """
     found, rows = [], []
     for gpu in evidence.gpus:
-        one = held_out_gpu(evidence, gpu) if any(row.gpu == gpu and row.offset for row in evidence.rows) else []
         progress(1)
-        if len(one):
+        if any(row.gpu == gpu and row.offset for row in evidence.rows) and len(one := held_out_gpu(evidence, gpu)):
             rows.append(one.assign(gpu=gpu))
             found.append({"gpu": gpu, "tables": one["table"].nunique(), **_scores(one)})
     every = pd.concat(rows)

@@ -85,11 +85,10 @@ DAMAGE = {
     ],
     "transfer.json": [
         ("step", None),
-        ("points", None),
-        ("derived", None),
+        ("rates", None),
         ("step/tail_share", "much"),
         ("step/instances/p3.2xlarge/kind_log_speeds", [0.1, None, 0.2, 0.3]),
-        ("points/A10/log_speed", float("inf")),
+        ("rates/gpus/A10/compute", float("inf")),
         ("reference", "p9.xlarge"),
     ],
 }
@@ -127,11 +126,10 @@ def test_the_shipped_laws_know_every_profiled_instance(models):
 
 def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
     model = models.transfer
-    assert set(model.derived) == {"A10G", "Tesla P100-PCIE-16GB"}
-    assert {"B200", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB"} <= set(model.points)
-    assert "L40S" not in model.points and "external/cloud_hw_trainpred.csv" in model.fitted_on
+    assert set(model.rates.gpus) == set(model.gpus) and model.rates.gpus["L40S"].tables == 1
+    assert "external/mlperf_resnet50.csv" in model.fitted_on
     basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "Tesla T4", "H100-SXM5-80GB", "L4")}
-    assert basis == {"A10G": "derived", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
+    assert basis == {"A10G": "transferred", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
 
 
 def test_the_shipped_law_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():

@@ -67,7 +67,7 @@ def test_the_sample_in_amp_has_its_truth_and_answers_every_precision(amp_sample,
         assert rows[instance].interval.low_ms < measured_ms < rows[instance].interval.high_ms
         assert rows[instance].latency_ms == pytest.approx(measured_ms, rel=0.3)
     amp = {row.instance: row for row in predict(models, catalog, profile, sample.anchor).predictions}
-    assert amp[sample.anchor].latency_ms < rows[sample.anchor].latency_ms / 2
+    assert amp[sample.anchor].latency_ms < rows[sample.anchor].latency_ms / 1.9
     assert amp["g4dn.xlarge"].interval.log_half_width < rows["g4dn.xlarge"].interval.log_half_width
 
 
