@@ -75,7 +75,8 @@ def _no_slower(targets: Sequence[Target], fixed: np.ndarray) -> np.ndarray:
     launches = np.array([target.host.launch for target in targets])
     found: np.ndarray = better[np.ix_(places, places)]
     # What was measured counts whatever its host.
-    return found & ((launches[:, None] <= launches[None]) | fixed[:, None] | fixed[None])
+    allowed: np.ndarray = found & ((launches[:, None] <= launches[None]) | fixed[:, None] | fixed[None])
+    return allowed
 
 
 class OfferTargets:

@@ -102,6 +102,11 @@ class _Row:
     launches: tuple[str, float] | None = None
 
 
+def _groups(table: pd.DataFrame, keys: list[str]) -> Any:
+    """Groups with their keys, of any type."""
+    return table.groupby(keys)
+
+
 def _records(table: pd.DataFrame) -> Any:
     """Rows with their columns as attributes, of any type."""
     return table.itertuples()
@@ -192,7 +197,7 @@ class Evidence:
 
     def add_tables(self, rows: pd.DataFrame, reference_log_speed: float) -> None:
         """Rows of training: table, network, pixels, gpu, precision, shares, images_per_s."""
-        for (table, network, pixels), group in rows.groupby(["table", "network", "pixels"]):
+        for (table, network, pixels), group in _groups(rows, ["table", "network", "pixels"]):
             is_points = table == POINTS_TABLE
             mean = reference_log_speed if is_points else _TYPICAL
             offset = self.effects.add(("offset", table, network, str(pixels)), mean, 0.005 if is_points else _FREE)
@@ -239,7 +244,7 @@ class Evidence:
 
     def add_forward(self, speeds: pd.DataFrame, shares: Mapping[str, Sequence[float]]) -> None:
         """Forward passes in AMP by network and version."""
-        for (network, pixels, version), group in speeds.groupby(["network", "pixels", "version"]):
+        for (network, pixels, version), group in _groups(speeds, ["network", "pixels", "version"]):
             if shares.get(network) is None:
                 continue
             offset = self.effects.add(("offset", "forward", network, str(pixels), version), _TYPICAL, _FREE)
@@ -255,7 +260,7 @@ class Evidence:
     def add_rates(self, table: str, gpu: str, compute: tuple[float, float], bandwidth: tuple[float, float]) -> None:
         """Log rates in FP32 that were measured kind by kind, each with its standard deviation."""
         for (value, log_sd), place in ((compute, 0), (bandwidth, -1)):
-            shares = np.zeros(len(CLASSES))
+            shares = [0.0] * len(CLASSES)
             shares[place] = 1.0
             self.rows.append(_Row(gpu, table, value, log_sd, shares, self.rates(gpu, FP32)))
 
@@ -370,7 +375,7 @@ def published_evidence(
 ) -> Evidence:
     """All that is published and measured; `reference` : instance whose GPU rates are relative to."""
     shares = network_shares(measurements)
-    benchmark = shares.by_class(BENCHMARK[0], BENCHMARK[1])
+    benchmark: Any = shares.by_class(BENCHMARK[0], BENCHMARK[1])
     found = Evidence(gpus, law.instances[reference].gpu, benchmark)
     pairs = load_pairs(folder, shares)
     found.no_tensor_cores_log_sd = float(log_sd_of(np.quantile(np.abs(pairs.plain["log_speedup"]), LEVEL)))
@@ -381,7 +386,7 @@ def published_evidence(
     found.add_pairs(_small_batches(pairs.amp, gpus))
     found.add_mlperf(mlperf_speeds(folder), benchmark)
     forward = forward_speeds(folder)
-    like = {name: shares.by_class(other, BENCHMARK[1]) for name, other in _FORWARD_LIKE.items()}
+    like: Any = {name: shares.by_class(other, BENCHMARK[1]) for name, other in _FORWARD_LIKE.items()}
     found.add_forward(forward[forward.network.isin(like)], like)
     for gpu, (rest, compute) in KERNELS.items():
         kernels = (math.log(compute), _KERNEL_COMPUTE), (math.log(rest), _KERNEL_BANDWIDTH)
