@@ -115,12 +115,13 @@ def median_profiles(
 ) -> tuple[list[Profile], pd.Series]:
     """The median profile and latency of each workload; `index` : of each run's workload."""
     times_us = pd.DataFrame(measurements.times_us[anchor]).groupby(index).median().to_numpy()
+    sizes: Any = workloads.itertuples()
     profiles = [
         Profile(
             dict(zip(measurements.operations, row.tolist(), strict=True)),
             meta=ProfileMeta(batch_size=int(size.batch_size), pixels=int(size.pixels)),
         )
-        for row, size in zip(times_us, workloads.itertuples(), strict=True)
+        for row, size in zip(times_us, sizes, strict=True)
     ]
     return profiles, pd.Series(measurements.latency_ms[anchor]).groupby(index).median()
 
@@ -247,7 +248,7 @@ def picture(models: Models, profile: Profile, latency_ms: float) -> dict[str, An
                 ]
                 rows.append({"gpu": gpu.name, "precision": precision, "images_per_s": speeds})
     order = list(models.transfer.gpus)
-    rows.sort(key=lambda row: (order.index(row["gpu"]), PRECISIONS.index(row["precision"])))
+    rows.sort(key=lambda row: (order.index(str(row["gpu"])), PRECISIONS.index(str(row["precision"]))))
     title = f"{network}, {pixels} pixels, batch {batch_size}"
     return {"title": title, "anchor": PICTURE_ANCHOR, "sizes": list(PICTURE_SIZES), "rows": rows}
 
