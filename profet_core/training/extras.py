@@ -26,7 +26,7 @@ _TAIL = 0.05
 def interruptions_per_h(text: str) -> float:
     """Rate of a band of AWS, or of a number of interruptions per day; InputError for any other text.
 
-    >>> interruptions_per_h("2.4"), round(interruptions_per_h("5-10%"), 6)
+    >>> round(interruptions_per_h("2.4"), 6), round(interruptions_per_h("5-10%"), 6)
     (0.1, 0.000107)
     """
     band = text.replace(" ", "").replace("–", "-")
