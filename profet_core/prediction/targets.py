@@ -68,14 +68,16 @@ class Layout:
 
 
 def _no_slower(targets: Sequence[Target], fixed: np.ndarray) -> np.ndarray:
-    """Whether each row is no slower than another one: it has no less of everything, and its host is no slower."""
+    """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower."""
     gpus = list(dict.fromkeys(target.gpu for target in targets))
     better = np.array([[no_less(one, other) for other in gpus] for one in gpus])
     places = [gpus.index(target.gpu) for target in targets]
-    launches = np.array([target.host.launch for target in targets])
+    launches = np.log([target.host.launch for target in targets])
+    log_sd = np.array([target.host.log_sd for target in targets])
+    slower_host = launches[:, None] - launches[None] > np.hypot(log_sd[:, None], log_sd[None])
     found: np.ndarray = better[np.ix_(places, places)]
     # What was measured counts whatever its host.
-    allowed: np.ndarray = found & ((launches[:, None] <= launches[None]) | fixed[:, None] | fixed[None])
+    allowed: np.ndarray = found & (~slower_host | fixed[:, None] | fixed[None])
     return allowed
 
 
