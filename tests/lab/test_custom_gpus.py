@@ -80,7 +80,7 @@ def test_both_precisions_are_learned_apart(with_own, transfer):
     found, without = calibrate_gpus(with_own(change=change), transfer)
     by_precision = {one.tf32: one for one in found}
     assert without == {} and set(by_precision) == {True, False}
-    assert by_precision[True].log_speed > by_precision[False].log_speed + 0.4
+    assert by_precision[True].compute > by_precision[False].compute + 0.4
     assert by_precision[True].networks == 6
     assert set(by_precision[True].corrections) == set(transfer.instances)
 

@@ -124,7 +124,7 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
     report = real_report(models, read_index(folder))
     assert {check["target_gpu"]: check["basis"] for check in report["profiles"]} == {
-        "P100": "derived",
+        "P100": "transferred",
         "V100": "measured",
     }
     assert report["mean"]["n"] == 1 and len(report["pairs"]) == 2

@@ -417,8 +417,7 @@ class Texts(Part):
     part = one_of(
         {
             "model": "Profiled GPUs",
-            "transfer": "Unprofiled GPUs",
-            "precision": "Precision",
+            "gpu": "Other GPUs, AMP",
             "cells": "Few measurements",
             "estimate": "No profile",
             "scaleout": "Scale out",

@@ -131,7 +131,7 @@ def test_instances_lists_the_catalog(document, run, catalog):
     assert [row["name"] for row in rows] == list(catalog)
     by_name = {row["name"]: row for row in rows}
     assert (by_name["p3.2xlarge"]["usd_per_hour"], by_name["p3.2xlarge"]["basis"]) == (3.06, "measured")
-    assert by_name["g5.xlarge"]["basis"] == "derived"
+    assert by_name["g5.xlarge"]["basis"] == "transferred"
     assert by_name["p5.48xlarge"]["basis"] == "transferred"
     assert len(run()[1].splitlines()) == len(catalog) + 2, "and a line on old prices"
     old = sum(old_price_note(entry) != "" for entry in catalog.values())
