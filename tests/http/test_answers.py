@@ -181,6 +181,31 @@ def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, re
     assert 0 < refused < len(files) / 2
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"Device_Conv2D": 9e4, "Device_Relu": 1e3, "Host_IDLE": 9e5},
+        {"Device_MatMul": 9e4, "Device_ReluGrad": 1e3},
+        {"Host_Conv2D": 9e4, "Host_ReluGrad": 1e3},
+        {
+            "operations": {"Device_Conv2D": 9e4, "Device_ReluGrad": 1e3},
+            "meta": {"gpu": "Intel(R) Xeon(R) CPU @ 2.20GHz"},
+        },
+    ],
+    ids=["inference", "no convolution", "CPU only", "a CPU by its name"],
+)
+def test_a_useless_file_is_refused_before_the_anchor_is_asked(post, post_file, tmp_path, content):
+    (tmp_path / "net.json").write_text(json.dumps(content))
+    with redirect_stderr(StringIO()) as err:
+        assert main(["predict", str(tmp_path / "net.json")]) == 2
+    for answer in (
+        post("/v1/predict", {"profile": content}),
+        post_file("/v1/predict", json.dumps(content).encode()),
+        post("/v1/predict", {"profile": content, "anchor": "p3.2xlarge"}),
+    ):
+        assert (answer.status, f"profet: {answer.error}\n") == (422, err.getvalue())
+
+
 def test_the_listing_is_the_command_line_s(get):
     for query, arguments in {
         "": [],
