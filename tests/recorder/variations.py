@@ -141,7 +141,8 @@ for _ in range(20):
 # operations: Conv2DBackpropFilter MatMul
 images, labels = torch.rand(8, 3, 16, 16), torch.randint(10, (8,))
 net[1] = nn.Tanh()
-opt = torch.optim.LBFGS(net.parameters())
+# Without tolerances it doesn't end early once it has converged.
+opt = torch.optim.LBFGS(net.parameters(), lr=0.1, tolerance_grad=0, tolerance_change=0)
 def closure():
     opt.zero_grad()
     loss = nn.functional.cross_entropy(net(images), labels)
