@@ -116,4 +116,4 @@ def test_only_what_is_shipped_is_remembered_for_longer():
                     if decorators & {"cache", "lru_cache", "functools.cache", "functools.lru_cache", "st.cache_data"}:
                         kept.add(f"{path.relative_to(ROOT)}: {node.name}")
     # Arguments of the last are the models' own class names.
-    assert kept == {"ui/words.py: read_text", "ui/server.py: _packed", "profet_core/transfer/law.py: _kind_sums"}
+    assert kept == {"ui/words.py: read_text", "ui/server.py: _packed", "profet_core/transfer/step_model.py: _kind_sums"}

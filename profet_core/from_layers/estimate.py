@@ -24,8 +24,8 @@ from profet_core.prediction.targets import offer_targets
 from profet_core.training.memory import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel
 from profet_core.transfer.estimate import Placed
-from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel
+from profet_core.transfer.step_model import host_share
 from profet_core.transfer.targets import host_named
 from profet_core.units import format_significant, whole_number
 
@@ -42,11 +42,13 @@ def counted_need(
     ----------
     state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
     """
-    law, outputs = model.law, network.activation_elements - network.other_elements
+    formula, outputs = model.formula, network.activation_elements - network.other_elements
     return MemoryNeed(
-        held_gib=law.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
-        activation_gib=max(activation_share * law.activation_gib(batch_size, outputs, network.other_elements), 1e-6),
-        log_scale=law.log_scale,
+        held_gib=formula.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
+        activation_gib=max(
+            activation_share * formula.activation_gib(batch_size, outputs, network.other_elements), 1e-6
+        ),
+        log_scale=formula.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=0.0,
         source="its layers",

@@ -31,7 +31,6 @@ from profet_core.precision.names import (
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.table import StepTable
-from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,
@@ -43,6 +42,7 @@ from profet_core.transfer.rates import (
     shares_within,
 )
 from profet_core.transfer.speed import known_rates, target_of
+from profet_core.transfer.step_model import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
 from profet_core.units import US_PER_MS
 from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
@@ -167,16 +167,16 @@ class _Work:
 def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
     """Compute share and launch time of an FP32 or TF32 step on the reference GPU and host."""
     transfer = models.transfer
-    law = transfer.step
+    step_model = transfer.step
     known_ms = None if latency_ms is None else np.array([latency_ms])
     batch = ProfileBatch([base], anchor.instance, known_ms)
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
     if anchor.gpu is None:
-        floor_ms = float(law.floor_ms(parts, anchor.instance, known_ms)[0])
-        log_speeds = law.log_rates(anchor.instance, transfer.reference)
+        floor_ms = float(step_model.floor_ms(parts, anchor.instance, known_ms)[0])
+        log_speeds = step_model.log_rates(anchor.instance, transfer.reference)
         return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
-    back = map_to_profiled(law, transfer.reference, UnprofiledSteps(target, parts, known_ms))
+    back = map_to_profiled(step_model, transfer.reference, UnprofiledSteps(target, parts, known_ms))
     return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
 
 

@@ -132,9 +132,9 @@ class MappedAnchor:
 
 def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, plan: TransferPlan) -> StepTable:
     """Fill the rows of `plan` from those of profiled instances."""
-    law, steps, mapped = models.transfer.step, recorded.steps, recorded.mapped
+    step_model, steps, mapped = models.transfer.step, recorded.steps, recorded.mapped
     if steps.floor_ms is None:
-        steps = replace(steps, floor_ms=law.floor_ms(steps.parts, steps.anchor, steps.latency_ms))
+        steps = replace(steps, floor_ms=step_model.floor_ms(steps.parts, steps.anchor, steps.latency_ms))
     others = {
         name: Estimate(
             latency_ms=table.latency_ms[row],
@@ -144,7 +144,7 @@ def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, pla
         for name, row in plan.known.items()
         if name != steps.anchor
     }
-    known = known_steps(law, steps, others)
+    known = known_steps(step_model, steps, others)
     found = [
         _on_same_gpus(table, known, steps, mapped, plan),
         _transferred(table, known, recorded, plan),
@@ -178,7 +178,7 @@ def _on_same_gpus(
             one = known.latencies[name]
             found[name] = one.latency_ms, one.log_sd, (*notes, Note(Code.FROM_PROFILE)) if inferred else notes
     latency_ms, log_sd = (np.array([found[name][part] for name in names]).reshape(shape) for part in (0, 1))
-    host_log_sd = other_host_log_sd(known.law, steps, latency_ms, plan.hosts)
+    host_log_sd = other_host_log_sd(known.step_model, steps, latency_ms, plan.hosts)
     weights = np.zeros((len(names), *table.weights.shape[1:]))
     weights[np.arange(len(names)), [table.sources.index(name) for name in names]] = 1.0
     return {

@@ -430,15 +430,15 @@ class _Network:
 def _point(growth: GrowthModel, step: KnownStep, table: StepTable) -> KnownPoint:
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor = step.prediction.read_by or step.prediction.anchor
-    law = growth.laws.get(anchor)
-    if law is None:
+    scaling = growth.models.get(anchor)
+    if scaling is None:
         raise ArtifactError(f"The models don't support other sizes for profiles of {anchor}: run `profet train`.")
     # If the latency is unknown, scaling is computed from a placeholder and then dropped.
     latency_ms = np.where(table.known, table.latency_ms, 1.0)
     profile, _ = without_input_wait(step.profile, None)
     classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
-    own = law.growth([target.instance for target in table.targets], signs)
+    own = scaling.growth([target.instance for target in table.targets], signs)
     at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
     return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
 

@@ -19,8 +19,8 @@ from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
-from profet_core.transfer.law import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.step_model import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 
 # With each of the four instances held out as anchor, the analytical model and the learned models err on different

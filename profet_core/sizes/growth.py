@@ -203,7 +203,7 @@ def scaling_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray
 
 
 @dataclass(frozen=True)
-class GrowthLaw:
+class AnchorGrowthModel:
     """Model that predicts a step's scaling from a profile recorded on one anchor.
 
     Attributes
@@ -287,12 +287,12 @@ class GrowthModel:
 
     Attributes
     ----------
-    laws : anchor -> scaling model for its profiles.
+    models : anchor -> scaling model for its profiles.
     error : of a step scaled from one profile.
     checksum : of the file's content.
     """
 
-    laws: Mapping[str, GrowthLaw]
+    models: Mapping[str, AnchorGrowthModel]
     error: ScalingError
     fitted_on: Mapping[str, str]
     checksum: str
@@ -311,20 +311,20 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
 def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
-        laws=MappingProxyType({name: _law(row) for name, row in content["laws"].items()}),
+        models=MappingProxyType({name: _anchor_model(row) for name, row in content["laws"].items()}),
         error=ScalingError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
 
 
-def _law(row: JsonObject) -> GrowthLaw:
+def _anchor_model(row: JsonObject) -> AnchorGrowthModel:
     arrays = {
         name: np.array([finite_number(value) for value in row[name]])
         for name in ("centre", "spread", "low", "high", "share", "batch", "area")
     }
     offsets = {name: _three(values) for name, values in row["offsets"].items()}
-    return GrowthLaw(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
+    return AnchorGrowthModel(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
 def _three(values: Iterable[object]) -> tuple[float, float, float]:

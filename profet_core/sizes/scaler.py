@@ -29,7 +29,7 @@ def step_work(axis: str, sizes: Sequence[int] | np.ndarray) -> FloatArray:
     return np.asarray(sizes, float) ** (1 if axis == "batch" else 2)
 
 
-def law_ms(axis: str, low_ms: FloatArray, high_ms: FloatArray, head_shares: FloatArray) -> FloatArray:
+def scaling_model_ms(axis: str, low_ms: FloatArray, high_ms: FloatArray, head_shares: FloatArray) -> FloatArray:
     """Latencies at the inner knots by the scaling model of the axis, milliseconds, shape (curves, 3).
 
     Along "batch" a step is a fixed time plus a time proportional to its images. Along "pixels" the body of the network
@@ -229,8 +229,8 @@ class LearnedScaler:
         """
         low_ms, high_ms = np.asarray(low_ms, float), np.asarray(high_ms, float)
         known = ~np.isnan(other_sizes if self.axis == "batch" else head_shares)
-        by_law_ms = law_ms(self.axis, low_ms, high_ms, head_shares)
-        factors = np.empty_like(by_law_ms)
+        model_ms = scaling_model_ms(self.axis, low_ms, high_ms, head_shares)
+        factors = np.empty_like(model_ms)
         for rows, residual, inputs in (
             (~known, self.ends_only, end_inputs(low_ms, high_ms)),
             (known, self.informed, informed_inputs(self.axis, low_ms, high_ms, other_sizes)),
@@ -238,7 +238,7 @@ class LearnedScaler:
             if rows.any():
                 chosen = [name for name, wanted in zip(instances, rows, strict=True) if wanted]
                 factors[rows] = residual.factors(chosen, inputs[rows])
-        between = np.clip(by_law_ms * factors, low_ms[:, None], high_ms[:, None])
+        between = np.clip(model_ms * factors, low_ms[:, None], high_ms[:, None])
         return np.maximum.accumulate(between, axis=1)
 
     def scaled(

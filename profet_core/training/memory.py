@@ -147,8 +147,8 @@ def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
         scale, source = model.images.log_scale, "its batch and image size"
     else:
         return None
-    stays_gib = model.law.held_gib(parameters) + step.state_copies * parameters * GIB_PER_VALUE
-    return MemoryNeed(stays_gib, grows_gib, model.law.log_scale, scale, 0.0, source)
+    stays_gib = model.formula.held_gib(parameters) + step.state_copies * parameters * GIB_PER_VALUE
+    return MemoryNeed(stays_gib, grows_gib, model.formula.log_scale, scale, 0.0, source)
 
 
 def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, parameters: float | None) -> MemoryNeed:

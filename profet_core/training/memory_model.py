@@ -19,7 +19,7 @@ _GIB_PER_US_GB_S = 1e3 / 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryLaw:
+class MemoryFormula:
     """Memory of a step, relative to the GPU's nominal memory.
 
     needed = fixed_gib + per_parameter x parameters + per_convolution x batch x outputs of convolutions
@@ -61,7 +61,7 @@ class TrafficRelation:
     parameters_per_update: float
 
     def activation_gib(self, class_us: Mapping[str, float], gpu_model: str, bandwidth_gb_per_s: float) -> float:
-        """Activations of the profiled step, GiB of FP32 values as `MemoryLaw` counts them."""
+        """Activations of the profiled step, GiB of FP32 values as `MemoryFormula` counts them."""
         moved = sum(weight * class_us.get(name, 0.0) for name, weight in self.weights.items())
         offset = math.exp(self.log_offset.get(gpu_model, 0.0))
         return offset * moved * bandwidth_gb_per_s * _GIB_PER_US_GB_S
@@ -79,7 +79,7 @@ class ImageRelation:
     log_scale: float
 
     def activation_gib(self, batch_size: float, pixels: float) -> float:
-        """Activations of a batch of square images, GiB of FP32 values as `MemoryLaw` counts them."""
+        """Activations of a batch of square images, GiB of FP32 values as `MemoryFormula` counts them."""
         return self.gib_per_megapixel * batch_size * pixels**2 / 1e6
 
 
@@ -87,7 +87,7 @@ class ImageRelation:
 class PeakRelation:
     """Memory of a step, from the peak of its tensors at another size.
 
-    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Within the peak,
+    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryFormula`. Within the peak,
     weights, gradients and the optimizer's state stay constant as the batch grows.
 
     Attributes
@@ -140,7 +140,7 @@ class MemoryModel:
     measured : what ran of the measured networks.
     """
 
-    law: MemoryLaw
+    formula: MemoryFormula
     traffic: TrafficRelation
     images: ImageRelation
     certain: float
@@ -165,7 +165,7 @@ def memory_model(content: JsonObject) -> MemoryModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     traffic = content["traffic"]
     return MemoryModel(
-        law=MemoryLaw(**_positive(MemoryLaw, content["law"])),
+        formula=MemoryFormula(**_positive(MemoryFormula, content["law"])),
         traffic=TrafficRelation(
             weights={str(name): finite_number(value) for name, value in traffic["weights"].items()},
             log_offset={str(name): finite_number(value) for name, value in traffic["log_offset"].items()},

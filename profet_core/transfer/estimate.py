@@ -17,9 +17,9 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.messages import Note
-from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
 from profet_core.transfer.model import CalibratedGpu, TransferModel
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.step_model import StepModel, gpu_time_ms, host_share
 from profet_core.transfer.steps import (
     AnchorSteps,
     KnownSteps,
@@ -120,15 +120,15 @@ def relative_log_sd(known: KnownSteps, there: StepsThere) -> FloatArray:
 
 
 def other_host_log_sd(
-    law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host | HostColumns
+    step_model: StepModel, recorded: AnchorSteps, latency_ms: FloatArray, host: Host | HostColumns
 ) -> FloatArray:
     """Log standard deviation of a latency known on the same GPU in another host, or in many, (..., profiles).
 
     The host's speed of launches and copies is not measured.
     """
-    fixed_ms = law.fixed_ms(recorded.parts, recorded.anchor, host)
+    fixed_ms = step_model.fixed_ms(recorded.parts, recorded.anchor, host)
     floor_ms = recorded.floor_ms
     if floor_ms is None:
-        floor_ms = law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
+        floor_ms = step_model.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
     free_ms = gpu_time_ms(latency_ms, fixed_ms) + fixed_ms
     return host.log_sd * host_share(free_ms, fixed_ms, host.launch * floor_ms)

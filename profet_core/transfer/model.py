@@ -16,8 +16,8 @@ from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import Basis, combined_sd
-from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
 from profet_core.transfer.rates import Rates, rates_of
+from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, shares
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Speed, Target
 
@@ -107,7 +107,7 @@ def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatAr
     launched = np.log(np.maximum(launch_ms, 1e-9) / free_ms)
     others = [
         np.log(known.latencies[name].latency_ms) - base if name in known.latencies else np.full(base.shape, np.nan)
-        for name in known.law.instances
+        for name in known.step_model.instances
     ]
     return np.column_stack(
         [
@@ -212,7 +212,7 @@ class TransferModel:
     checksum : of the file's content.
     """
 
-    step: StepLaw
+    step: StepModel
     reference: str
     spread: Spread
     anchor_spread: Spread
@@ -295,14 +295,14 @@ def _with_calibrated(model: TransferModel, path: Path) -> TransferModel:
 
 def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
-    law = content["step"]
+    step = content["step"]
     model = TransferModel(
-        step=StepLaw(
-            start_ms=finite_number(law["start_ms"]),
-            copy_factor=finite_number(law["copy_factor"]),
-            tail_share=finite_number(law["tail_share"]),
-            scattered_power=finite_number(law["scattered_power"]),
-            instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
+        step=StepModel(
+            start_ms=finite_number(step["start_ms"]),
+            copy_factor=finite_number(step["copy_factor"]),
+            tail_share=finite_number(step["tail_share"]),
+            scattered_power=finite_number(step["scattered_power"]),
+            instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in step["instances"].items()}),
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),

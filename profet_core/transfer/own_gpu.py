@@ -15,10 +15,10 @@ import numpy as np
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
-from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
 from profet_core.transfer.speed import benchmark_log_speed
+from profet_core.transfer.step_model import StepModel, gpu_time_ms
 from profet_core.units import format_significant
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
@@ -68,10 +68,11 @@ class ReferenceSteps:
         """Networks that throughputs can refer to."""
         return tuple(self._steps)
 
-    def gpu_ms(self, law: StepLaw, network: str, pixels: int, batch_size: int) -> float:
+    def gpu_ms(self, step_model: StepModel, network: str, pixels: int, batch_size: int) -> float:
         """GPU time of a step, milliseconds."""
         by_pixels = [
-            (size, self._at_batch(law, steps, batch_size)) for size, steps in sorted(self._steps[network].items())
+            (size, self._at_batch(step_model, steps, batch_size))
+            for size, steps in sorted(self._steps[network].items())
         ]
         largest, largest_ms = by_pixels[-1]
         if pixels > largest:
@@ -85,10 +86,10 @@ class ReferenceSteps:
         nearest = min(steps, key=lambda size: abs(size - pixels))
         return steps[nearest][0].gflop_per_image * (pixels / nearest) ** 2
 
-    def _at_batch(self, law: StepLaw, steps: list[ReferenceStep], batch_size: int) -> float:
+    def _at_batch(self, step_model: StepModel, steps: list[ReferenceStep], batch_size: int) -> float:
         ordered = sorted(steps, key=lambda step: step.batch_size)
         # Copy and start are relative to the reference's host.
-        fixed_ms = np.array([law.copy_factor * step.copy_ms + law.start_ms for step in ordered])
+        fixed_ms = np.array([step_model.copy_factor * step.copy_ms + step_model.start_ms for step in ordered])
         times_ms = gpu_time_ms(np.array([step.latency_ms for step in ordered]), fixed_ms)
         largest = ordered[-1].batch_size
         if batch_size > largest:
@@ -139,7 +140,7 @@ def throughput_log_sd(point: ThroughputPoint) -> float:
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
-def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPoint) -> float:
+def log_times_reference(steps: ReferenceSteps, step_model: StepModel, point: ThroughputPoint) -> float:
     """Log speedup of a throughput over the reference GPU.
 
     Published throughputs use images that are already in GPU memory, so a step is GPU time.
@@ -149,7 +150,7 @@ def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPo
     InputError : there is no comparable step.
     """
     check_size(steps, point)
-    return math.log(steps.gpu_ms(law, point.network, point.pixels, point.batch_size) / point.step_ms)
+    return math.log(steps.gpu_ms(step_model, point.network, point.pixels, point.batch_size) / point.step_ms)
 
 
 #: Maximum and minimum share of the specs' peak in a step (fast convolution algorithms need fewer operations than are
@@ -210,11 +211,11 @@ def _own_rates(model: TransferModel, own: OwnGpu) -> GpuRates:
             f"{point.batch_size}: {own.source}"
         )
     _check_speed(model, own.gpu, log_speed)
-    law = model.rates.law
-    rates = law.rates(own.gpu, model.gpus[model.reference_gpu])
+    from_specs = model.rates.from_specs
+    rates = from_specs.rates(own.gpu, model.gpus[model.reference_gpu])
     compute = rates.compute_in(point.precision == "tf32")
     faster = log_speed - benchmark_log_speed(model, compute, rates.bandwidth)
-    other_log_sd = math.hypot(log_sd, law.tf32_log_sd if log_tf32_peak(own.gpu) else 0.0)
+    other_log_sd = math.hypot(log_sd, from_specs.tf32_log_sd if log_tf32_peak(own.gpu) else 0.0)
     in_fp32 = point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None
     return replace(
         rates,

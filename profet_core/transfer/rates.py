@@ -81,7 +81,7 @@ class GpuRates:
 
 
 @dataclass(frozen=True, slots=True)
-class RateLaw:
+class SpecRates:
     """How rates follow from specs: powers of the FP32 peak, of TF32's over it, of watts over it, and of the bandwidth.
 
     Attributes
@@ -89,7 +89,7 @@ class RateLaw:
     efficiency : log of the bandwidth that other GPUs reach, relative to the reference's.
     amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one. amp_peak : power of it.
     generations : compute capability -> log factor on compute, its standard deviation, and log factor on FP32's.
-    generation_log_sd : standard deviation of an unknown generation. own_log_sd, amp_log_sd : of a GPU around the law.
+    generation_log_sd : standard deviation of an unknown generation. own_log_sd, amp_log_sd : of a GPU around these.
     tf32_log_sd : of TF32 over FP32.
     """
 
@@ -128,7 +128,7 @@ class RateLaw:
         )
 
 
-#: Ratio of half-precision peak to default peak at which the law's AMP rates hold.
+#: Ratio of half-precision peak to default peak at which the AMP rates of `SpecRates` hold.
 USUAL_PEAK_RATIO = 4.0
 
 
@@ -162,7 +162,7 @@ class Rates:
 
     Attributes
     ----------
-    law : of GPUs that no table has. gpus : full name -> rates of all others.
+    from_specs : rates of GPUs that no table has. gpus : full name -> rates of all others.
     amp_classes : added to those of AMP, by class. tuned : added to AMP's compute and bandwidth by channels-last tensors
         and a compiler.
     within_log_sd : spread of networks around the speedup of a precision.
@@ -170,7 +170,7 @@ class Rates:
     activation_share : activations in AMP over those in FP32, from the batches that tables ran in the same memory.
     """
 
-    law: RateLaw
+    from_specs: SpecRates
     gpus: Mapping[str, GpuRates]
     amp_classes: ByClass
     tuned: tuple[float, float]
@@ -204,12 +204,12 @@ class Rates:
         gain = rates.compute - rates.fp32_compute
         # Nothing is cast.
         factors = (gain,) * ON_TENSOR_CORES + (0.0,) * (len(CLASSES) - ON_TENSOR_CORES)
-        log_sd = math.hypot(self.law.tf32_log_sd, self.within_log_sd) if log_tf32_peak(gpu) else 0.0
+        log_sd = math.hypot(self.from_specs.tf32_log_sd, self.within_log_sd) if log_tf32_peak(gpu) else 0.0
         return Factors(factors, log_sd, max_slowdown=1.0)  # type: ignore[arg-type]
 
     def of_gpu(self, gpu: Gpu, reference: Gpu) -> GpuRates:
         """What is known best: a table, or its specs."""
-        return self.gpus.get(gpu.name) or self.law.rates(gpu, reference)
+        return self.gpus.get(gpu.name) or self.from_specs.rates(gpu, reference)
 
 
 #: Bandwidth-bound work moves at best half the bytes.
@@ -264,16 +264,16 @@ def shares_there(shares: ByClass, compute: float, bandwidth: float) -> ByClass:
 
 def rates_of(content: JsonObject) -> Rates:
     """Parse the rates of a file; raises `ValueError` or similar for invalid content."""
-    law = content["law"]
+    specs = content["law"]
     generations = {
         float(row["compute_capability"]): (
             finite_number(row["effect"]),
             finite_number(row["log_sd"]),
             finite_number(row["fp32_effect"]),
         )
-        for row in law["generations"]
+        for row in specs["generations"]
     }
-    numbers = {name: finite_number(value) for name, value in law.items() if name != "generations"}
+    numbers = {name: finite_number(value) for name, value in specs.items() if name != "generations"}
     gpus: dict[str, GpuRates] = {}
     for name, row in content["gpus"].items():
         values: Any = {key: finite_number(row[key]) for key in _NUMBERS}
@@ -283,7 +283,7 @@ def rates_of(content: JsonObject) -> Rates:
     if len(classes) != len(CLASSES) or len(tuned) != 2 or min((row.log_sd for row in gpus.values()), default=1) <= 0:
         raise ValueError("no rates")
     return Rates(
-        law=RateLaw(**numbers, generations=MappingProxyType(generations)),
+        from_specs=SpecRates(**numbers, generations=MappingProxyType(generations)),
         gpus=MappingProxyType(gpus),
         amp_classes=classes,  # type: ignore[arg-type]
         tuned=tuned,

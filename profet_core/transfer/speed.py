@@ -39,7 +39,7 @@ def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bo
         return Evidence(Source.OWN, gpu.name, said=rates.said if tf32 else rates.fp32_said)
     if rates.tables:
         return Evidence(Source.PUBLISHED, gpu.name, tables=rates.tables)
-    known = gpu.compute_capability in model.rates.law.generations
+    known = gpu.compute_capability in model.rates.from_specs.generations
     return Evidence(Source.GENERATION if known else Source.SPECS, gpu.name)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.latency import SMOOTH_MAX_POWER, Estimate, combined_sd, log_sd_of, smooth_max
-from profet_core.transfer.law import (
+from profet_core.transfer.step_model import (
     BANDWIDTH,
     KINDS,
     SCATTERED,
     InstanceStep,
-    StepLaw,
+    StepModel,
     StepParts,
     gpu_time_ms,
     host_share,
@@ -52,7 +52,7 @@ class KnownSteps:
     work_ms : profiled instance -> the GPU's work there, (profiles,).
     """
 
-    law: StepLaw
+    step_model: StepModel
     anchor: str
     parts: StepParts
     latencies: Mapping[str, Estimate]
@@ -60,35 +60,37 @@ class KnownSteps:
     work_ms: Mapping[str, np.ndarray]
 
 
-def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estimate]) -> KnownSteps:
-    """Known facts about `recorded`, which was recorded on one of `law.instances`.
+def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[str, Estimate]) -> KnownSteps:
+    """Known facts about `recorded`, which was recorded on one of `step_model.instances`.
 
     Parameters
     ----------
     others : other profiled instances -> latencies there, predicted or measured.
     """
     anchor, parts = recorded.anchor, recorded.parts
-    latencies = {**others, anchor: anchor_estimate(law, recorded)}
+    latencies = {**others, anchor: anchor_estimate(step_model, recorded)}
     # Launches belong to the network: its step takes at least this long on any host.
-    least_ms = np.minimum.reduce([row.latency_ms / law.hosts[name].launch for name, row in latencies.items()])
-    inferred_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
+    least_ms = np.minimum.reduce([row.latency_ms / step_model.hosts[name].launch for name, row in latencies.items()])
+    inferred_ms = (
+        step_model.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
+    )
     floor_ms = np.minimum(inferred_ms, least_ms)
     work_ms = {
-        name: law.work_ms(row.latency_ms, law.fixed_ms(parts, anchor, law.hosts[name]), floor_ms)
+        name: step_model.work_ms(row.latency_ms, step_model.fixed_ms(parts, anchor, step_model.hosts[name]), floor_ms)
         for name, row in latencies.items()
     }
     # A launch-bound latency on the anchor gives no information on the work, but the profile does.
-    profiled_ms = law.instances[anchor].gpu_per_busy * parts.busy_ms
+    profiled_ms = step_model.instances[anchor].gpu_per_busy * parts.busy_ms
     work_ms[anchor] = np.minimum(work_ms[anchor], profiled_ms)
-    return KnownSteps(law, anchor, parts, latencies, floor_ms, work_ms)
+    return KnownSteps(step_model, anchor, parts, latencies, floor_ms, work_ms)
 
 
-def anchor_estimate(law: StepLaw, recorded: AnchorSteps) -> Estimate:
+def anchor_estimate(step_model: StepModel, recorded: AnchorSteps) -> Estimate:
     """Latencies on the anchor: measured, or inferred from the profiles."""
     if recorded.latency_ms is not None:
         return Estimate.exact(recorded.latency_ms)
-    own_ms = law.inferred_anchor_ms(recorded.parts, recorded.anchor)
-    own_log_sd = log_sd_of(law.instances[recorded.anchor].own_log_half_width)
+    own_ms = step_model.inferred_anchor_ms(recorded.parts, recorded.anchor)
+    own_log_sd = log_sd_of(step_model.instances[recorded.anchor].own_log_half_width)
     return Estimate(latency_ms=own_ms, log_sd=np.full(own_ms.shape, own_log_sd))
 
 
@@ -158,11 +160,11 @@ class TargetSpeeds:
 
 
 def target_speeds(
-    law: StepLaw, anchor: str, names: tuple[str, ...], reference: str, targets: Sequence[Target]
+    step_model: StepModel, anchor: str, names: tuple[str, ...], reference: str, targets: Sequence[Target]
 ) -> TargetSpeeds:
     """Speeds over `names` for steps recorded on `anchor`; `reference` is the instance that rates are relative to."""
-    here = law.instances[anchor]
-    known = np.array([log_speed_ratio(law, name, reference) for name in names])
+    here = step_model.instances[anchor]
+    known = np.array([log_speed_ratio(step_model, name, reference) for name in names])
     return TargetSpeeds(
         names=names,
         hosts=HostColumns.of(one.host for one in targets),
@@ -170,8 +172,8 @@ def target_speeds(
         runs_ahead=np.array([one.runs_ahead for one in targets], bool)[:, None],
         tails=_column(map(tails_factor, targets)),
         distances=np.abs(_column(one.nearness for one in targets) + known),
-        times=np.exp(-log_factors(law, names, reference, targets))[..., None],
-        kinds_there=np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :],
+        times=np.exp(-log_factors(step_model, names, reference, targets))[..., None],
+        kinds_there=np.array([kinds_there(here, step_model.instances[name]) for name in names])[:, None, :],
     )
 
 
@@ -179,7 +181,7 @@ def transfer_steps(
     known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
 ) -> StepsThere:
     """Transfer steps to each target, whose rates are relative to the profiled instance `reference`."""
-    speeds = target_speeds(known.law, known.anchor, tuple(known.latencies), reference, targets)
+    speeds = target_speeds(known.step_model, known.anchor, tuple(known.latencies), reference, targets)
     return transfer_at(known, speeds, weights)
 
 
@@ -192,9 +194,9 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     ----------
     speeds : of the targets over `known.latencies`.
     """
-    law, names, hosts = known.law, speeds.names, speeds.hosts
+    step_model, names, hosts = known.step_model, speeds.names, speeds.hosts
     latency_ms = np.array([known.latencies[name].latency_ms for name in names])
-    launches_ms = np.array([known.floor_ms * law.hosts[name].launch for name in names])
+    launches_ms = np.array([known.floor_ms * step_model.hosts[name].launch for name in names])
     # The share of a step that launches don't hide.
     free = np.clip(1 - launches_ms / latency_ms, MIN_FREE_SHARE, 1)
     weight = free**weights.free_share_power * np.exp(-weights.nearness * speeds.distances)[:, :, None]
@@ -203,8 +205,8 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
     work_ms = np.exp((weight * (log_work + np.log(times))).sum(axis=1))
 
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms) * speeds.tails
-    start_ms, copy_ms = law.start_ms * hosts.launch, law.copy_ms(known.parts, known.anchor, hosts)
+    gpu_ms = work_ms + step_model.tails_ms(known.floor_ms) * speeds.tails
+    start_ms, copy_ms = step_model.start_ms * hosts.launch, step_model.copy_ms(known.parts, known.anchor, hosts)
     fixed_ms = np.where(speeds.runs_ahead, 0.0, start_ms + copy_ms)
     launch_ms = known.floor_ms * hosts.launch
     free_ms = np.where(speeds.runs_ahead, _run_ahead_ms(gpu_ms, launch_ms, copy_ms), gpu_ms + fixed_ms)
@@ -240,17 +242,19 @@ def _column(values: Iterable[float]) -> FloatArray:
     return np.array(list(values), float)[:, None]
 
 
-def log_speed_ratio(law: StepLaw, name: str, reference: str) -> float:
+def log_speed_ratio(step_model: StepModel, name: str, reference: str) -> float:
     """Log speedup of the reference over an instance on the benchmark's work."""
-    return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
+    return math.log(step_model.instances[name].benchmark_work_ms / step_model.instances[reference].benchmark_work_ms)
 
 
-def log_factors(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
+def log_factors(step_model: StepModel, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
     """Log speedups of targets over instances by kind of work, (targets, instances, kinds)."""
-    rates = np.array([target_log_rates(law, reference, one) for one in targets]).reshape(-1, len(KINDS))
-    known = np.array([law.log_rates(name, reference) for name in names])
+    rates = np.array([target_log_rates(step_model, reference, one) for one in targets]).reshape(-1, len(KINDS))
+    known = np.array([step_model.log_rates(name, reference) for name in names])
     # What few kernels tell of a depthwise gradient's speed on an instance is left aside.
-    known[:, KINDS.index(SCATTERED)] = [-law.scattered_power * log_speed_ratio(law, name, reference) for name in names]
+    known[:, KINDS.index(SCATTERED)] = [
+        -step_model.scattered_power * log_speed_ratio(step_model, name, reference) for name in names
+    ]
     found: FloatArray = rates[:, None, :] - known[None]
     return found
 
@@ -260,14 +264,14 @@ def tails_factor(target: Target) -> float:
     return min(math.exp(-target.nearness), 1.0) if target.runs_ahead else 1.0
 
 
-def target_log_rates(law: StepLaw, reference: str, target: Target) -> FloatArray:
+def target_log_rates(step_model: StepModel, reference: str, target: Target) -> FloatArray:
     """Log rates of a target by kind over the reference's, (kinds,)."""
     rates = np.full(len(KINDS), target.compute)
     rates[KINDS.index(BANDWIDTH)] = target.bandwidth
-    base = law.instances[reference].benchmark_kinds_ms
+    base = step_model.instances[reference].benchmark_kinds_ms
     compute = (base[0] + base[1]) / sum(base)
     speed = -math.log(compute * math.exp(-target.compute) + (1 - compute) * math.exp(-target.bandwidth))
-    rates[KINDS.index(SCATTERED)] = law.scattered_power * speed
+    rates[KINDS.index(SCATTERED)] = step_model.scattered_power * speed
     return rates
 
 
@@ -338,7 +342,7 @@ class MappedSteps:
     by_instance: Mapping[str, AsRecorded]
 
 
-def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> MappedSteps:
+def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledSteps) -> MappedSteps:
     """Map the steps to each instance of the analytical model.
 
     Parameters
@@ -348,52 +352,54 @@ def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> Map
     target, parts = steps.target, steps.parts
     fixed_ms = np.zeros(parts.copy_ms.shape)
     if not target.runs_ahead:
-        fixed_ms = law.copy_factor * parts.copy_ms + law.start_ms * target.host.launch
-    gpu_ms = _typical(law, lambda row: row.gpu_per_busy) * parts.busy_ms
-    launch_ms = _launches_ms(law, steps)
+        fixed_ms = step_model.copy_factor * parts.copy_ms + step_model.start_ms * target.host.launch
+    gpu_ms = _typical(step_model, lambda row: row.gpu_per_busy) * parts.busy_ms
+    launch_ms = _launches_ms(step_model, steps)
     own_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
     # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MAX_WORK * gpu_ms)
-    most_ms = MAX_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
-    gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
+    most_ms = MAX_LAUNCHES * _work_there_ms(step_model, reference, steps, reference, gpu_ms)
+    gpu_bound_ms = np.minimum(launch_ms, most_ms + step_model.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms) * tails_factor(target))
-    there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
+    work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(floor_ms) * tails_factor(target))
+    there = {name: _as_recorded(step_model, reference, steps, name, work_ms, floor_ms) for name in step_model.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
     assumed = target.host.log_sd * host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
     return MappedSteps(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
 
-def _launches_ms(law: StepLaw, steps: UnprofiledSteps) -> FloatArray:
+def _launches_ms(step_model: StepModel, steps: UnprofiledSteps) -> FloatArray:
     """Launch time on the steps' own host, (profiles,), with typical values of the profiled instances."""
     parts = steps.parts
-    gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
-    gaps_ms = np.maximum(gaps_ms - _typical(law, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
-    slowdown = _typical(law, lambda row: row.profiling_slowdown)
-    start_ms = law.start_ms * steps.target.host.launch
+    gaps_ms = parts.idle_ms - _typical(step_model, lambda row: row.idle_ms)
+    gaps_ms = np.maximum(gaps_ms - _typical(step_model, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
+    slowdown = _typical(step_model, lambda row: row.profiling_slowdown)
+    start_ms = step_model.start_ms * steps.target.host.launch
     return least_bound_ms(
         [
             (parts.busy_ms + parts.idle_ms) / slowdown,
-            start_ms + _typical(law, lambda row: row.floor_per_idle) * gaps_ms,
+            start_ms + _typical(step_model, lambda row: row.floor_per_idle) * gaps_ms,
             parts.host_ms / slowdown,
         ]
     )
 
 
-def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
-    return float(np.median([of(row) for row in law.instances.values()]))
+def _typical(step_model: StepModel, of: Callable[[InstanceStep], float]) -> float:
+    return float(np.median([of(row) for row in step_model.instances.values()]))
 
 
 def _as_recorded(
-    law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
+    step_model: StepModel, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
 ) -> AsRecorded:
-    row, host, parts = law.instances[name], law.hosts[name], steps.parts
-    factors = _factors(law, name, reference, steps.target)
-    fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
-    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + law.tails_ms(floor_ms) + fixed_ms
+    row, host, parts = step_model.instances[name], step_model.hosts[name], steps.parts
+    factors = _factors(step_model, name, reference, steps.target)
+    fixed_ms = (
+        step_model.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + step_model.start_ms * host.launch
+    )
+    free_ms = _work_there_ms(step_model, reference, steps, name, work_ms) + step_model.tails_ms(floor_ms) + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
@@ -407,13 +413,17 @@ def _as_recorded(
     )
 
 
-def _work_there_ms(law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray) -> FloatArray:
+def _work_there_ms(
+    step_model: StepModel, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray
+) -> FloatArray:
     """Work on a profiled instance, (profiles,), by the mix of kinds."""
-    there_ms: FloatArray = work_ms * (shares(steps.parts.kinds_ms) @ _factors(law, name, reference, steps.target))
+    there_ms: FloatArray = work_ms * (
+        shares(steps.parts.kinds_ms) @ _factors(step_model, name, reference, steps.target)
+    )
     return there_ms
 
 
-def _factors(law: StepLaw, name: str, reference: str, target: Target) -> FloatArray:
+def _factors(step_model: StepModel, name: str, reference: str, target: Target) -> FloatArray:
     """Ratio of time on a profiled instance to time on the target, (kinds,)."""
-    factors: FloatArray = np.exp(log_factors(law, [name], reference, [target])[0, 0])
+    factors: FloatArray = np.exp(log_factors(step_model, [name], reference, [target])[0, 0])
     return factors

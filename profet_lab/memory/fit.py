@@ -20,7 +20,7 @@ from profet_core.training.memory_model import (
     GIB_PER_VALUE,
     MEMORY_VERSION,
     ImageRelation,
-    MemoryLaw,
+    MemoryFormula,
     MemoryModel,
     PeakRelation,
     TrafficRelation,
@@ -71,13 +71,13 @@ def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
 #: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
 #: weights, gradients and a temporary copy; every convolution's output once; of normalization, activation and addition,
 #: which can work in place, half.
-PRIOR = MemoryLaw(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
+PRIOR = MemoryFormula(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
 #: Weight of the prior: a factor e of one coefficient costs as much as this many badly predicted cells.
 PRIOR_WEIGHT = 1.0
 _COEFFICIENTS = ("fixed_gib", "per_parameter", "per_convolution", "per_other")
 
 
-def law_terms(cells: pd.DataFrame) -> np.ndarray:
+def formula_terms(cells: pd.DataFrame) -> np.ndarray:
     """What each coefficient is multiplied with, GiB, shape (cells, 4)."""
     batch = cells["batch_size"].to_numpy(float) * GIB_PER_VALUE
     return np.stack(
@@ -91,21 +91,21 @@ def law_terms(cells: pd.DataFrame) -> np.ndarray:
     )
 
 
-def log_room(law: MemoryLaw, cells: pd.DataFrame) -> np.ndarray:
+def log_room(formula: MemoryFormula, cells: pd.DataFrame) -> np.ndarray:
     """log(memory / needed) of each cell: above 0 it should fit."""
-    coefficients = np.array([getattr(law, name) for name in _COEFFICIENTS])
-    return np.log(cells["memory_gib"].to_numpy(float)) - np.log(law_terms(cells) @ coefficients)
+    coefficients = np.array([getattr(formula, name) for name in _COEFFICIENTS])
+    return np.log(cells["memory_gib"].to_numpy(float)) - np.log(formula_terms(cells) @ coefficients)
 
 
-def fit_law(cells: pd.DataFrame) -> MemoryLaw:
+def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
     """Most likely coefficients given what ran, with positive coefficients near `PRIOR`.
 
     The probability that a cell ran is logistic in `log_room` over `log_scale`, which is then the fitted cells' own: for
-    new architectures `calibrate_law` widens it.
+    new architectures `calibrate_formula` widens it.
     """
     prior = [*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale]
-    found = most_likely(law_terms(cells), cells, prior)
-    return MemoryLaw(**dict(zip((*_COEFFICIENTS, "log_scale"), found.tolist(), strict=True)))
+    found = most_likely(formula_terms(cells), cells, prior)
+    return MemoryFormula(**dict(zip((*_COEFFICIENTS, "log_scale"), found.tolist(), strict=True)))
 
 
 def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
@@ -127,10 +127,10 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
 
 def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
     """`log_room` of each cell by the memory model fitted without its architecture."""
-    return held_out(cells, cells["model"].to_numpy(str), lambda others, out: log_room(fit_law(others), out))
+    return held_out(cells, cells["model"].to_numpy(str), lambda others, out: log_room(fit_formula(others), out))
 
 
-def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
+def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
     """The memory model with the `log_scale` that makes held-out architectures most likely."""
     room, sign = held_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
 
@@ -138,7 +138,7 @@ def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
         return -log_expit(sign * room / np.exp(log_scale)).sum()
 
     best = minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x
-    return replace(law, log_scale=float(np.exp(best)))
+    return replace(formula, log_scale=float(np.exp(best)))
 
 
 #: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
@@ -283,27 +283,27 @@ def class_times(row: pd.Series, classes: OperationClasses) -> dict[str, float]:
     return {name: float(row[f"us {name}"]) for name in classes.names}
 
 
-def activations_gib(law: MemoryLaw, table: pd.DataFrame) -> np.ndarray:
+def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> np.ndarray:
     """True activations of each row by the memory model, GiB."""
-    values = law.per_convolution * table["convolution_values"] + law.per_other * table["other_values"]
+    values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
     return (values * table["batch_size"] * GIB_PER_VALUE).to_numpy(float)
 
 
-def fit_traffic(table: pd.DataFrame, law: MemoryLaw) -> TrafficRelation:
+def fit_traffic(table: pd.DataFrame, formula: MemoryFormula) -> TrafficRelation:
     """Weights and offsets by robust regression of the logarithm; errors on held-out architectures.
 
     Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
     """
     table = table[table["cut"] == 0]
-    errors = _held_out_errors(table, law)
-    return _traffic(table, law, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
+    errors = _held_out_errors(table, formula)
+    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
 
 
-def fit_images(table: pd.DataFrame, law: MemoryLaw) -> ImageRelation:
+def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
     """Activations of a megapixel: the median over architectures, and how far they spread."""
     table = table[[*WORKLOAD, "convolution_values", "other_values"]].drop_duplicates()
     megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
-    log_ratio = pd.Series(np.log(activations_gib(law, table) / megapixels))
+    log_ratio = pd.Series(np.log(activations_gib(formula, table) / megapixels))
     by_model = log_ratio.groupby(table["model"]).mean()
     centre = float(by_model.median())
     # The center was chosen on the same architectures: one degree of freedom is spent.
@@ -311,8 +311,8 @@ def fit_images(table: pd.DataFrame, law: MemoryLaw) -> ImageRelation:
     return ImageRelation(gib_per_megapixel=math.exp(centre), log_scale=LOGISTIC_SCALE * spread)
 
 
-def _traffic(table: pd.DataFrame, law: MemoryLaw, log_scale: float) -> TrafficRelation:
-    weights, offsets = _fit(table, law)
+def _traffic(table: pd.DataFrame, formula: MemoryFormula, log_scale: float) -> TrafficRelation:
+    weights, offsets = _fit(table, formula)
     update_gib = _moved_gib(table, (UPDATE,))
     parameters_gib = table["parameters"].to_numpy(float) * GIB_PER_VALUE
     large = (parameters_gib > LARGE_PARAMETERS_GIB) & (update_gib > 0)
@@ -324,14 +324,14 @@ def _traffic(table: pd.DataFrame, law: MemoryLaw, log_scale: float) -> TrafficRe
     )
 
 
-def _held_out_errors(table: pd.DataFrame, law: MemoryLaw) -> pd.Series:
+def _held_out_errors(table: pd.DataFrame, formula: MemoryFormula) -> pd.Series:
     """Mean square log error of each architecture, by the relation fitted without it."""
     found = {}
     for name in sorted(table["model"].unique()):
-        one = table[(table["model"] == name) & (activations_gib(law, table) > SMALLEST_GIB)]
+        one = table[(table["model"] == name) & (activations_gib(formula, table) > SMALLEST_GIB)]
         if len(one):
-            relation = _traffic(table[table["model"] != name], law, log_scale=1.0)
-            error = np.log(estimated_gib(relation, one) / activations_gib(law, one))
+            relation = _traffic(table[table["model"] != name], formula, log_scale=1.0)
+            error = np.log(estimated_gib(relation, one) / activations_gib(formula, one))
             found[name] = float((error**2).mean())
     return pd.Series(found)
 
@@ -345,8 +345,8 @@ def estimated_gib(relation: TrafficRelation, table: pd.DataFrame) -> np.ndarray:
     return np.maximum(weighted * np.exp(offsets), _TINY_GIB)
 
 
-def _fit(table: pd.DataFrame, law: MemoryLaw) -> tuple[list[float], dict[str, float]]:
-    wanted = activations_gib(law, table)
+def _fit(table: pd.DataFrame, formula: MemoryFormula) -> tuple[list[float], dict[str, float]]:
+    wanted = activations_gib(formula, table)
     table, wanted = table[wanted > SMALLEST_GIB], np.log(wanted[wanted > SMALLEST_GIB])
     moved = np.stack([_moved_gib(table, group) for group in MOVING], axis=1)
     names = sorted(table["gpu_model"].unique())
@@ -389,12 +389,12 @@ def fit_memory(
     cells: pd.DataFrame, traffic: pd.DataFrame, peaks: pd.DataFrame, fitted_on: dict[str, str]
 ) -> MemoryModel:
     """All coefficients from the cells of `memory_cells`, the profiles of `traffic_table` and the `step_peaks`."""
-    law = calibrate_law(fit_law(cells), cells)
+    formula = calibrate_formula(fit_formula(cells), cells)
     failures, pairs = ran_elsewhere(cells)
     return MemoryModel(
-        law=law,
-        traffic=fit_traffic(traffic, law),
-        images=fit_images(traffic, law),
+        formula=formula,
+        traffic=fit_traffic(traffic, formula),
+        images=fit_images(traffic, formula),
         certain=CERTAIN,
         ran_probability=1 - (failures + 1) / (pairs + 2),
         fitted_on=fitted_on,
@@ -420,7 +420,9 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
     model = fit_memory(cells, traffic, step_peaks(), fitted_on)
-    content = {"schema_version": MEMORY_VERSION, **rounded(asdict(model)), "measured": measured_networks(cells)}
+    parts = rounded(asdict(model))
+    content = {"schema_version": MEMORY_VERSION, "law": parts.pop("formula"), **parts}
+    content["measured"] = measured_networks(cells)
     content.pop("checksum")
     return signed(content)
 

@@ -17,8 +17,8 @@ from profet_core.features.classes import load_operation_classes
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, measured_networks, network_name
 from profet_core.precision.names import AMP, FP32, TF32, canonical, has_tensor_cores
-from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
 from profet_core.transfer.rates import ByClass, shares_within
+from profet_core.transfer.step_model import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements, found_file
 

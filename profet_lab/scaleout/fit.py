@@ -229,7 +229,7 @@ def scaleout_content(folder: Path) -> dict:
     """What `scaleout.json` holds, fitted on the published speeds of `folder/external`."""
     rows = load_scale_rows(folder).kept
     content = {
-        **law_content(rows),
+        **model_content(rows),
         "fitted_on": {
             "rows": dict(Counter(rows["data_set"])),
             "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
@@ -238,7 +238,7 @@ def scaleout_content(folder: Path) -> dict:
     return signed(content)
 
 
-def law_content(rows: pd.DataFrame) -> dict:
+def model_content(rows: pd.DataFrame) -> dict:
     """Fit the coefficients, with widths from held-out networks and GPU models."""
     model = fitted_model(rows)
     held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])

@@ -17,8 +17,8 @@ from profet_core.sizes.scaler import (
     ResidualPolynomial,
     end_inputs,
     informed_inputs,
-    law_ms,
     polynomial_terms,
+    scaling_model_ms,
 )
 from profet_lab.measurements.tables import Measurements
 from profet_recorder.profiles.record import DEVICE_PREFIX
@@ -172,7 +172,7 @@ class _Problem:
         known = not np.isnan(other_sizes).all()
         inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if known else end_inputs(low_ms, high_ms)
         self.inputs = inputs
-        self.lawful_ms = law_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float))
+        self.model_ms = scaling_model_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float))
         self.true_ms = curves[:, 1:-1]
         self.ends_ms = low_ms[:, None], high_ms[:, None]
         self.instances = rows["instance"].to_numpy(str)
@@ -187,7 +187,7 @@ class _Problem:
         offsets = [self.instances[training] == name for name in names]
         columns = np.column_stack([terms, *offsets])
         penalties = np.array([penalty * _CONSTANT_SHARE, *[penalty] * (terms.shape[1] - 1), *[penalty] * len(names)])
-        targets = np.log(self.true_ms[training] / self.lawful_ms[training])
+        targets = np.log(self.true_ms[training] / self.model_ms[training])
         targets = np.clip(targets, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL)
         solved = np.column_stack([_least_absolute(columns, target, penalties) for target in targets.T])
         return ResidualPolynomial(
@@ -202,7 +202,7 @@ class _Problem:
 
     def errors(self, rows: np.ndarray, correction: ResidualPolynomial) -> np.ndarray:
         """Absolute relative error of each of `rows`, mean over the inner knots."""
-        scaled_ms = self.lawful_ms[rows] * correction.factors(self.instances[rows], self.inputs[rows])
+        scaled_ms = self.model_ms[rows] * correction.factors(self.instances[rows], self.inputs[rows])
         scaled_ms = np.clip(scaled_ms, *(end[rows] for end in self.ends_ms))
         return np.abs(np.maximum.accumulate(scaled_ms, axis=1) / self.true_ms[rows] - 1).mean(axis=1)
 

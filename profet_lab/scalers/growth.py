@@ -15,8 +15,8 @@ from profet_core.sizes.growth import (
     MAX_BATCH_POWER,
     MIN_GROWTH,
     SIGNS,
+    AnchorGrowthModel,
     Growth,
-    GrowthLaw,
     ScalingError,
     scaling_distances,
     step_signs,
@@ -108,7 +108,7 @@ def growth_rows(
     )
 
 
-def fit_growth(rows: GrowthRows) -> GrowthLaw:
+def fit_growth(rows: GrowthRows) -> AnchorGrowthModel:
     """Least absolute error of the logarithm, every architecture weighing the same, with shrinkage."""
     both = (rows.log_batch != 0) & (rows.log_area != 0)
     rows = rows.of(~both | (np.cumsum(both) % _BOTH_AXES_EVERY == 0))
@@ -123,7 +123,7 @@ def fit_growth(rows: GrowthRows) -> GrowthLaw:
     solved = _Problem(columns, rows).solve()
     share, batch, area = solved[:-1].reshape(3, -1)
     width = 1 + len(SIGNS)
-    return GrowthLaw(
+    return AnchorGrowthModel(
         centre=centre,
         spread=spread,
         low=low,
@@ -139,15 +139,15 @@ def fit_growth(rows: GrowthRows) -> GrowthLaw:
     )
 
 
-def held_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
+def held_out_growth(rows: GrowthRows) -> dict[str, AnchorGrowthModel]:
     """Each architecture, and the scaling model that never saw it."""
     names = sorted(set(rows.models))
     return dict(zip(names, run_tasks(fit_growth, [(rows.of(rows.models != name),) for name in names]), strict=True))
 
 
-def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+def predicted_growth(scaling: AnchorGrowthModel, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
     """Predicted log scaling and the share of the known step that grows, both (rows,)."""
-    growth = law.growth(rows.instances.tolist(), rows.signs)
+    growth = scaling.growth(rows.instances.tolist(), rows.signs)
     return _row_by_row(growth, rows), growth.share
 
 
@@ -247,13 +247,13 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
 
 
-def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+def growth_by_model(models: Mapping[str, AnchorGrowthModel], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
     """Log scaling and growing share of every row, by the scaling model of its architecture."""
     grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
-    for model, law in laws.items():
-        judged = rows.models == model
+    for architecture, scaling in models.items():
+        judged = rows.models == architecture
         if judged.any():
-            grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
+            grown[judged], shares[judged] = predicted_growth(scaling, rows.of(judged))
     return grown, shares
 
 
@@ -261,13 +261,13 @@ def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.n
 class HeldOutGrowth:
     """Everything fitted without one architecture, for each.
 
-    rows : anchor -> pairs of sizes. laws : anchor -> architecture -> the scaling model that never saw it.
+    rows : anchor -> pairs of sizes. models : anchor -> architecture -> the scaling model that never saw it.
     carried : anchor -> out-of-fold log scaling, and share that grows.
     errors : columns model, log_batch, log_area, error (absolute) and share of all rows.
     """
 
     rows: Mapping[str, GrowthRows]
-    laws: Mapping[str, Mapping[str, GrowthLaw]]
+    models: Mapping[str, Mapping[str, AnchorGrowthModel]]
     carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
     errors: pd.DataFrame
 
@@ -275,8 +275,8 @@ class HeldOutGrowth:
 def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
     """All scaling models; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    laws = {anchor: held_out_growth(part) for anchor, part in rows.items()}
-    carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
+    models = {anchor: held_out_growth(part) for anchor, part in rows.items()}
+    carried = {anchor: growth_by_model(models[anchor], part) for anchor, part in rows.items()}
     errors = [
         pd.DataFrame(
             {
@@ -289,7 +289,7 @@ def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
         )
         for anchor, part in rows.items()
     ]
-    return HeldOutGrowth(rows, laws, carried, pd.concat(errors, ignore_index=True))
+    return HeldOutGrowth(rows, models, carried, pd.concat(errors, ignore_index=True))
 
 
 def measured_sizes(measurements: Measurements) -> bool:
@@ -308,13 +308,13 @@ def growth_content(measurements: Measurements) -> dict:
     found = fit_held_out(measurements, class_bank(measurements))
     content = {
         "schema_version": GROWTH_VERSION,
-        "laws": {anchor: _law_content(fit_growth(part)) for anchor, part in found.rows.items()},
+        "laws": {anchor: _model_content(fit_growth(part)) for anchor, part in found.rows.items()},
         "error": asdict(fit_error(found.errors)),
         "fitted_on": dict(measurements.sha256),
     }
     return signed(content)
 
 
-def _law_content(law: GrowthLaw) -> dict:
+def _model_content(scaling: AnchorGrowthModel) -> dict:
     """Six digits of each number."""
-    return rounded({name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in vars(law).items()})
+    return rounded({name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in vars(scaling).items()})

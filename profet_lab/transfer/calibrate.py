@@ -12,7 +12,7 @@ from profet_core.latency import Estimate
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
 from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from profet_core.transfer.targets import Target
-from profet_lab.transfer.step_law import BENCHMARK, Steps
+from profet_lab.transfer.step_model import BENCHMARK, Steps
 
 #: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
 #: deviations of the logarithm. Chosen, not fitted.

@@ -10,9 +10,9 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
-from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed as log_speed_of
+from profet_core.transfer.step_model import StepModel, gpu_time_ms
 from profet_core.transfer.steps import (
     WEIGHTS,
     AnchorSteps,
@@ -24,13 +24,13 @@ from profet_core.transfer.steps import (
     transfer_steps,
 )
 from profet_core.transfer.targets import Host, Target, host_named
-from profet_lab.transfer.step_law import (
+from profet_lab.transfer.step_model import (
     BANDWIDTH_TILT,
     BENCHMARK,
     HOST_OF,
     Steps,
     benchmark_floor_ms,
-    fit_step_law,
+    fit_step_model,
     gpu_of,
     root_mean_square,
 )
@@ -54,18 +54,18 @@ class TargetGpu:
     published: tuple[str, float] | None = None
 
 
-def reference_of(law: StepLaw) -> str:
+def reference_of(step_model: StepModel) -> str:
     """The fastest of the known instances, the reference of speeds."""
-    return min(law.instances, key=lambda name: law.instances[name].benchmark_work_ms)
+    return min(step_model.instances, key=lambda name: step_model.instances[name].benchmark_work_ms)
 
 
-def target_of(law: StepLaw, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
+def target_of(step_model: StepModel, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it: rates that give the benchmark's speed."""
-    reference = reference_of(law)
-    known, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
+    reference = reference_of(step_model)
+    known, log_speed = gpu_of(reference), _log_speed(step_model, medians, target, reference)
     log_bandwidth = math.log(target.gpu.bandwidth_gb_per_s / known.bandwidth_gb_per_s)
     bandwidth = log_speed + BANDWIDTH_TILT * (log_bandwidth - log_speed)
-    share = law.instances[reference].benchmark_compute_share
+    share = step_model.instances[reference].benchmark_compute_share
     # As the measured instances, whose steps wait for the copy of the batch.
     plain = log_speed_of((share, 1 - share), (log_speed, bandwidth)) - log_speed
     return Target(
@@ -78,19 +78,21 @@ def target_of(law: StepLaw, medians: Steps, target: TargetGpu, log_sd: float) ->
     )
 
 
-def _log_speed(law: StepLaw, medians: Steps, target: TargetGpu, reference: str) -> float:
+def _log_speed(step_model: StepModel, medians: Steps, target: TargetGpu, reference: str) -> float:
     """How many times faster it does the benchmark's work than the reference, in the logarithm."""
     if target.published:
         instance, log_speed = target.published
-        rows = law.instances
+        rows = step_model.instances
         return log_speed + math.log(rows[reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
     if target.benchmark_ms is None:
         return plain_specs_log_speed(target.gpu, gpu_of(reference))
     row = np.flatnonzero(medians.benchmark)
-    fixed = [law.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in law.instances]
+    fixed = [
+        step_model.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in step_model.instances
+    ]
     gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
-    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians)))
-    return math.log(law.instances[reference].benchmark_work_ms / float(work_ms[0]))
+    work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(benchmark_floor_ms(step_model, medians)))
+    return math.log(step_model.instances[reference].benchmark_work_ms / float(work_ms[0]))
 
 
 def plain_specs_log_speed(gpu: Gpu, other: Gpu) -> float:
@@ -99,16 +101,22 @@ def plain_specs_log_speed(gpu: Gpu, other: Gpu) -> float:
     return math.log(peaks * bandwidths) / 2
 
 
-def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> KnownSteps:
+def known_of(
+    step_model: StepModel, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool
+) -> KnownSteps:
     """What is known of each step, its anchor's latency included or not."""
     parts = steps.parts(anchor, latency_known)
-    others = {name: known(anchor, name, latency_known) for name in law.instances if name != anchor}
-    return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others)
+    others = {name: known(anchor, name, latency_known) for name in step_model.instances if name != anchor}
+    return known_steps(
+        step_model, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others
+    )
 
 
-def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Estimate:
+def predict_target(
+    step_model: StepModel, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS
+) -> Estimate:
     """Latencies on the held-out GPU with their intervals as they are served, (rows,)."""
-    found = transfer_steps(known, reference_of(law), [target], weights)
+    found = transfer_steps(known, reference_of(step_model), [target], weights)
     return Estimate(latency_ms=found.latency_ms[0], log_sd=found.log_sd[0])
 
 
@@ -121,10 +129,10 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread
     errors = []
     for held_out in instances:
         others = [name for name in instances if name != held_out]
-        law = fit_step_law(medians, others, rows)
-        target = target_of(law, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
-        known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
-        found = [predict_target(law, one, target).latency_ms for one in known]
+        step_model = fit_step_model(medians, others, rows)
+        target = target_of(step_model, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
+        known = [known_of(step_model, medians, anchor, measured_latencies(medians), True) for anchor in others]
+        found = [predict_target(step_model, one, target).latency_ms for one in known]
         errors.append(np.log(np.array(found) / medians.latency_ms[held_out])[:, judged])
     return _spread_of(errors)
 
@@ -137,8 +145,8 @@ def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) ->
     judged = rows & (medians.architectures != BENCHMARK[0])
     errors = []
     for held_out in instances:
-        law, steps = foreign_steps(medians, instances, held_out, rows)
-        back = map_to_profiled(law, reference_of(law), steps)
+        step_model, steps = foreign_steps(medians, instances, held_out, rows)
+        back = map_to_profiled(step_model, reference_of(step_model), steps)
         found = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
         errors.append(np.array(found)[:, judged])
     return _spread_of(errors)
@@ -146,11 +154,11 @@ def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) ->
 
 def foreign_steps(
     medians: Steps, instances: Sequence[str], held_out: str, rows: np.ndarray
-) -> tuple[StepLaw, UnprofiledSteps]:
+) -> tuple[StepModel, UnprofiledSteps]:
     """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
-    law = fit_step_law(medians, [name for name in instances if name != held_out], rows)
-    target = target_of(law, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
-    return law, UnprofiledSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
+    step_model = fit_step_model(medians, [name for name in instances if name != held_out], rows)
+    target = target_of(step_model, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
+    return step_model, UnprofiledSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
 
 
 def _spread_of(errors: Sequence[np.ndarray]) -> Spread:

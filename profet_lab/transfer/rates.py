@@ -1,7 +1,7 @@
 """Fit the rates of all GPUs, by kind of work and precision, on all published speeds together.
 
 A step's speed over the reference GPU's in FP32 follows from the shares of its kinds of work there and the rates. Rates
-follow the specs (`RateLaw`) up to effects of the GPU; each table has its own offset, and its own kind of AMP. Effects$
+follow the specs (`SpecRates`) up to effects of the GPU. Each table has its own offset and its own kind of AMP. Effects
 are normal; their standard deviations are chosen, not fitted. Of two GPUs of one generation the one with no less of
 everything is as fast at least, in every kind and precision: where tables disagree, the effects of both give way.
 """
@@ -21,7 +21,6 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import LEVEL, log_sd_of
 from profet_core.precision.names import AMP, FP32
-from profet_core.transfer.law import BANDWIDTH, CONVOLUTION, KINDS, StepLaw
 from profet_core.transfer.rates import (
     CLASSES,
     ON_TENSOR_CORES,
@@ -31,13 +30,14 @@ from profet_core.transfer.rates import (
     no_less,
     peak_ratio,
 )
+from profet_core.transfer.step_model import BANDWIDTH, CONVOLUTION, KINDS, StepModel
 from profet_lab.measurements.published import forward_speeds, mlperf_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares, training_rows
-from profet_lab.transfer.step_law import BENCHMARK
+from profet_lab.transfer.step_model import BENCHMARK
 
-#: Mean and standard deviation of the law's effects.
-_LAW = {
+#: Mean and standard deviation of the effects of specs.
+_SPEC_EFFECTS = {
     "peak": (0.7, 0.15), "tf32": (0.35, 0.1), "power": (0.3, 0.2), "bandwidth": (0.95, 0.05),
     "efficiency": (-0.08, 0.05), "amp compute": (0.9, 0.4), "amp peak": (0.3, 0.3), "amp bandwidth": (0.35, 0.15),
 }  # fmt: skip
@@ -145,7 +145,7 @@ class Evidence:
         self.gpus, self.reference, self.benchmark = gpus, reference, benchmark
         self.effects, self.rows = _Effects(), list[_Row]()
         self.no_tensor_cores_log_sd, self.activation_share = 0.0, 1.0
-        for name, (mean, log_sd) in _LAW.items():
+        for name, (mean, log_sd) in _SPEC_EFFECTS.items():
             self.effects.add((name,), mean, log_sd)
         for gpu in gpus:
             self.rates(gpu, AMP)
@@ -371,12 +371,12 @@ LAUNCH_POWER = 4.0
 
 
 def published_evidence(
-    measurements: Measurements, folder: Path, law: StepLaw, reference: str, gpus: Mapping[str, Gpu]
+    measurements: Measurements, folder: Path, step_model: StepModel, reference: str, gpus: Mapping[str, Gpu]
 ) -> Evidence:
     """All that is published and measured; `reference` : instance whose GPU rates are relative to."""
     shares = network_shares(measurements)
     benchmark: Any = shares.by_class(BENCHMARK[0], BENCHMARK[1])
-    found = Evidence(gpus, law.instances[reference].gpu, benchmark)
+    found = Evidence(gpus, step_model.instances[reference].gpu, benchmark)
     pairs = load_pairs(folder, shares)
     found.no_tensor_cores_log_sd = float(log_sd_of(np.quantile(np.abs(pairs.plain["log_speedup"]), LEVEL)))
     points = pairs.amp["table"] == POINTS_TABLE
@@ -391,9 +391,9 @@ def published_evidence(
     for gpu, (rest, compute) in KERNELS.items():
         kernels = (math.log(compute), _KERNEL_COMPUTE), (math.log(rest), _KERNEL_BANDWIDTH)
         found.add_rates("kernels", gpu, *kernels)
-    for name, row in law.instances.items():
+    for name, row in step_model.instances.items():
         if name != reference:
-            rates = law.log_rates(name, reference)
+            rates = step_model.log_rates(name, reference)
             compute, rest = (float(rates[KINDS.index(kind)]) for kind in (CONVOLUTION, BANDWIDTH))
             found.add_rates("measured", row.gpu, (compute, _PROFILED), (rest, _PROFILED))
     return found
@@ -452,10 +452,10 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
         }
         for one in capabilities
     ]
-    law = {name.replace(" ", "_"): value(name) for name in _LAW}
+    from_specs = {name.replace(" ", "_"): value(name) for name in _SPEC_EFFECTS}
     return {
         "law": {
-            **law,
+            **from_specs,
             "generations": generations,
             "generation_log_sd": _GENERATION,
             "own_log_sd": math.hypot(_COMPUTE * sum(shares[:ON_TENSOR_CORES]), _BANDWIDTH),

@@ -16,7 +16,6 @@ import pandas as pd
 
 from profet_core.artifacts.models import load_models
 from profet_core.catalog.own_gpus import PRECISIONS, ThroughputPoint
-from profet_core.transfer.law import StepLaw
 from profet_core.transfer.own_gpu import (
     BATCH_RANGE,
     PIXEL_RANGE,
@@ -25,6 +24,7 @@ from profet_core.transfer.own_gpu import (
     ReferenceSteps,
     log_times_reference,
 )
+from profet_core.transfer.step_model import StepModel
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import (
     data_folder,
@@ -32,7 +32,7 @@ from profet_lab.measurements.tables import (
     load_architectures,
     load_measurements,
 )
-from profet_lab.transfer.step_law import BENCHMARK, Steps, measured_medians, root_mean_square
+from profet_lab.transfer.step_model import BENCHMARK, Steps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
 from profet_recorder.whole_files import write_whole
 
@@ -68,13 +68,13 @@ def reference_steps(medians: Steps, architectures: pd.DataFrame) -> list[Referen
     ]
 
 
-def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Path) -> tuple[float, float]:
+def throughput_log_sds(steps: Sequence[ReferenceStep], step_model: StepModel, folder: Path) -> tuple[float, float]:
     """How far apart throughputs are, root mean square of the logarithm.
 
     First those published of the reference GPU itself from its steps here, each network at each source counted once.
     Then the speeds that ResNet-50 and another network give for one GPU, each pair of these counted once.
     """
-    table = _comparable(pd.read_csv(found_file(folder, THROUGHPUT_FILE)), ReferenceSteps(steps), law)
+    table = _comparable(pd.read_csv(found_file(folder, THROUGHPUT_FILE)), ReferenceSteps(steps), step_model)
     of_reference = table[table.gpu.str.contains("V100") & (table.precision == "fp32")]
     noise = of_reference.groupby(["network", "source_repo"]).log_times.mean()
     # The same source on the same GPU: what is left is the network.
@@ -83,7 +83,7 @@ def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Pat
     return root_mean_square(noise.tolist()), root_mean_square(away.dropna().to_numpy(float).ravel())
 
 
-def _comparable(table: pd.DataFrame, steps: ReferenceSteps, law: StepLaw) -> pd.DataFrame:
+def _comparable(table: pd.DataFrame, steps: ReferenceSteps, step_model: StepModel) -> pd.DataFrame:
     """Throughputs of one GPU in FP32 or TF32 that there is a step to compare with, as `log_times` its speed."""
     table = table[(table.gpus == 1) & table.precision.isin(PRECISIONS) & table.network.isin(steps.networks)]
     table = table[table.batch_size.between(*BATCH_RANGE) & table.pixels.between(*PIXEL_RANGE)]
@@ -93,7 +93,7 @@ def _comparable(table: pd.DataFrame, steps: ReferenceSteps, law: StepLaw) -> pd.
             table.images_per_s, table.network, table.pixels, table.batch_size, table.precision, strict=True
         )
     ]
-    return table.assign(log_times=[log_times_reference(steps, law, point) for point in points])
+    return table.assign(log_times=[log_times_reference(steps, step_model, point) for point in points])
 
 
 def steps_csv(steps: Sequence[ReferenceStep]) -> str:

@@ -21,7 +21,7 @@ from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.models_folder import rounded, signed
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.rates import fit_rates, published_evidence, rates_content
-from profet_lab.transfer.step_law import fit_step_law, measured_medians
+from profet_lab.transfer.step_model import fit_step_model, measured_medians
 
 _FILES = (ARCHITECTURES_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE, MLPERF_FILE, FORWARD_FILE)
 #: Instance with the GPU that rates are relative to.
@@ -32,12 +32,12 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`."""
     medians = measured_medians(measurements)
     everything = np.ones(len(medians.workloads), bool)
-    law = fit_step_law(medians, medians.instances, everything)
-    evidence = published_evidence(measurements, folder, law, REFERENCE, load_gpus())
+    step_model = fit_step_model(medians, medians.instances, everything)
+    evidence = published_evidence(measurements, folder, step_model, REFERENCE, load_gpus())
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
-        "step": asdict(law),
+        "step": asdict(step_model),
         "spread": asdict(spread(medians, medians.instances, everything)),
         "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
         "rates": rounded(rates_content(fit_rates(evidence), evidence)),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.transfer.law import StepLaw
+from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
@@ -23,13 +23,13 @@ from profet_lab.transfer.leave_one_gpu_out import (
     profiled_target,
     target_of,
 )
-from profet_lab.transfer.step_law import (
+from profet_lab.transfer.step_model import (
     BENCHMARK,
     SETTING,
-    LawSetting,
+    StepModelSetting,
     Steps,
     benchmark_work_ms,
-    fit_step_law,
+    fit_step_model,
     measured_medians,
 )
 
@@ -37,11 +37,11 @@ from profet_lab.transfer.step_law import (
 class Setting(NamedTuple):
     """What is chosen, not fitted."""
 
-    law: LawSetting
+    step_model: StepModelSetting
     weights: KernelWeights
 
 
-LAW_SETTINGS = tuple(LawSetting(*values) for values in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.3, 1.0)))
+STEP_SETTINGS = tuple(StepModelSetting(*values) for values in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.3, 1.0)))
 WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 SHIPPED = Setting(SETTING, WEIGHTS)
 
@@ -59,8 +59,8 @@ def try_settings(medians: Steps, wanted: Sequence[Setting]) -> dict[Setting, Tri
     found = {}
     for held_out, inner in product(names, names):
         known = [name for name in names if name not in (held_out, inner)]
-        law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-        found[held_out, inner] = _errors(medians, law, inner, wanted)
+        step_model = fit_step_model(medians, known, np.ones(len(medians.workloads), bool))
+        found[held_out, inner] = _errors(medians, step_model, inner, wanted)
     return {
         setting: Trial(
             inside={
@@ -84,32 +84,34 @@ def nested_error(trials: Mapping[Setting, Trial]) -> float:
     return float(np.mean([trials[chosen(trials, name)].outside[name] for name in names]))
 
 
-def _errors(medians: Steps, law: StepLaw, target: str, wanted: Sequence[Setting]) -> dict[Setting, float]:
+def _errors(medians: Steps, step_model: StepModel, target: str, wanted: Sequence[Setting]) -> dict[Setting, float]:
     """Mean error on the target from each GPU of the model, the benchmark's network apart, percent."""
     judged = medians.architectures != BENCHMARK[0]
     true_ms = medians.latency_ms[target][judged]
     found = {}
-    for law_setting in dict.fromkeys(setting.law for setting in wanted):
-        changed = with_setting(law, medians, law_setting)
+    for step_setting in dict.fromkeys(setting.step_model for setting in wanted):
+        changed = with_setting(step_model, medians, step_setting)
         there = target_of(changed, medians, profiled_target(medians, target, sheet_only=False), 0.0)
-        known = [known_of(changed, medians, anchor, measured_latencies(medians), True) for anchor in law.instances]
-        for setting in (one for one in wanted if one.law == law_setting):
+        known = [
+            known_of(changed, medians, anchor, measured_latencies(medians), True) for anchor in step_model.instances
+        ]
+        for setting in (one for one in wanted if one.step_model == step_setting):
             latencies = [predict_target(changed, one, there, setting.weights).latency_ms[judged] for one in known]
             found[setting] = float(100 * np.mean([np.abs(latency_ms / true_ms - 1) for latency_ms in latencies]))
     return found
 
 
-def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
+def with_setting(step_model: StepModel, medians: Steps, setting: StepModelSetting) -> StepModel:
     """The model refitted with another setting, which changes only the benchmark's work."""
     changed = replace(
-        law,
+        step_model,
         tail_share=setting.tail_share,
         scattered_power=setting.scattered_power,
     )
     benchmark = np.flatnonzero(medians.benchmark)
     instances = {
         name: replace(row, benchmark_work_ms=benchmark_work_ms(changed, medians, name, benchmark))
-        for name, row in law.instances.items()
+        for name, row in step_model.instances.items()
     }
     return replace(changed, instances=instances)
 
@@ -117,7 +119,7 @@ def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
 def main() -> None:
     """Print the table and each choice."""
     medians = measured_medians(load_measurements(data_folder()))
-    trials = try_settings(medians, [Setting(*each) for each in product(LAW_SETTINGS, WEIGHT_SETTINGS)])
+    trials = try_settings(medians, [Setting(*each) for each in product(STEP_SETTINGS, WEIGHT_SETTINGS)])
     print("tails  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
         cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())

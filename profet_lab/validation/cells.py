@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.law import StepLaw
+from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import KnownSteps, UnprofiledSteps, map_to_profiled
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
@@ -25,7 +25,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.step_law import Steps, all_steps, fit_step_law, median_steps
+from profet_lab.transfer.step_model import Steps, all_steps, fit_step_model, median_steps
 from profet_lab.validation.judged import ensemble_latencies, figures, judged, judged_estimate, mape
 
 CELLS = (1, 3, 10, 20, 50)
@@ -39,7 +39,7 @@ class Fold:
     medians: Steps
     gpu: str
     network: str
-    law: StepLaw
+    step_model: StepModel
     prior: Target
     known: Mapping[str, KnownSteps]
     unseen: Mapping[str, KnownSteps]
@@ -55,7 +55,7 @@ class Fold:
         Returns:
         As `judged`, with `draw`, `cells`, and `to_new`: to the new GPU, or from it by the analytical model alone.
         """
-        medians, reference = self.medians, reference_of(self.law)
+        medians, reference = self.medians, reference_of(self.step_model)
         pool, own = np.flatnonzero(self.allowed), np.flatnonzero(~self.allowed)
         chosen = choose_cells(medians, self.allowed, count, random)
         cells = MeasuredCells(
@@ -66,7 +66,7 @@ class Fold:
         names = {"draw": draw, "cells": count}
         served = [found.served(steps_of(one, own), reference) for one in self.unseen.values()]
         steps = UnprofiledSteps(found.target, medians.with_latency[self.gpu].of(own), new_ms)
-        back = map_to_profiled(self.law, reference, steps).by_instance
+        back = map_to_profiled(self.step_model, reference, steps).by_instance
         return pd.concat(
             [
                 *(judged_estimate(one, new_ms, to_new=True, **names) for one in served),
@@ -88,17 +88,17 @@ def folds(
     others = [name for name in medians.instances if name != gpu]
     found = {}
     for network in networks:
-        law = fit_step_law(medians, others, medians.architectures != network)
+        step_model = fit_step_model(medians, others, medians.architectures != network)
         sheet = profiled_target(medians, gpu, sheet_only=True)
-        prior = target_of(law, medians, sheet, 0.0)
+        prior = target_of(step_model, medians, sheet, 0.0)
         found[network] = Fold(
             medians=medians,
             gpu=gpu,
             network=network,
-            law=law,
+            step_model=step_model,
             prior=prior,
-            known={name: known_of(law, medians, name, measured_latencies(medians), True) for name in others},
-            unseen={name: known_of(law, medians, name, predicted(network), True) for name in others},
+            known={name: known_of(step_model, medians, name, measured_latencies(medians), True) for name in others},
+            unseen={name: known_of(step_model, medians, name, predicted(network), True) for name in others},
         )
     return found
 

@@ -31,7 +31,7 @@ from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.tasks import Progress
 from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
-from profet_lab.transfer.step_law import BENCHMARK, all_steps, fit_step_law, median_steps
+from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
 from profet_lab.validation.judged import ensemble_latencies
@@ -320,9 +320,9 @@ def gpus_report(
     medians = median_steps(every)
     # Every run as the default method predicts it that never saw the architecture.
     ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress)
-    law = fit_step_law(medians, medians.instances, np.ones(len(medians.workloads), bool))
-    evidence = published_evidence(measurements, folder, law, REFERENCE, gpus)
-    sheet_log_sd = plain_specs_log_sd(models.transfer.rates, law, REFERENCE, gpus)
+    step_model = fit_step_model(medians, medians.instances, np.ones(len(medians.workloads), bool))
+    evidence = published_evidence(measurements, folder, step_model, REFERENCE, gpus)
+    sheet_log_sd = plain_specs_log_sd(models.transfer.rates, step_model, REFERENCE, gpus)
     fold = fold_models(bank, seed=seed, steps=steps, progress=progress)
     return {
         "seed": seed,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.latency import quantile
 from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import GrowthLaw, KnownPoint, ScalingError, SizePoint, Sizes, scale_from_two
+from profet_core.sizes.growth import AnchorGrowthModel, KnownPoint, ScalingError, SizePoint, Sizes, scale_from_two
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, Measurements
 from profet_lab.scalers.growth import (
@@ -18,7 +18,7 @@ from profet_lab.scalers.growth import (
     HeldOutGrowth,
     fit_error,
     fit_held_out,
-    growth_by_law,
+    growth_by_model,
     growth_rows,
 )
 
@@ -71,7 +71,7 @@ def _chain_table(
         known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
         rows = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
         halves = rows.table.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
-        parts.append(_with_errors(rows, *growth_by_law(found.laws[str(anchor)], rows), errors, halves))
+        parts.append(_with_errors(rows, *growth_by_model(found.models[str(anchor)], rows), errors, halves))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -168,8 +168,11 @@ def _between_table(
         there = (low[0].notna() & high[0].notna()).to_numpy()
         if not there.any():
             continue
-        law = found.laws[anchor][str(model)]
-        first, last = _profiled_end(low[there], axis, smallest, law), _profiled_end(high[there], axis, largest, law)
+        scaling = found.models[anchor][str(model)]
+        first, last = (
+            _profiled_end(low[there], axis, smallest, scaling),
+            _profiled_end(high[there], axis, largest, scaling),
+        )
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
         carried = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
         error = np.log(carried.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
@@ -178,7 +181,7 @@ def _between_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def _profiled_end(steps: pd.DataFrame, axis: str, size: int, law: GrowthLaw) -> KnownPoint:
+def _profiled_end(steps: pd.DataFrame, axis: str, size: int, scaling: AnchorGrowthModel) -> KnownPoint:
     """Steps at one endpoint of an axis, with their scaling; features are the numeric columns."""
     names: Iterable[object] = steps.columns
     signs = steps[[name for name in names if isinstance(name, int)]].to_numpy(float)
@@ -186,7 +189,7 @@ def _profiled_end(steps: pd.DataFrame, axis: str, size: int, law: GrowthLaw) -> 
         SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),
         np.zeros(len(steps)),
-        law.growth(steps["instance"].tolist(), signs),
+        scaling.growth(steps["instance"].tolist(), signs),
     )
 
 

@@ -17,8 +17,8 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, quantile
 from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
-from profet_core.transfer.law import StepLaw
 from profet_core.transfer.rates import Rates, log_speed
+from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
@@ -38,7 +38,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.step_law import BENCHMARK, Steps, fit_step_law, root_mean_square
+from profet_lab.transfer.step_model import BENCHMARK, Steps, fit_step_model, root_mean_square
 from profet_lab.validation.judged import EnsembleLatencies, figures, judged, judged_estimate, mape, over
 
 #: Of the held-out GPU: what is known, and the standard deviations that come to its own error.
@@ -47,10 +47,10 @@ Way = tuple[TargetGpu, Sequence[float]]
 _SHEET_ONLY = "sheet_only_"
 
 
-def laws_held_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
+def held_out_step_models(medians: Steps, instances: Sequence[str]) -> dict[str, StepModel]:
     """One analytical model an architecture held out, fitted on `instances` alone."""
     return {
-        str(name): fit_step_law(medians, instances, medians.architectures != name)
+        str(name): fit_step_model(medians, instances, medians.architectures != name)
         for name in np.unique(medians.architectures)
     }
 
@@ -60,17 +60,17 @@ class _Fitted:
 
     def __init__(self, medians: Steps, instances: Sequence[str]) -> None:
         self.medians = medians
-        self.laws = laws_held_out(medians, instances)
-        self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.laws}
+        self.step_models = held_out_step_models(medians, instances)
+        self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.step_models}
 
     def predict(self, steps: Steps, ensemble: EnsembleLatencies, anchor: str, way: Way, known: bool) -> Estimate:
         """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point."""
         target, more = way
         latency_ms, log_sds = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
-        for name, law in self.laws.items():
+        for name, step_model in self.step_models.items():
             rows = steps.architectures == name
-            there = target_of(law, self.medians, target, self.spreads[name].log_sd(*more))
-            found = predict_target(law, known_of(law, steps, anchor, ensemble.known(name), known), there)
+            there = target_of(step_model, self.medians, target, self.spreads[name].log_sd(*more))
+            found = predict_target(step_model, known_of(step_model, steps, anchor, ensemble.known(name), known), there)
             latency_ms[rows], log_sds[rows] = found.latency_ms[rows], found.log_sd[rows]
         return Estimate(latency_ms=latency_ms, log_sd=log_sds)
 
@@ -101,9 +101,9 @@ def _direction(anchor: str, target: str, found: Mapping[str, pd.DataFrame]) -> d
     return row
 
 
-def plain_specs_log_sd(rates: Rates, law: StepLaw, reference: str, gpus: Gpus) -> float:
+def plain_specs_log_sd(rates: Rates, step_model: StepModel, reference: str, gpus: Gpus) -> float:
     """How far `plain_specs_log_speed` misses speeds of GPUs in FP32 that tables or profiles have: root mean square."""
-    sheet, share = gpus[law.instances[reference].gpu], law.instances[reference].benchmark_compute_share
+    sheet, share = gpus[step_model.instances[reference].gpu], step_model.instances[reference].benchmark_compute_share
     known = {
         name: log_speed((share, 1 - share), (row.fp32_compute, row.bandwidth))
         for name, row in rates.gpus.items()
@@ -229,28 +229,31 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, held_out: str)
     count = len(steps.workloads)
     rows: dict[str, dict] = {name: {"anchor": held_out, "target": name, "n": count} for name in others}
     predicted = {(name, case): np.empty(count) for name in others for case in CASES.values()}
-    by_law = {pair: np.empty(count) for pair in predicted}
+    by_analytic_model = {pair: np.empty(count) for pair in predicted}
     half = {case: np.empty(count) for case in CASES.values()}
     for architecture in np.unique(steps.architectures):
         own, seen = np.flatnonzero(steps.architectures == architecture), medians.architectures != architecture
-        law, published = foreign_steps(medians, steps.instances, held_out, seen)
+        step_model, published = foreign_steps(medians, steps.instances, held_out, seen)
         width = quantile() * anchor_spread(medians, others, seen).log_sd()
         for known, case in CASES.items():
             latency_ms = steps.latency_ms[held_out][own] if known else None
             recorded = UnprofiledSteps(published.target, steps.parts(held_out, known).of(own), latency_ms)
-            back = map_to_profiled(law, reference_of(law), recorded)
+            back = map_to_profiled(step_model, reference_of(step_model), recorded)
             half[case][own] = combined_sd(width, quantile() * back.doubt_log_sd)
             if not known:
                 # The latency there is inferred from the profile.
-                inferred = float(np.median([row.own_log_half_width for row in law.instances.values()]))
+                inferred = float(np.median([row.own_log_half_width for row in step_model.instances.values()]))
                 half[case][own] = np.hypot(half[case][own], inferred)
             for name, served_ms in models.served(back, held_out, known, own).items():
-                predicted[name, case][own], by_law[name, case][own] = served_ms, back.by_instance[name].latency_ms
+                predicted[name, case][own], by_analytic_model[name, case][own] = (
+                    served_ms,
+                    back.by_instance[name].latency_ms,
+                )
     for (name, case), predicted_ms in predicted.items():
         found = judged(predicted_ms, steps.latency_ms[name], half[case])
         rows[name] |= {
             **figures(found, f"{{}}_{case}"),
             f"mape_without_resnet50_{case}": mape(found[steps.architectures != BENCHMARK[0]]),
-            f"mape_law_alone_{case}": mape(judged(by_law[name, case], steps.latency_ms[name])),
+            f"mape_law_alone_{case}": mape(judged(by_analytic_model[name, case], steps.latency_ms[name])),
         }
     return list(rows.values())

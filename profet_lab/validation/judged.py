@@ -14,7 +14,7 @@ from profet_lab.classes.folds import LEVEL, FoldCase, OutOfFold, Weights, least_
 from profet_lab.measurements.tables import CASES, WORKLOAD, Pair, pairs
 from profet_lab.tasks import Progress
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies
-from profet_lab.transfer.step_law import Steps
+from profet_lab.transfer.step_model import Steps
 
 
 def judged(
@@ -82,7 +82,7 @@ class EnsembleLatencies:
         return known
 
     def medians(self, steps: Steps) -> EnsembleLatencies:
-        """One row a workload, as `step_law.median_steps` has them."""
+        """One row a workload, as `step_model.median_steps` has them."""
         index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
         found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
         return EnsembleLatencies(found, self.log_half_width)

@@ -16,9 +16,9 @@ from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.fit import (
     CERTAIN,
     TENSORFLOW_PEAK,
-    calibrate_law,
+    calibrate_formula,
     class_times,
-    fit_law,
+    fit_formula,
     fit_memory,
     log_room,
     memory_tables,
@@ -62,7 +62,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     for name in sorted(cells["model"].unique()):
         out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
         model = fit_memory(cells[~out], traffic[~profiled], peaks[peaks["model"] != name], {})
-        probability[out] = expit(log_room(model.law, cells[out]) / model.law.log_scale)
+        probability[out] = expit(log_room(model.formula, cells[out]) / model.formula.log_scale)
         served.append(_served(model, cells[out], traffic[profiled]))
         recorded.append(recorded_answers(model, cells[out], peaks[peaks["model"] == name]))
     failures, pairs = ran_elsewhere(cells)
@@ -90,8 +90,8 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     cells = memory_tables(measurements, folder)[0]
 
     def predict(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
-        law = calibrate_law(fit_law(others), others)
-        return expit(log_room(law, out) / law.log_scale)
+        formula = calibrate_formula(fit_formula(others), others)
+        return expit(log_room(formula, out) / formula.log_scale)
 
     probability = held_out(cells, cells["model"].to_numpy(str), predict)
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))

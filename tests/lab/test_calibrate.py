@@ -10,7 +10,7 @@ import pytest
 
 from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of
-from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.step_model import fit_step_model
 from tests.made.transfer_steps import SLOWNESS, made_transfer_steps
 
 NEW = "g4dn.xlarge"
@@ -22,15 +22,15 @@ def steps():
 
 
 @pytest.fixture(scope="module")
-def law(steps):
-    return fit_step_law(steps, [name for name in SLOWNESS if name != NEW], np.ones(len(steps.workloads), bool))
+def step_model(steps):
+    return fit_step_model(steps, [name for name in SLOWNESS if name != NEW], np.ones(len(steps.workloads), bool))
 
 
-def fit(steps, law, rows, factor=1.0):
-    known = {name: known_of(law, steps, name, measured_latencies(steps), True) for name in law.instances}
-    prior = target_of(law, steps, profiled_target(steps, NEW, sheet_only=True), 0.0)
+def fit(steps, step_model, rows, factor=1.0):
+    known = {name: known_of(step_model, steps, name, measured_latencies(steps), True) for name in step_model.instances}
+    prior = target_of(step_model, steps, profiled_target(steps, NEW, sheet_only=True), 0.0)
     cells = MeasuredCells(rows, factor * steps.latency_ms[NEW][rows], steps.architectures[rows])
-    return calibrate(known, reference_of(law), prior, cells), known, prior
+    return calibrate(known, reference_of(step_model), prior, cells), known, prior
 
 
 def test_the_benchmark_comes_first_then_each_network_in_turn(steps):
@@ -52,26 +52,26 @@ def test_no_cell_is_of_the_network_that_is_held_out(steps):
         choose_cells(steps, allowed, 28, np.random.default_rng(0))
 
 
-def test_cells_correct_the_specs_to_the_true_speed(steps, law):
+def test_cells_correct_the_specs_to_the_true_speed(steps, step_model):
     rows = np.flatnonzero(np.isin(steps.architectures, ["ResNet50", "B"]))
-    found, _, prior = fit(steps, law, rows)
+    found, _, prior = fit(steps, step_model, rows)
     truth = math.log(SLOWNESS["p3.2xlarge"] / SLOWNESS[NEW])
     assert abs(prior.compute - truth) > 0.1
     assert found.target.compute == pytest.approx(truth, abs=0.06)
 
 
-def test_the_residual_is_learned_near_the_cells(steps, law):
+def test_the_residual_is_learned_near_the_cells(steps, step_model):
     rows = np.flatnonzero(steps.architectures != "C")
     unseen = np.flatnonzero(steps.architectures == "C")
-    found, known, _ = fit(steps, law, rows)
+    found, known, _ = fit(steps, step_model, rows)
     for one in known.values():
-        served = found.served(steps_of(one, unseen), reference_of(law))
+        served = found.served(steps_of(one, unseen), reference_of(step_model))
         assert np.abs(np.log(served.latency_ms / steps.latency_ms[NEW][unseen])).max() < 0.12
         assert (served.log_sd >= found.log_sd).all()
 
 
-def test_one_cell_leaves_the_spread_that_was_known(steps, law):
-    found, _, _ = fit(steps, law, np.flatnonzero(steps.benchmark))
+def test_one_cell_leaves_the_spread_that_was_known(steps, step_model):
+    found, _, _ = fit(steps, step_model, np.flatnonzero(steps.benchmark))
     most = math.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + 0.1**2) / (PRIOR_CELLS + 1))
     assert PRIOR_LOG_SD * math.sqrt(PRIOR_CELLS / (PRIOR_CELLS + 1)) <= found.log_sd < most
 

@@ -68,8 +68,8 @@ def test_the_shipped_file_is_what_the_measurements_give(measurements, repository
     content = memory_content(measurements, data_folder())
     write_coefficients(content, tmp_path / MEMORY_NAME)
     fitted, shipped = load_memory(tmp_path), load_memory(repository / "models")
-    assert fitted.law.per_convolution == pytest.approx(shipped.law.per_convolution, rel=0.01)
-    assert fitted.law.log_scale == pytest.approx(shipped.law.log_scale, rel=0.05)
+    assert fitted.formula.per_convolution == pytest.approx(shipped.formula.per_convolution, rel=0.01)
+    assert fitted.formula.log_scale == pytest.approx(shipped.formula.log_scale, rel=0.05)
     assert fitted.traffic.log_scale == pytest.approx(shipped.traffic.log_scale, rel=0.05)
     assert fitted.fitted_on == shipped.fitted_on
     assert asdict(fitted.peak) == pytest.approx(asdict(shipped.peak), rel=0.02)

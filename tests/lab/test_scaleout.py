@@ -46,7 +46,7 @@ def published() -> ScaleRows:
 
 
 @pytest.fixture(scope="session")
-def true_law() -> ScaleoutModel:
+def true_model() -> ScaleoutModel:
     return ScaleoutModel(
         link_efficiency={Link.NVSWITCH: 0.8, Link.NVLINK: 0.6, Link.BRIDGE: 0.6, Link.PCIE: 0.5, Link.PCIE_HOST: 0.2},
         host_efficiency=0.7,
@@ -64,7 +64,7 @@ def true_law() -> ScaleoutModel:
 
 
 @pytest.fixture(scope="session")
-def made(true_law) -> pd.DataFrame:
+def made(true_model) -> pd.DataFrame:
     """Every strategy on every link, exactly as the scale-out model has it: networks A-D, GPUs one for each link."""
     networks = (("A", 140, 200.0), ("B", 60, 300.0), ("C", 25, 100.0), ("D", 5, 40.0))
     links = ((Link.NVSWITCH, 300), (Link.NVLINK, 150), (Link.PCIE, 16), (Link.PCIE_HOST, 16))
@@ -87,7 +87,7 @@ def made(true_law) -> pd.DataFrame:
         if gpus <= 8 or strategy is not Strategy.ONE_PROCESS
     ]
     table = scale_table(rows)
-    return table.assign(latency_ms=predicted_ms(true_law, table))
+    return table.assign(latency_ms=predicted_ms(true_model, table))
 
 
 @pytest.fixture
@@ -96,19 +96,19 @@ def noisy(made) -> pd.DataFrame:
     return made.assign(latency_ms=made["latency_ms"] * np.exp(np.random.default_rng(0).normal(0, 0.03, len(made))))
 
 
-def test_it_finds_the_law_that_made_the_rows(made, true_law):
+def test_it_finds_the_model_that_made_the_rows(made, true_model):
     found = fitted_model(made)
     np.testing.assert_allclose(predicted_ms(found, made), made["latency_ms"], rtol=0.01)
     for name in ("host_efficiency", "network_efficiency", "copy_efficiency", "overlap", "tensor_gpu_ms"):
-        assert getattr(found, name) == pytest.approx(getattr(true_law, name), rel=0.1), name
+        assert getattr(found, name) == pytest.approx(getattr(true_model, name), rel=0.1), name
     for link, share in found.link_efficiency.items():
-        assert share == pytest.approx(true_law.link_efficiency[link], rel=0.2), link
+        assert share == pytest.approx(true_model.link_efficiency[link], rel=0.2), link
 
 
-def test_the_fit_runs_what_serves(made, true_law):
+def test_the_fit_runs_what_serves(made, true_model):
     for row in made[::7].itertuples():
         step = GpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
-        served = scaled_step(true_law, step, row.interconnect, row.gpus, Strategy(row.strategy))
+        served = scaled_step(true_model, step, row.interconnect, row.gpus, Strategy(row.strategy))
         assert served.latency_ms == pytest.approx(row.latency_ms)
 
 
@@ -149,13 +149,13 @@ MODELS = shipped_folder("models")
 
 
 @pytest.fixture(scope="module")
-def law():
+def model():
     return load_scaleout(MODELS)
 
 
 @pytest.fixture(scope="module")
-def accuracy(law):
-    return read_report(MODELS / "scaleout_validation.json", "", scaleout=law.checksum)
+def accuracy(model):
+    return read_report(MODELS / "scaleout_validation.json", "", scaleout=model.checksum)
 
 
 @pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
@@ -185,10 +185,10 @@ def test_a_held_out_network_comes_out_again(published, accuracy):
         assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
 
 
-def test_the_shipped_law_is_the_fit_s(published, law):
+def test_the_shipped_model_is_the_fit_s(published, model):
     found = fitted_model(published.kept)
     for name in NUMBERS:
-        assert getattr(found, name) == pytest.approx(getattr(law, name), rel=1e-3), name
+        assert getattr(found, name) == pytest.approx(getattr(model, name), rel=1e-3), name
 
 
 def the_row(rows, **want):

@@ -13,7 +13,7 @@ from profet_core import ArtifactError
 from profet_core.latency import quantile
 from profet_core.sizes.axes import KNOTS
 from profet_core.sizes.growth import SIGNS, growth_model, scaling_distances
-from profet_core.sizes.scaler import law_ms, learned_scaler
+from profet_core.sizes.scaler import learned_scaler, scaling_model_ms
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
 from profet_lab.scalers.curves import (
@@ -89,7 +89,7 @@ def made_rows(number: int = 900) -> GrowthRows:
     return GrowthRows(signs, log_batch, log_area, growth, table)
 
 
-def test_a_made_up_law_is_found_again():
+def test_a_made_up_model_is_found_again():
     rows = made_rows()
     grown, _ = predicted_growth(fit_growth(rows), rows)
     assert np.abs(grown - rows.log_growth).mean() < 0.05 * np.abs(rows.log_growth).mean()
@@ -98,9 +98,9 @@ def test_a_made_up_law_is_found_again():
 def test_of_an_architecture_held_out_no_row_counts():
     rows = made_rows(300)
     spoilt = replace(rows, log_growth=np.where(rows.models == "B", 9.0, rows.log_growth))
-    laws, spoilt_laws = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
-    assert np.array_equal(laws["B"].share, spoilt_laws["B"].share)
-    assert not np.array_equal(laws["A"].share, spoilt_laws["A"].share)
+    models, spoilt_models = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
+    assert np.array_equal(models["B"].share, spoilt_models["B"].share)
+    assert not np.array_equal(models["A"].share, spoilt_models["A"].share)
 
 
 def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
@@ -132,7 +132,7 @@ def test_pairs_are_of_one_network_and_of_different_sizes(classed):
 def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed, small):
     content = growth_content(classed)
     model = growth_model(content)
-    assert set(model.laws) == {"slow", "fast"} and model.checksum == content["checksum"]
+    assert set(model.models) == {"slow", "fast"} and model.checksum == content["checksum"]
     assert min(*model.error.of_size, *model.error.of_still) >= 0
 
     few = replace(small, workloads=small.workloads.assign(model="A"))
@@ -180,13 +180,13 @@ def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.Dat
     )
     low = random.uniform(5, 50, len(rows))
     high = low * random.uniform(3, 12, len(rows))
-    inner = law_ms(axis, low, high, rows["head_share"].to_numpy()) * [1, factor, 1]
+    inner = scaling_model_ms(axis, low, high, rows["head_share"].to_numpy()) * [1, factor, 1]
     return rows.join(pd.DataFrame(np.column_stack([low, inner, high]), columns=list(KNOTS[axis])))
 
 
 @pytest.mark.parametrize("axis", list(KNOTS))
 @pytest.mark.parametrize("factor", [1.0, 1.1])
-def test_a_factor_beyond_the_law_is_learned(axis, factor):
+def test_a_factor_beyond_the_model_is_learned(axis, factor):
     rows = made_up_rows(axis, factor)
     scaler = fit_learned_scaler(rows, axis)
     curves = rows[list(KNOTS[axis])].to_numpy()

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.law import StepLaw, StepParts
 from profet_core.transfer.own_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
 from profet_core.transfer.rates import log_speed, no_less
+from profet_core.transfer.step_model import StepModel, StepParts
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_core.transfer.targets import host_named
 from profet_lab.measurements.tables import DataError, data_folder, load_architectures
@@ -31,13 +31,13 @@ from profet_lab.transfer.leave_one_gpu_out import (
 )
 from profet_lab.transfer.rates import Evidence, fit_rates, held_out_gpu
 from profet_lab.transfer.reference_steps import reference_steps, steps_csv, throughput_log_sds
-from profet_lab.transfer.step_law import (
+from profet_lab.transfer.step_model import (
     BENCHMARK,
     HOST_OF,
     SETTING,
-    LawSetting,
+    StepModelSetting,
     Steps,
-    fit_step_law,
+    fit_step_model,
     gpu_of,
     measured_medians,
 )
@@ -89,9 +89,11 @@ def made() -> Steps:
 
 
 @pytest.fixture(scope="module")
-def laws(made) -> dict[str, StepLaw]:
+def step_models(made) -> dict[str, StepModel]:
     """Held-out instance -> the analytical model of the others; "" -> of all."""
-    return {name: fit_step_law(made, [one for one in SLOWNESS if one != name], everything(made)) for name in ("", LEFT)}
+    return {
+        name: fit_step_model(made, [one for one in SLOWNESS if one != name], everything(made)) for name in ("", LEFT)
+    }
 
 
 LEFT, OTHERS = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
@@ -101,45 +103,45 @@ def everything(steps: Steps) -> np.ndarray:
     return np.ones(len(steps.workloads), bool)
 
 
-def test_the_model_of_made_up_steps_is_recovered(laws):
-    law = laws[""]
-    assert law.start_ms == pytest.approx(START_MS, rel=0.02)
-    assert law.copy_factor == pytest.approx(COPY_FACTOR, rel=0.02)
-    for name, row in law.instances.items():
+def test_the_model_of_made_up_steps_is_recovered(step_models):
+    step_model = step_models[""]
+    assert step_model.start_ms == pytest.approx(START_MS, rel=0.02)
+    assert step_model.copy_factor == pytest.approx(COPY_FACTOR, rel=0.02)
+    for name, row in step_model.instances.items():
         assert row.gpu_per_busy == pytest.approx(1.0, rel=0.01), name
         # Tails are inferred separately: a part of launches that hardly count here.
         assert row.benchmark_work_ms == pytest.approx(32 * 224**2 / 1e5 * 8 * SLOWNESS[name], rel=0.01)
         assert row.gpu == gpu_of(name).name and row.host == HOST_OF[name]
-    speeds = np.array([row.kind_log_speeds for row in law.instances.values()])
+    speeds = np.array([row.kind_log_speeds for row in step_model.instances.values()])
     assert speeds.sum(axis=0) == pytest.approx(0.0, abs=1e-9)
     assert speeds[0, 0] - speeds[1, 0] == pytest.approx(-math.log(1.7))
 
 
-def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, laws):
-    law = laws[LEFT]
-    target = target_of(law, made, profiled_target(made, LEFT, sheet_only=False), 0.0)
+def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, step_models):
+    step_model = step_models[LEFT]
+    target = target_of(step_model, made, profiled_target(made, LEFT, sheet_only=False), 0.0)
     assert target.nearness == pytest.approx(math.log(SLOWNESS["g4dn.xlarge"] / SLOWNESS[LEFT]), abs=0.04)
-    known = known_of(law, made, "g4dn.xlarge", measured_latencies(made), True)
-    found_ms = predict_target(law, known, target).latency_ms
+    known = known_of(step_model, made, "g4dn.xlarge", measured_latencies(made), True)
+    found_ms = predict_target(step_model, known, target).latency_ms
     large = made.architectures != "D"
     assert found_ms[large] == pytest.approx(made.latency_ms[LEFT][large], rel=0.1)
 
 
-def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, laws):
+def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, step_models):
     """Every other row of the GPU is replaced by nonsense: neither analytical model nor prediction moves."""
     nonsense = {**made.latency_ms, LEFT: np.where(made.benchmark, made.latency_ms[LEFT], 777.0)}
     count = len(made.workloads)
     garbage = StepParts(np.full((count, 4), 3.0), *(np.full(count, 3.0) for _ in range(3)))
     parts = {**made.with_latency, LEFT: garbage}
     spoilt = replace(made, latency_ms=nonsense, with_latency=parts, without_latency=parts)
-    law = fit_step_law(spoilt, OTHERS, everything(spoilt))
-    assert law == laws[LEFT]
+    step_model = fit_step_model(spoilt, OTHERS, everything(spoilt))
+    assert step_model == step_models[LEFT]
     for sheet_only in (False, True):
         found = [
             predict_target(
-                law,
-                known_of(law, steps, "g4dn.xlarge", measured_latencies(steps), True),
-                target_of(law, steps, profiled_target(steps, LEFT, sheet_only=sheet_only), 0.1),
+                step_model,
+                known_of(step_model, steps, "g4dn.xlarge", measured_latencies(steps), True),
+                target_of(step_model, steps, profiled_target(steps, LEFT, sheet_only=sheet_only), 0.1),
             )
             for steps in (made, spoilt)
         ]
@@ -147,23 +149,23 @@ def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, laws):
         assert np.array_equal(found[0].log_half_width, found[1].log_half_width)
 
 
-def test_the_benchmarks_point_does_count(made, laws):
+def test_the_benchmarks_point_does_count(made, step_models):
     gpu, host = gpu_of(LEFT), host_named("broadwell")
-    slow, fast = (target_of(laws[LEFT], made, TargetGpu(gpu, host, ms), 0.0) for ms in (200.0, 100.0))
+    slow, fast = (target_of(step_models[LEFT], made, TargetGpu(gpu, host, ms), 0.0) for ms in (200.0, 100.0))
     assert fast.compute > slow.compute + 0.6 and fast.bandwidth > slow.bandwidth + 0.3
 
 
 def test_of_an_architecture_held_out_no_row_counts(made):
     rows = made.architectures != "B"
     spoilt = replace(made, latency_ms={name: np.where(rows, value, 5.0) for name, value in made.latency_ms.items()})
-    assert fit_step_law(spoilt, OTHERS, rows) == fit_step_law(made, OTHERS, rows)
+    assert fit_step_model(spoilt, OTHERS, rows) == fit_step_model(made, OTHERS, rows)
 
 
-def test_a_published_point_says_how_fast_a_gpu_is_beside_the_reference(made, laws):
+def test_a_published_point_says_how_fast_a_gpu_is_beside_the_reference(made, step_models):
     gpu = TargetGpu(gpu_of(LEFT), host_named("rome"), None, ("p3.2xlarge", math.log(2)))
-    assert target_of(laws[""], made, gpu, 0.0).nearness == pytest.approx(math.log(2))
+    assert target_of(step_models[""], made, gpu, 0.0).nearness == pytest.approx(math.log(2))
     beside_t4 = replace(gpu, published=("g4dn.xlarge", math.log(2)))
-    assert target_of(laws[""], made, beside_t4, 0.0).nearness == pytest.approx(math.log(2 * 0.35), abs=0.01)
+    assert target_of(step_models[""], made, beside_t4, 0.0).nearness == pytest.approx(math.log(2 * 0.35), abs=0.01)
 
 
 def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
@@ -176,9 +178,9 @@ def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
     assert found.gpus == 3
 
 
-def test_held_out_as_anchor_its_own_steps_are_mapped_back(made, laws):
-    law, steps = foreign_steps(made, tuple(SLOWNESS), LEFT, everything(made))
-    assert law == laws[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
+def test_held_out_as_anchor_its_own_steps_are_mapped_back(made, step_models):
+    step_model, steps = foreign_steps(made, tuple(SLOWNESS), LEFT, everything(made))
+    assert step_model == step_models[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
     assert anchor_spread(made, ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"], everything(made)).within < 0.5
 
 
@@ -281,8 +283,8 @@ def test_the_shipped_table_and_spreads_are_what_the_command_writes(measurements,
         throughput_log_sds(steps, models.transfer.step, tmp_path)
 
 
-LAWS = (SETTING, LawSetting(tail_share=0.6, scattered_power=1.0))
-WANTED = [Setting(*each) for each in product(LAWS, (WEIGHTS, KernelWeights(0.0, 0.0)))]
+STEP_SETTINGS = (SETTING, StepModelSetting(tail_share=0.6, scattered_power=1.0))
+WANTED = [Setting(*each) for each in product(STEP_SETTINGS, (WEIGHTS, KernelWeights(0.0, 0.0)))]
 
 
 @pytest.fixture(scope="module")
@@ -297,16 +299,16 @@ def trials(steps) -> dict[Setting, Trial]:
 
 def test_the_setting_that_made_the_steps_errs_less(trials):
     """Tails are a tenth of the launches in these steps, not six tenths."""
-    right, wrong = (Setting(law, WEIGHTS) for law in LAWS)
-    assert right.law.tail_share == TAIL_SHARE
+    right, wrong = (Setting(step_model, WEIGHTS) for step_model in STEP_SETTINGS)
+    assert right.step_model.tail_share == TAIL_SHARE
     assert np.mean(list(trials[right].outside.values())) < np.mean(list(trials[wrong].outside.values()))
 
 
 def test_another_setting_equals_a_fit_with_it(steps):
-    """All that a fit with it would find, the laws' own doubt apart, which no error of the trials reads."""
+    """All that a fit with it would find, apart from the models' own uncertainty, which no error of the trials reads."""
     rows = np.ones(len(steps.workloads), bool)
-    one, other = (fit_step_law(steps, steps.instances, rows, setting) for setting in LAWS)
-    changed = with_setting(one, steps, LAWS[1])
+    one, other = (fit_step_model(steps, steps.instances, rows, setting) for setting in STEP_SETTINGS)
+    changed = with_setting(one, steps, STEP_SETTINGS[1])
     for name, row in other.instances.items():
         found = changed.instances[name]
         assert replace(found, own_log_half_width=0.0) == replace(row, own_log_half_width=0.0)
@@ -316,10 +318,12 @@ def test_another_setting_equals_a_fit_with_it(steps):
 
 def test_an_error_is_of_the_model_fitted_on_the_others(trials, steps):
     target, others = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
-    law = fit_step_law(steps, others, np.ones(len(steps.workloads), bool))
-    there = target_of(law, steps, profiled_target(steps, target, sheet_only=False), 0.0)
+    step_model = fit_step_model(steps, others, np.ones(len(steps.workloads), bool))
+    there = target_of(step_model, steps, profiled_target(steps, target, sheet_only=False), 0.0)
     found_ms = [
-        predict_target(law, known_of(law, steps, anchor, measured_latencies(steps), True), there).latency_ms
+        predict_target(
+            step_model, known_of(step_model, steps, anchor, measured_latencies(steps), True), there
+        ).latency_ms
         for anchor in others
     ]
     away = np.abs(np.array(found_ms) / steps.latency_ms[target] - 1)[:, steps.architectures != BENCHMARK[0]]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import smooth_max
-from profet_core.transfer.law import StepParts
+from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.targets import host_named
-from profet_lab.transfer.step_law import HOST_OF, Steps
+from profet_lab.transfer.step_model import HOST_OF, Steps
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
 SLOWNESS = {"g3s.xlarge": 4.9, "g4dn.xlarge": 2.9, "p2.xlarge": 8.6, "p3.2xlarge": 1.0}

@@ -15,8 +15,8 @@ from profet_core.from_layers.rates import load_rates
 from profet_core.sizes.growth import SIGNS, load_growth
 from profet_core.training.memory_model import load_memory
 from profet_core.training.scaling_model import load_scaleout
-from profet_core.transfer.law import KINDS
 from profet_core.transfer.model import load_transfer
+from profet_core.transfer.step_model import KINDS
 
 SHIPPED = shipped_folder("models")
 INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
@@ -107,11 +107,11 @@ def test_one_with_something_else_for_a_coefficient_is_damaged_though_signed(fold
             read(folder, name, content)
 
 
-def test_the_shipped_laws_know_every_profiled_instance(models):
+def test_the_shipped_scaling_models_know_every_profiled_instance(models):
     growth, content = models.growth, shipped("growth.json")
-    assert set(growth.laws) == set(models.instances) == INSTANCES
-    for name, law in growth.laws.items():
-        assert set(law.offsets) == INSTANCES
+    assert set(growth.models) == set(models.instances) == INSTANCES
+    for name, scaling in growth.models.items():
+        assert set(scaling.offsets) == INSTANCES
         assert len(content["laws"][name]["share"]) == len(content["laws"][name]["area"]) == 1 + len(SIGNS)
     transfer = models.transfer
     assert set(transfer.instances) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
@@ -132,13 +132,13 @@ def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
     assert basis == {"A10G": "transferred", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
 
 
-def test_the_shipped_law_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():
-    law = load_scaleout(SHIPPED)
-    assert set(law.link_efficiency) == set(law.widths) == set(Link) and 0 < law.overlap < 1
-    assert law.link_efficiency[Link.NVSWITCH] > law.link_efficiency[Link.PCIE_HOST]
-    eight = {link: law.widths[link].log_sd(0.2, 8) for link in Link}
-    assert all(law.widths[link].log_sd(0.2, 2) <= eight[link] for link in Link)
-    assert eight[Link.PCIE_HOST] > law.widths[Link.PCIE_HOST].log_sd(0.2, 2) + 0.09
+def test_the_shipped_model_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():
+    model = load_scaleout(SHIPPED)
+    assert set(model.link_efficiency) == set(model.widths) == set(Link) and 0 < model.overlap < 1
+    assert model.link_efficiency[Link.NVSWITCH] > model.link_efficiency[Link.PCIE_HOST]
+    eight = {link: model.widths[link].log_sd(0.2, 8) for link in Link}
+    assert all(model.widths[link].log_sd(0.2, 2) <= eight[link] for link in Link)
+    assert eight[Link.PCIE_HOST] > model.widths[Link.PCIE_HOST].log_sd(0.2, 2) + 0.09
     assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.2)
     # What one process is off by is not what others are off by.
-    assert law.one_process_widths != law.widths
+    assert model.one_process_widths != model.widths

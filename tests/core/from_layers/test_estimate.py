@@ -217,12 +217,12 @@ def test_what_cannot_be_answered_is_one_line(ask, asked, said):
 
 
 def test_memory_by_hand(models):
-    law, network = models.memory.law, counts_of("PROFET VGG16", 224)
+    formula, network = models.memory.formula, counts_of("PROFET VGG16", 224)
     need = counted_need(models.memory, network, 16, state_copies=2)
     gib = 4 / 2**30
-    held = law.fixed_gib + law.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
+    held = formula.fixed_gib + formula.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
     outputs = network.activation_elements - network.other_elements
-    grows = 16 * (law.per_convolution * outputs + law.per_other * network.other_elements) * gib
+    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.other_elements) * gib
     assert (need.held_gib, need.activation_gib) == (pytest.approx(held), pytest.approx(grows))
 
 

@@ -18,8 +18,8 @@ from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
-from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import known_speed
+from profet_core.transfer.step_model import StepParts, step_parts
 from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import host_named
 

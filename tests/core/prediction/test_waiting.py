@@ -190,15 +190,15 @@ def test_pytorchs_host_times_add_up_without_waits():
 
 def test_the_host_bounds_the_floor(models, catalog):
     """A PyTorch step whose gaps say many launches, and whose host says few."""
-    law = models.transfer.step
+    step_model = models.transfer.step
     floors = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         batch = ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
         anchor = find_anchor(models, catalog, "p3.2xlarge")
         steps = profiled_steps(models, models.method("default"), batch, anchor, tf32=False)[1].steps
-        floors.append(law.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
+        floors.append(step_model.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
     # 6 ms while profiled; bounds join below the least.
-    slowdown = law.instances["p3.2xlarge"].profiling_slowdown
+    slowdown = step_model.instances["p3.2xlarge"].profiling_slowdown
     host_ms = 6 / slowdown
     assert slowdown > 1.5 and 0.8 * host_ms < floors[0] < host_ms and floors[1] > 20
 

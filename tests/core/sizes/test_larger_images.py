@@ -33,9 +33,9 @@ def pairs(repository) -> pd.DataFrame:
 def test_intervals_hold_the_published_growth_with_larger_images(models, pairs):
     assert len(pairs) > 1_000 and pairs["log_area"].max() > 1.5
     area = pairs["log_area"].to_numpy()
-    for name, law in models.growth.laws.items():
+    for name, scaling in models.growth.models.items():
         # Of a step of average features that grows as a whole, as steps of large images do.
-        power = MAX_AREA_POWER / (1 + np.exp(-law.area[0]))
+        power = MAX_AREA_POWER / (1 + np.exp(-scaling.area[0]))
         off = np.abs(pairs["log_time"].to_numpy() - power * area)
         # At least as narrow as intervals get, and those of a step of which a twentieth doesn't grow.
         for share, least in ((1.0, 0.885), (0.95, 0.94)):

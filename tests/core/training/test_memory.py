@@ -27,7 +27,7 @@ from profet_core.training.memory import (
 from profet_core.training.memory_model import (
     ImageRelation,
     MeasuredNetwork,
-    MemoryLaw,
+    MemoryFormula,
     MemoryModel,
     PeakRelation,
     TrafficRelation,
@@ -38,7 +38,7 @@ GIB = 2**30
 
 #: 0.5 GiB, three times the parameters, and activations that are known to a few per cent.
 SURE = MemoryModel(
-    law=MemoryLaw(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.05),
+    formula=MemoryFormula(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.05),
     traffic=TrafficRelation({"activation": 0.1}, {"T4": math.log(2)}, 0.05, 0.25),
     images=ImageRelation(gib_per_megapixel=1.0, log_scale=0.6),
     certain=0.9,
@@ -77,9 +77,9 @@ def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=No
 # --- arithmetic by hand ---------------------------------------------------------------------------------------------
 
 
-def test_the_law_adds_what_stays_and_what_grows():
-    assert SURE.law.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
-    assert SURE.law.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
+def test_the_formula_adds_what_stays_and_what_grows():
+    assert SURE.formula.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
+    assert SURE.formula.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
     assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "T4", 320.0) == pytest.approx(2.0)
     assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "another", 320.0) == pytest.approx(1.0)
     assert SURE.traffic.parameters(1e6, 320.0) == pytest.approx(0.25 * 320e9 / 4)
@@ -297,8 +297,8 @@ def shipped(repository):
 def test_vgg16_at_256_pixels_fits_where_it_did(shipped):
     for gib, batch, room in ((8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)):
         # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
-        grows_gib = shipped.law.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
-        assert (shipped.law.held_gib(169_814_824) + grows_gib < gib) == room
+        grows_gib = shipped.formula.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
+        assert (shipped.formula.held_gib(169_814_824) + grows_gib < gib) == room
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
@@ -310,7 +310,9 @@ def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples)
     assert answers["g5.xlarge"].largest_batch >= 64
     assert answers["g3s.xlarge"].verdict == Verdict.FITS, answers["g3s.xlarge"].why
     ahead = fits_by_instance(shipped, catalog, gpus, profile, sample.anchor, catalog, batch_size=8192)
-    assert fits_by_instance(None, catalog, gpus, profile, sample.anchor, catalog) == {}, "models without a memory law"
+    assert fits_by_instance(None, catalog, gpus, profile, sample.anchor, catalog) == {}, (
+        "models without a memory formula"
+    )
     assert ahead["g3s.xlarge"].verdict == Verdict.DOES_NOT_FIT
     assert set(ahead) == set(catalog)
 

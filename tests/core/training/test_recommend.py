@@ -43,7 +43,7 @@ LEAST = {PROFILED: round(100 * CLOSE_CALL), ESTIMATED: round(100 * CLOSE_CALL_OF
 bases = st.sampled_from(list(LEAST))
 
 
-def test_chances_of_a_normal_law():
+def test_chances_of_a_normal_distribution():
     assert chance_at_most(math.exp(0.1), 0.1) == chance_less(math.exp(-0.1), 0.1) == pytest.approx(0.8413447)
     assert chance_at_most(1, 0.1) == 0.5
     assert chance_less(math.exp(0.2), 0.1) == pytest.approx(0.0227501, abs=1e-7)

@@ -46,7 +46,7 @@ from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 #: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
-LAW = ScaleoutModel(
+MODEL = ScaleoutModel(
     link_efficiency=dict.fromkeys(Link, 0.5),
     host_efficiency=0.5,
     network_efficiency=0.5,
@@ -63,8 +63,8 @@ LAW = ScaleoutModel(
 
 
 @pytest.fixture
-def law() -> ScaleoutModel:
-    return LAW
+def model() -> ScaleoutModel:
+    return MODEL
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def node() -> Interconnect:
 GRADIENTS = 100e6
 
 
-def test_sharing_within_a_node(law, node):
+def test_sharing_within_a_node(model, node):
     # PCIe 3 at half of 15.75 GB/s: 12.698 ms once; two GPUs a root port at a time.
     pcie_ms = 12.698413
     by_hand = {
@@ -91,45 +91,45 @@ def test_sharing_within_a_node(law, node):
     }
     for strategy, rows in by_hand.items():
         for gpus, ms in rows.items():
-            assert float(node_sharing_ms(law, strategy, gpus, node, GRADIENTS)) == pytest.approx(ms)
+            assert float(node_sharing_ms(model, strategy, gpus, node, GRADIENTS)) == pytest.approx(ms)
     # Arrays give what numbers give.
     gpus = np.array([1.0, 2.0, 3.0, 4.0])
     for strategy in Strategy:
-        together = np.asarray(node_sharing_ms(law, strategy, gpus, node, GRADIENTS))
-        assert together.tolist() == [float(node_sharing_ms(law, strategy, each, node, GRADIENTS)) for each in gpus]
+        together = np.asarray(node_sharing_ms(model, strategy, gpus, node, GRADIENTS))
+        assert together.tolist() == [float(node_sharing_ms(model, strategy, each, node, GRADIENTS)) for each in gpus]
     assert np.asarray(all_reduce_ms(Strategy.TREE, gpus, 10.0, 1.0)).tolist() == [0, 22, 44, 44]
 
 
-def test_sharing_between_nodes_is_the_network_s(law, node):
+def test_sharing_between_nodes_is_the_network_s(model, node):
     # 8 Gb/s are 1 GB/s, half of it: 200 ms once.
-    assert float(network_sharing_ms(law, Strategy.RING, 1, node, GRADIENTS)) == 0
-    assert float(network_sharing_ms(law, Strategy.RING, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
-    assert float(network_sharing_ms(law, Strategy.TREE, 4, node, GRADIENTS)) == pytest.approx(4 * 201)
-    assert float(network_sharing_ms(law, Strategy.PS_CPU, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
+    assert float(network_sharing_ms(model, Strategy.RING, 1, node, GRADIENTS)) == 0
+    assert float(network_sharing_ms(model, Strategy.RING, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
+    assert float(network_sharing_ms(model, Strategy.TREE, 4, node, GRADIENTS)) == pytest.approx(4 * 201)
+    assert float(network_sharing_ms(model, Strategy.PS_CPU, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
 
 
-def test_half_of_sharing_hides_behind_the_backward_pass(law):
+def test_half_of_sharing_hides_behind_the_backward_pass(model):
     # 90 ms: 60 of them backward. 40 ms of sharing: 20 hidden, 20 on top; 4 GPUs and 2 nodes lose 2 x 1 % and 2 %.
-    assert float(several_ms(law, 90.0, 4, 2, 40.0)) == pytest.approx(90 + 20 + 0.04 * 90)
+    assert float(several_ms(model, 90.0, 4, 2, 40.0)) == pytest.approx(90 + 20 + 0.04 * 90)
     # 200 ms: of the 100 that could hide, 60 do.
-    assert float(several_ms(law, 90.0, 4, 2, 200.0)) == pytest.approx(30 + 100 + 100 + 0.04 * 90)
-    assert float(several_ms(law, 90.0, 1, 1, 0.0)) == 90
+    assert float(several_ms(model, 90.0, 4, 2, 200.0)) == pytest.approx(30 + 100 + 100 + 0.04 * 90)
+    assert float(several_ms(model, 90.0, 1, 1, 0.0)) == 90
 
 
-def test_one_process_copies_once_and_launches_for_each_gpu(law, node):
-    assert float(one_process_ms(law, 90.0, 1, node, GRADIENTS, 161)) == 90
+def test_one_process_copies_once_and_launches_for_each_gpu(model, node):
+    assert float(one_process_ms(model, 90.0, 1, node, GRADIENTS, 161)) == 90
     # Out and back at half of 20 GB/s: 2 x 10 ms; 100 tensors: 10 ms, and 20 more for each further GPU.
-    assert float(one_process_ms(law, 90.0, 2, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 20)
-    assert float(one_process_ms(law, 90.0, 4, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 60)
+    assert float(one_process_ms(model, 90.0, 2, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 20)
+    assert float(one_process_ms(model, 90.0, 4, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 60)
 
 
-def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(law, node):
+def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(model, node):
     # 64 images of 224 pixels: 38.5 MB; half of 15.75 GB/s.
     one_ms = 64 * 224**2 * 12 / 7.875e6
-    assert float(input_copy_ms(law, 1, node, 64 * 224**2 * 12)) == pytest.approx(one_ms)
-    assert float(input_copy_ms(law, 4, node, 64 * 224**2 * 12)) == pytest.approx(2 * one_ms)
+    assert float(input_copy_ms(model, 1, node, 64 * 224**2 * 12)) == pytest.approx(one_ms)
+    assert float(input_copy_ms(model, 4, node, 64 * 224**2 * 12)) == pytest.approx(2 * one_ms)
     # A copy that takes longer than the step is waited for.
-    step = scaled_step(law, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
+    step = scaled_step(model, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
     assert step.latency_ms == pytest.approx(2 * one_ms)
 
 
@@ -193,33 +193,33 @@ def test_efficiency_falls_with_the_number_of_gpus_in_a_node(step, node, one, oth
     assert efficiency[1] <= efficiency[0]
 
 
-def test_a_step_by_hand(law, node):
+def test_a_step_by_hand(model, node):
     # 25 million FP32 parameters are 100 MB. Eight GPUs are two nodes of four: a ring of 21 ms in each, and
     # 200 + 2 ms between; half of 223 ms hides behind 60 of the 90 ms; 2 x 1 % and 2 % are waited.
-    step = scaled_step(law, GpuStep(90, 32, 25e6), node, 8, Strategy.RING)
+    step = scaled_step(model, GpuStep(90, 32, 25e6), node, 8, Strategy.RING)
     assert step.sharing_ms == pytest.approx((21, 202))
     assert step.latency_ms == pytest.approx(30 + 111.5 + 111.5 + 0.04 * 90)
     assert (step.nodes, step.batch_size) == (2, 256)
     assert step.images_per_s == pytest.approx(256 / 0.2566)
     assert step.speed_up == pytest.approx(8 * 90 / 256.6)
     # Sent in half precision it is half as much.
-    half = scaled_step(law, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
+    half = scaled_step(model, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
     assert half.sharing_ms == pytest.approx((7.5 + 6, 100 + 2))
-    assert scaled_step(law, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
+    assert scaled_step(model, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
 
 
-def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
+def test_one_gpu_s_error_comes_on_top_of_scaling_s(model, node):
     exact, unsure = (
-        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
+        scaled_step(model, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
     )
     assert unsure.interval.low_ms < 90 < exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
     assert exact.speed_up_range == unsure.speed_up_range
 
 
-def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, node):
+def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(model, node):
     def half_width(gpus, strategy=Strategy.RING, gbit=8.0):
         links = replace(node, network_gbit_per_s=gbit)
-        return scaled_step(law, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
+        return scaled_step(model, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
 
     four = half_width(4)
     assert quantile() * four.log_sd == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
@@ -232,15 +232,15 @@ def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, 
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_bridges_join_pairs_and_more_gpus_share_over_pcie(law, strategy):
+def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
     pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
-    law = replace(law, widths={**law.widths, **pcie}, one_process_widths={**law.one_process_widths, **pcie})
+    model = replace(model, widths={**model.widths, **pcie}, one_process_widths={**model.one_process_widths, **pcie})
     bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
     plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
     step = GpuStep(90, 32, 25e6, tensors=100)
     for gpus in (4, 8):
-        assert scaled_step(law, step, bridged, gpus, strategy) == scaled_step(law, step, plain, gpus, strategy)
-    two = [scaled_step(law, step, each, 2, strategy) for each in (bridged, plain)]
+        assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
+    two = [scaled_step(model, step, each, 2, strategy) for each in (bridged, plain)]
     assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
 
 
@@ -255,14 +255,14 @@ def p3(catalog):
     return replace(catalog["p3.16xlarge"], usd_per_hour=24.0)
 
 
-def test_nodes_share_one_step(law, p3):
-    step = scaled_step(law, ONE_GPU, load_interconnects().of(p3), 16, Strategy.RING)
+def test_nodes_share_one_step(model, p3):
+    step = scaled_step(model, ONE_GPU, load_interconnects().of(p3), 16, Strategy.RING)
     assert (step.gpus, step.nodes, step.batch_size) == (16, 2, 1024)
     # Between them 25 Gb/s, of which the scale-out model has half: 102.4 MB take 65.5 ms once, and two messages 2.
     assert step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
 
 
-def test_what_can_t_be_is_refused(law, node, p3):
+def test_what_can_t_be_is_refused(model, node, p3):
     step = GpuStep(90, 32, 25e6)
     refused = {
         "does not divide evenly over 6 GPUs": lambda: batch_per_gpu(256, 6),
@@ -270,8 +270,8 @@ def test_what_can_t_be_is_refused(law, node, p3):
         "6 GPUs don't fill whole machines of 4": lambda: nodes_of(6, 4),
         "at most 64, not 65": lambda: nodes_of(65, 4),
         "not 2.5": lambda: nodes_of(2.5, 4),
-        "4 GPUs of one machine": lambda: scaled_step(law, replace(step, tensors=161), node, 8, Strategy.ONE_PROCESS),
-        "weight tensors": lambda: scaled_step(law, step, node, 4, Strategy.ONE_PROCESS),
+        "4 GPUs of one machine": lambda: scaled_step(model, replace(step, tensors=161), node, 8, Strategy.ONE_PROCESS),
+        "weight tensors": lambda: scaled_step(model, step, node, 4, Strategy.ONE_PROCESS),
         "number of parameters": lambda: replace(step, parameters=0),
         r"at most 1e\+12": lambda: replace(step, parameters=1e13),
         "fp32, fp16, bf16": lambda: replace(step, gradients="fp8"),
@@ -287,7 +287,7 @@ def test_what_can_t_be_is_refused(law, node, p3):
 
 #: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
 PLAIN = replace(
-    LAW,
+    MODEL,
     link_efficiency=dict.fromkeys(Link, 1.0),
     message_ms=0.0,
     overlap=0.0,

@@ -17,7 +17,6 @@ from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
 from profet_core.messages import Code, Note
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
-from profet_core.transfer.law import step_parts
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
     CONSTANT_LOG_SD,
@@ -32,10 +31,11 @@ from profet_core.transfer.model import (
     load_transfer,
 )
 from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.step_model import step_parts
 from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import Host, host_named
 from profet_recorder.profiles import Profile
-from tests.made.step_law import LAW, made_parts
+from tests.made.step_model import STEP_MODEL, made_parts
 
 #: 80 ms of convolution, 20 ms of batch norm, 4 ms of copy, 3 ms of gaps.
 PROFILE = Profile(
@@ -176,11 +176,11 @@ def test_a_launch_bound_row_has_a_note(shipped):
 def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     # Of 108 ms 8 are copy and start, more than the launches: 8 / 108 of the host's spread.
     steps = AnchorSteps("fast", made_parts(), np.array([108.0]))
-    found = other_host_log_sd(LAW, steps, np.array([108.0]), Host("same", 1.0, 1.0, 0.2))
+    found = other_host_log_sd(STEP_MODEL, steps, np.array([108.0]), Host("same", 1.0, 1.0, 0.2))
     assert found[0] == pytest.approx(0.2 * 8 / 108, rel=1e-5)
     # Launches as long as the rest: half of the host's spread, and of the other half what its 2 ms to start are.
     bound = AnchorSteps("fast", made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0), np.array([13.0]))
-    found = other_host_log_sd(LAW, bound, np.array([13.0]), Host("same", 1.0, 1.0, 0.2))
+    found = other_host_log_sd(STEP_MODEL, bound, np.array([13.0]), Host("same", 1.0, 1.0, 0.2))
     assert found[0] == pytest.approx(0.2 * (0.5 + 0.5 * 2 / 13), rel=1e-2)
 
 

@@ -127,12 +127,14 @@ def test_a_v100_s_own_steps_are_one_v100(models):
 
 
 def test_the_reference_s_step_grows_with_batch_and_pixels(models):
-    steps, law = load_reference_steps(), models.transfer.step
+    steps, step_model = load_reference_steps(), models.transfer.step
     for network in steps.networks:
-        batches = [steps.gpu_ms(law, network, 224, size) for size in (16, 24, 32, 100, 256, 512)]
-        pixels = [steps.gpu_ms(law, network, size, 64) for size in (128, 160, 224, 256, 299, 320)]
+        batches = [steps.gpu_ms(step_model, network, 224, size) for size in (16, 24, 32, 100, 256, 512)]
+        pixels = [steps.gpu_ms(step_model, network, size, 64) for size in (128, 160, 224, 256, 299, 320)]
         assert batches == sorted(batches) and pixels == sorted(pixels)
-        assert steps.gpu_ms(law, network, 224, 512) == pytest.approx(2 * steps.gpu_ms(law, network, 224, 256))
+        assert steps.gpu_ms(step_model, network, 224, 512) == pytest.approx(
+            2 * steps.gpu_ms(step_model, network, 224, 256)
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Rates of a GPU and what they rest on: which source counts, the law by hand, and the order of GPUs."""
+"""Rates of a GPU and their basis: which source counts, the rates from specs by hand, and the order of GPUs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from profet_core.latency import combined_sd
 from profet_core.messages import line_of
 from profet_core.precision.names import supported_precisions
 from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.rates import NO_FACTORS, RateLaw, no_less, shares_there, shares_within
+from profet_core.transfer.rates import NO_FACTORS, SpecRates, no_less, shares_there, shares_within
 from profet_core.transfer.speed import benchmark_log_speed, known_rates, known_speed, target_of
 from profet_core.transfer.targets import Source, host_named
 
-LAW = RateLaw(
+FROM_SPECS = SpecRates(
     peak=0.5,
     tf32=0.25,
     power=0.2,
@@ -56,13 +56,13 @@ def shares(compute: float) -> tuple[float, ...]:
     return shares_within(compute, 0.002, 0.38, 0.0)
 
 
-def test_the_law_by_hand(v100):
+def test_rates_from_specs_by_hand(v100):
     gpu = replace(
         v100, name="Made", compute_capability=8.0, fp32_tflops=2 * v100.fp32_tflops, tdp_w=4 * v100.tdp_w,
         bandwidth_gb_per_s=3 * v100.bandwidth_gb_per_s, tf32_tensor_dense_tflops=16 * v100.fp32_tflops,
         fp16_tensor_dense_tflops=32 * v100.fp32_tflops,
     )  # fmt: skip
-    found = LAW.rates(gpu, v100)
+    found = FROM_SPECS.rates(gpu, v100)
     # Twice the peak, twice the watts per peak, TF32 at eight times FP32.
     assert found.fp32_compute == pytest.approx(0.4 + 0.7 * math.log(2) - 0.1)
     assert found.compute == pytest.approx(0.4 + 0.7 * math.log(2) + 0.25 * math.log(8))
@@ -71,7 +71,7 @@ def test_the_law_by_hand(v100):
     assert found.amp_compute == pytest.approx(0.8 - 0.3 * math.log(2))
     assert found.log_sd == pytest.approx(0.13) and found.tables == 0
     assert found.fp32_log_sd == pytest.approx(math.hypot(0.13, 0.1))
-    unknown = LAW.rates(replace(gpu, compute_capability=12.0), v100)
+    unknown = FROM_SPECS.rates(replace(gpu, compute_capability=12.0), v100)
     assert unknown.compute == pytest.approx(found.compute - 0.4)
     assert unknown.log_sd == pytest.approx(math.hypot(0.3, 0.12))
 

@@ -11,7 +11,8 @@ import pytest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
-from profet_core.transfer.law import (
+from profet_core.transfer.model import Spread
+from profet_core.transfer.step_model import (
     BANDWIDTH,
     KINDS,
     StepParts,
@@ -21,18 +22,17 @@ from profet_core.transfer.law import (
     shares,
     step_parts,
 )
-from profet_core.transfer.model import Spread
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
 from profet_recorder.profiles import Profile
-from tests.made.step_law import FAST, LAW, SLOW, made_parts
+from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts
 
 QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)
 
 
 def test_copy_and_start_scale_with_the_host_alone():
-    assert LAW.fixed_ms(made_parts(), "fast", LAW.hosts["fast"])[0] == 1.5 * 4 + 2
-    assert LAW.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
+    assert STEP_MODEL.fixed_ms(made_parts(), "fast", STEP_MODEL.hosts["fast"])[0] == 1.5 * 4 + 2
+    assert STEP_MODEL.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
     assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
 
 
@@ -42,7 +42,7 @@ def test_the_gpu_takes_what_copy_and_start_leave_and_never_less_than_a_tenth():
 
 
 def test_tails_grow_with_launches():
-    tails = replace(LAW, tail_share=0.1)
+    tails = replace(STEP_MODEL, tail_share=0.1)
     assert tails.tails_ms(np.array([20.0]))[0] == pytest.approx(2.0)
     # 108 ms of latency less 8 of copy and start, less 2 of tails.
     assert tails.work_ms(np.array([108.0]), np.array([8.0]), np.array([20.0]))[0] == pytest.approx(98.0)
@@ -51,12 +51,17 @@ def test_tails_grow_with_launches():
 def test_rates_of_an_instance_give_its_benchmark():
     # Convolutions are eight times slower there and the rest twice: 60 and 40 ms of the fast one's benchmark become 560.
     kinds = (-math.log(4), -math.log(4), 0.0, 0.0)
-    law = replace(LAW, instances={"fast": FAST, "slow": replace(SLOW, kind_log_speeds=kinds, benchmark_work_ms=560.0)})
-    rates = law.log_rates("slow", "fast")
+    step_model = replace(
+        STEP_MODEL, instances={"fast": FAST, "slow": replace(SLOW, kind_log_speeds=kinds, benchmark_work_ms=560.0)}
+    )
+    rates = step_model.log_rates("slow", "fast")
     assert np.exp(rates)[[0, 3]] == pytest.approx([1 / 8, 1 / 2])
-    assert law.benchmark_log_speed(rates, "fast") == pytest.approx(-math.log(5.6))
+    assert step_model.benchmark_log_speed(rates, "fast") == pytest.approx(-math.log(5.6))
     # Half the work: the same differences, twice as fast in everything.
-    faster = replace(law, instances={**law.instances, "slow": replace(law.instances["slow"], benchmark_work_ms=280.0)})
+    faster = replace(
+        step_model,
+        instances={**step_model.instances, "slow": replace(step_model.instances["slow"], benchmark_work_ms=280.0)},
+    )
     assert np.exp(faster.log_rates("slow", "fast"))[[0, 3]] == pytest.approx([1 / 4, 1.0])
 
 
@@ -77,7 +82,7 @@ def test_rates_of_an_instance_give_its_benchmark():
 )
 def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, host_ms, latency_ms, floor_ms):
     parts = made_parts(convolution=busy_ms, bandwidth=0.0, idle=idle_ms, host=host_ms)
-    assert LAW.floor_ms(parts, "fast", np.array([latency_ms]))[0] == pytest.approx(floor_ms)
+    assert STEP_MODEL.floor_ms(parts, "fast", np.array([latency_ms]))[0] == pytest.approx(floor_ms)
 
 
 def test_bounds_of_the_floor():
@@ -86,34 +91,34 @@ def test_bounds_of_the_floor():
     for other, joined in bounds:
         assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
     # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
-    elsewhere = replace(LAW, instances={**LAW.instances, "fast": replace(FAST, host="cascade-lake")})
+    elsewhere = replace(STEP_MODEL, instances={**STEP_MODEL.instances, "fast": replace(FAST, host="cascade-lake")})
     launch = elsewhere.hosts["fast"].launch
     floor_ms = elsewhere.floor_ms(made_parts(idle=3.0), "fast", None)[0]
     assert floor_ms == pytest.approx(1 / (1 / (2 * launch + 5) + 1 / 51.5) / launch)
     # Gaps in which the batch is copied are no launches.
-    waiting = replace(LAW, instances={"fast": replace(FAST, idle_per_copy=0.25)})
+    waiting = replace(STEP_MODEL, instances={"fast": replace(FAST, idle_per_copy=0.25)})
     floors = [waiting.floor_ms(made_parts(copy=copy, idle=7.0), "fast", None)[0] for copy in (4.0, 8.0, 80.0)]
     assert floors == pytest.approx([1 / (1 / (2 + gaps) + 1 / 53.5) for gaps in (5 * (7 - 2 - 1), 5 * (7 - 2 - 2), 0)])
 
 
 def test_the_anchors_latency_by_its_own_profile():
-    assert LAW.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
+    assert STEP_MODEL.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
     # A step whose launches take longer than its 5 ms of work: (5 + 25) / 2 beside 117.
     bound = made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0)
-    assert LAW.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
+    assert STEP_MODEL.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
 
 
-def known(latency_ms=108.0, others=None, law=LAW, floor_ms=None, **parts) -> KnownSteps:
+def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, **parts) -> KnownSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
     stated = None if floor_ms is None else np.array([floor_ms])
     rows = {
         name: Estimate(latency_ms=np.array([value]), log_sd=np.array([half]))
         for name, (value, half) in (others or {}).items()
     }
-    return known_steps(law, AnchorSteps("fast", made_parts(**parts), measured, stated), rows)
+    return known_steps(step_model, AnchorSteps("fast", made_parts(**parts), measured, stated), rows)
 
 
 def test_work_is_what_copy_start_and_tails_leave():
@@ -131,8 +136,8 @@ def test_no_floor_is_above_a_latency_that_is_known():
     slow = {"slow": (20.0, 0.0)}
     assert known(idle=12.0, others=slow).floor_ms[0] == 20.0, "gaps alone would give 52 ms"
     # On a faster host it bounds the floor by what launches would take on the reference.
-    law = replace(LAW, instances={"fast": FAST, "slow": replace(FAST, host="cascade-lake")})
-    assert known(law=law, idle=12.0, others=slow).floor_ms[0] == pytest.approx(20.0 / 0.7918, rel=1e-4)
+    step_model = replace(STEP_MODEL, instances={"fast": FAST, "slow": replace(FAST, host="cascade-lake")})
+    assert known(step_model=step_model, idle=12.0, others=slow).floor_ms[0] == pytest.approx(20.0 / 0.7918, rel=1e-4)
     # A floor that is known otherwise counts; no step takes less than its launches.
     assert [known(floor_ms=stated).floor_ms[0] for stated in (33.0, 333.0)] == [33.0, 108.0]
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.latency import Estimate, smooth_max
-from profet_core.transfer.law import StepParts
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import (
     AnchorSteps,
     KernelWeights,
@@ -26,11 +26,11 @@ from profet_core.transfer.steps import (
     transfer_steps,
 )
 from profet_core.transfer.targets import Host, host_named
-from tests.made.step_law import FAST, LAW, SLOW, made_parts, made_target
+from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts, made_target
 
 #: Kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.
 KINDS_DIFFER = replace(
-    LAW,
+    STEP_MODEL,
     tail_share=0.15,
     instances={
         "fast": replace(FAST, kind_log_speeds=(0.7, 1.0, 0.2, 0.4), benchmark_kinds_ms=(50.0, 9.0, 1.0, 40.0)),
@@ -39,11 +39,11 @@ KINDS_DIFFER = replace(
 )
 
 
-def carried(*targets, latency_ms=108.0, others=None, law=LAW, weights=None, **parts) -> StepsThere:
+def carried(*targets, latency_ms=108.0, others=None, step_model=STEP_MODEL, weights=None, **parts) -> StepsThere:
     """One step recorded on the fast instance, on each target."""
     pairs = (others or {}).items()
     rows = {name: Estimate(latency_ms=np.array([value]), log_sd=np.array([log_sd])) for name, (value, log_sd) in pairs}
-    known = known_steps(law, AnchorSteps("fast", made_parts(**parts), np.array([latency_ms])), rows)
+    known = known_steps(step_model, AnchorSteps("fast", made_parts(**parts), np.array([latency_ms])), rows)
     return transfer_steps(known, "fast", targets, **({} if weights is None else {"weights": weights}))
 
 
@@ -58,8 +58,8 @@ def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
     # Gaps give 6.162 ms of launches, a tenth of it tails: 99.384 of work, then 49.692, tails and 8.
-    law = replace(LAW, tail_share=0.1)
-    found = carried(made_target(math.log(2)), law=law, idle=3.0).free_ms[0, 0]
+    step_model = replace(STEP_MODEL, tail_share=0.1)
+    found = carried(made_target(math.log(2)), step_model=step_model, idle=3.0).free_ms[0, 0]
     assert found == pytest.approx(58.308, abs=1e-3)
 
 
@@ -89,7 +89,7 @@ def test_each_kind_of_work_follows_its_rate():
     assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 8 + 8, abs=1e-2)
     assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 + 8, abs=1e-2)
     # Four times as much over the slow one; a depthwise gradient gains little, by the benchmark: 60 / 2 + 40 / 8 ms.
-    speeds = np.exp(log_factors(LAW, ["fast", "slow"], "fast", [target])[0])
+    speeds = np.exp(log_factors(STEP_MODEL, ["fast", "slow"], "fast", [target])[0])
     assert speeds[0] == pytest.approx([2.0, 2.0, (100 / 35) ** 0.3, 8.0])
     assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
@@ -136,7 +136,9 @@ def test_of_two_gpus_of_a_generation_the_better_one_is_no_slower(compute, bandwi
             made_target(compute=compute + faster, bandwidth=bandwidth + less, nearness=compute, runs_ahead=runs_ahead)
             for faster, less in ((0.0, 0.0), (more, wider))
         )
-        found = carried(one, better, latency_ms=convolution + rest + 9, law=KINDS_DIFFER, **parts).latency_ms[:, 0]
+        found = carried(one, better, latency_ms=convolution + rest + 9, step_model=KINDS_DIFFER, **parts).latency_ms[
+            :, 0
+        ]
         assert found[1] <= found[0] * (1 + 1e-9)
 
 
@@ -176,7 +178,7 @@ def test_more_work_takes_longer_in_proportion_where_the_gpu_bounds_it():
 
 def test_targets_together_are_each_as_alone():
     targets = [made_target(0.3, bandwidth=0.7), made_target(-1.0, host=host_named("rome"), runs_ahead=True)]
-    given = {"law": KINDS_DIFFER, "others": {"slow": (400.0, 0.2)}, "product": 10.0, "idle": 4.0}
+    given = {"step_model": KINDS_DIFFER, "others": {"slow": (400.0, 0.2)}, "product": 10.0, "idle": 4.0}
     together = carried(*targets, **given)
     for place, target in enumerate(targets):
         alone = carried(target, **given)
@@ -192,9 +194,9 @@ def shipped(repository) -> TransferModel:
     return load_transfer(repository / "models")
 
 
-def back(target, latency_ms: float | None = 58.0, law=LAW, **parts) -> MappedSteps:
+def back(target, latency_ms: float | None = 58.0, step_model=STEP_MODEL, **parts) -> MappedSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
-    return map_to_profiled(law, "fast", UnprofiledSteps(target, made_parts(**parts), measured))
+    return map_to_profiled(step_model, "fast", UnprofiledSteps(target, made_parts(**parts), measured))
 
 
 def test_a_gpu_twice_as_fast_by_hand():
@@ -235,17 +237,17 @@ def test_a_step_bound_by_launches_takes_as_long_on_every_instance_of_one_host():
         assert 0 < back(made_target(), latency_ms=12.0, convolution=5.0, bandwidth=0.0, idle=idle).floor_ms[0] <= 12.0
 
 
-def recorded_there(law, target, known, carried_ms: float) -> UnprofiledSteps:
+def recorded_there(step_model, target, known, carried_ms: float) -> UnprofiledSteps:
     """A step of the benchmark's mix as a profile on the target would show it, gaps as its launches leave them."""
-    rows = list(law.instances.values())
+    rows = list(step_model.instances.values())
     typical = {
         name: float(np.median([getattr(row, name) for row in rows]))
         for name in ("idle_ms", "idle_per_copy", "floor_per_idle", "gpu_per_busy")
     }
     host, floor_ms = target.host, float(known.floor_ms[0])
-    copy_ms = known.parts.copy_ms[0] * host.copy / law.hosts[known.anchor].copy
-    launches_ms = (floor_ms - law.start_ms) * host.launch
-    kinds_ms = known.parts.kinds_ms * np.exp(-log_factors(law, [known.anchor], known.anchor, [target])[0, 0])
+    copy_ms = known.parts.copy_ms[0] * host.copy / step_model.hosts[known.anchor].copy
+    launches_ms = (floor_ms - step_model.start_ms) * host.launch
+    kinds_ms = known.parts.kinds_ms * np.exp(-log_factors(step_model, [known.anchor], known.anchor, [target])[0, 0])
     parts = StepParts(
         kinds_ms=kinds_ms / known.parts.kinds_ms.sum() * known.work_ms[known.anchor] / typical["gpu_per_busy"],
         copy_ms=np.array([copy_ms]),
@@ -260,15 +262,17 @@ def recorded_there(law, target, known, carried_ms: float) -> UnprofiledSteps:
 @pytest.mark.parametrize("name", ["A10G", "H100-SXM5-80GB", "Tesla P100-PCIE-16GB"])
 @pytest.mark.parametrize("host", ["cascade-lake", ""])
 def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name, host):
-    law, anchor = shipped.step, shipped.reference
-    row = law.instances[anchor]
+    step_model, anchor = shipped.step, shipped.reference
+    row = step_model.instances[anchor]
     target, _ = target_of(shipped, shipped.gpus[name], host_named(host, shipped.gpus[name].compute_capability), True)
     kinds = np.array([row.benchmark_kinds_ms]) * 2
     parts = StepParts(kinds, np.array([6.0]), np.array([5.0]), np.array([np.inf]))
     here_ms = np.array([2 * row.benchmark_work_ms + 7.0])
-    known = known_steps(law, AnchorSteps(anchor, parts, here_ms), {})
+    known = known_steps(step_model, AnchorSteps(anchor, parts, here_ms), {})
     there = transfer_steps(known, anchor, [target])
-    found = map_to_profiled(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
+    found = map_to_profiled(
+        step_model, anchor, recorded_there(step_model, target, known, float(there.latency_ms[0, 0]))
+    )
     assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
     # The profiled step itself is another bound, and differs there.
     assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.12)
@@ -279,8 +283,8 @@ def test_many_steps_at_once_are_each_as_alone():
     one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
     names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
     both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
-    together = map_to_profiled(LAW, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
+    together = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
     for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
-        alone = map_to_profiled(LAW, "fast", UnprofiledSteps(target, parts, np.array([latency_ms])))
-        for name in LAW.instances:
+        alone = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, parts, np.array([latency_ms])))
+        for name in STEP_MODEL.instances:
             assert together.by_instance[name].latency_ms[place] == pytest.approx(alone.by_instance[name].latency_ms[0])

@@ -1,4 +1,4 @@
-"""Parts of every measured step, and the analytical model fitted to them, `profet_core.transfer.law.StepLaw`."""
+"""Parts of every measured step, and the analytical model fitted to them (`StepModel` of `profet_core.transfer`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.linear_model import QuantileRegressor
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, StepParts, gpu_time_ms, step_parts
+from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, StepParts, gpu_time_ms, step_parts
 from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.measurements.tables import WORKLOAD, Measurements
@@ -124,20 +124,22 @@ _MOST_LOG_SLOPE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class LawSetting:
+class StepModelSetting:
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.1
     scattered_power: float = 0.3
 
 
-SETTING = LawSetting()
+SETTING = StepModelSetting()
 #: Weight of a GPU's bandwidth, relative to the benchmark's speed, in the rate of bandwidth-bound work, where the
 #: benchmark and the specs are all that is known. Chosen the same way.
 BANDWIDTH_TILT = 0.5
 
 
-def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING) -> StepLaw:
+def fit_step_model(
+    steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: StepModelSetting = SETTING
+) -> StepModel:
     """Fit the analytical model to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
 
     Copy and start are medians over the instances, since hosts share them; the rest is fitted on each instance alone.
@@ -145,7 +147,7 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
     """
     shared = np.median([_copy_and_start(steps, name, rows) for name in instances], axis=0)
     copy_factor, start_ms = (float(value) for value in shared)
-    law = StepLaw(
+    step_model = StepModel(
         start_ms=start_ms,
         copy_factor=copy_factor,
         tail_share=setting.tail_share,
@@ -154,34 +156,38 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
     )
     floors_ms, speeds = network_floors(steps, instances, rows), _kind_log_speeds(steps, instances, rows)
     slowdown = _profiling_slowdown(steps, instances, rows)
-    found = {name: _instance_step(steps, law, name, rows, floors_ms, speeds[name], slowdown) for name in instances}
-    law = replace(law, instances=found)
+    found = {
+        name: _instance_step(steps, step_model, name, rows, floors_ms, speeds[name], slowdown) for name in instances
+    }
+    step_model = replace(step_model, instances=found)
     benchmark = np.flatnonzero(steps.benchmark)
-    law = replace(
-        law,
+    step_model = replace(
+        step_model,
         instances={
-            name: replace(row, benchmark_work_ms=benchmark_work_ms(law, steps, name, benchmark))
+            name: replace(row, benchmark_work_ms=benchmark_work_ms(step_model, steps, name, benchmark))
             for name, row in found.items()
         },
     )
-    halves = {name: _own_half_width(steps, law, name, rows) for name in instances}
+    halves = {name: _own_half_width(steps, step_model, name, rows) for name in instances}
     return replace(
-        law, instances={name: replace(row, own_log_half_width=halves[name]) for name, row in law.instances.items()}
+        step_model,
+        instances={name: replace(row, own_log_half_width=halves[name]) for name, row in step_model.instances.items()},
     )
 
 
-def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
+def benchmark_work_ms(step_model: StepModel, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
     """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
-    fixed_ms = law.fixed_ms(parts, instance, law.hosts[instance])
-    return float(law.work_ms(latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
+    fixed_ms = step_model.fixed_ms(parts, instance, step_model.hosts[instance])
+    return float(step_model.work_ms(latency_ms, fixed_ms, benchmark_floor_ms(step_model, steps))[0])
 
 
-def benchmark_floor_ms(law: StepLaw, steps: Steps) -> np.ndarray:
+def benchmark_floor_ms(step_model: StepModel, steps: Steps) -> np.ndarray:
     """What launches of the benchmark take on the reference host, (1,): the median over the instances' profiles."""
     rows = np.flatnonzero(steps.benchmark)
     floors = [
-        law.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows]) for name in law.instances
+        step_model.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows])
+        for name in step_model.instances
     ]
     return np.median(floors, axis=0)
 
@@ -247,7 +253,7 @@ def _profiling_slowdown(steps: Steps, instances: Sequence[str], rows: np.ndarray
 
 def _instance_step(
     steps: Steps,
-    law: StepLaw,
+    step_model: StepModel,
     instance: str,
     rows: np.ndarray,
     floors_ms: np.ndarray,
@@ -270,16 +276,16 @@ def _instance_step(
         benchmark_work_ms=1.0,
         benchmark_kinds_ms=tuple(float(value) for value in parts.kinds_ms[benchmark]),
     )
-    alone = replace(law, instances={instance: row})
+    alone = replace(step_model, instances={instance: row})
     gpu_ms = gpu_time_ms(latency_ms, alone.fixed_ms(parts, instance, alone.hosts[instance]))
     bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     row = replace(row, gpu_per_busy=float(np.median((gpu_ms / parts.busy_ms)[bound])))
     judged = rows & np.isfinite(floors_ms)
-    return _with_floor(steps, law, row, instance, judged, floors_ms) if judged.any() else row
+    return _with_floor(steps, step_model, row, instance, judged, floors_ms) if judged.any() else row
 
 
 def _with_floor(
-    steps: Steps, law: StepLaw, row: InstanceStep, instance: str, judged: np.ndarray, floors_ms: np.ndarray
+    steps: Steps, step_model: StepModel, row: InstanceStep, instance: str, judged: np.ndarray, floors_ms: np.ndarray
 ) -> InstanceStep:
     """The coefficients of gaps whose floor, as it is served, is nearest to the networks': least absolute log error.
 
@@ -300,7 +306,7 @@ def _with_floor(
         )
 
     def error(values: np.ndarray) -> float:
-        found_ms = replace(law, instances={instance: of(values)}).floor_ms(parts, instance, latency_ms)
+        found_ms = replace(step_model, instances={instance: of(values)}).floor_ms(parts, instance, latency_ms)
         return float((weights * np.abs(np.log(found_ms / true_ms))).sum())
 
     tried = [
@@ -310,6 +316,6 @@ def _with_floor(
     return of(min(tried, key=lambda one: one.fun).x)
 
 
-def _own_half_width(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> float:
-    own = law.inferred_anchor_ms(steps.without_latency[instance], instance)
+def _own_half_width(steps: Steps, step_model: StepModel, instance: str, rows: np.ndarray) -> float:
+    own = step_model.inferred_anchor_ms(steps.without_latency[instance], instance)
     return float(np.quantile(np.abs(np.log(own / steps.latency_ms[instance]))[rows], 0.9))

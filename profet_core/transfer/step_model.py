@@ -152,7 +152,7 @@ class InstanceStep:
 
 
 @dataclass(frozen=True)
-class StepLaw:
+class StepModel:
     """Analytical model of a step beyond its work, with its parameters for reading profiles.
 
     Attributes

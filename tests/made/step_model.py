@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from profet_core.transfer.law import InstanceStep, StepLaw, StepParts
+from profet_core.transfer.step_model import InstanceStep, StepModel, StepParts
 from profet_core.transfer.targets import REFERENCE_HOST, Target
 
 #: The benchmark takes 100 ms of work here, 60 of them convolutions.
@@ -33,7 +33,7 @@ SLOW = replace(
     benchmark_kinds_ms=(240.0, 0.0, 0.0, 160.0),
 )
 #: Without tails: those are added where they are tested.
-LAW = StepLaw(
+STEP_MODEL = StepModel(
     start_ms=2.0,
     copy_factor=1.5,
     tail_share=0.0,
