@@ -13,8 +13,8 @@ from profet_core.answers.context import Context
 from profet_core.answers.fields import NUMBERS, PROFILE, Fields
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Gpus, load_catalog, load_gpus
-from profet_core.catalog.own import OWN_NAME
-from profet_core.catalog.own_gpus import OWN_GPUS_NAME, own_gpus_path, read_own_gpus
+from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
+from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.sandbox.reading import read_guarded
@@ -83,14 +83,14 @@ def _shown_progress() -> Callable[[float], None] | None:
 def known_gpus() -> Gpus:
     """The GPUs with specs, the user's after them."""
     shipped = load_gpus()
-    return shipped.with_own(row.gpu for row in read_own_gpus(own_gpus_path(), shipped))
+    return shipped.with_custom(row.gpu for row in read_custom_gpus(custom_gpus_path(), shipped))
 
 
 def open_context(options: argparse.Namespace) -> Context:
     """Models, and the catalog with the user's instances and GPUs; lists in the `--models` folder come first."""
-    gpus, catalog = load_gpus(), load_catalog(own=_in_folder(options, OWN_NAME))
-    own = read_own_gpus(_in_folder(options, OWN_GPUS_NAME) or own_gpus_path(), gpus)
-    return Context(open_models(options), catalog, gpus).with_own_gpus(own)
+    gpus, catalog = load_gpus(), load_catalog(own=_in_folder(options, CUSTOM_NAME))
+    own = read_custom_gpus(_in_folder(options, CUSTOM_GPUS_NAME) or custom_gpus_path(), gpus)
+    return Context(open_models(options), catalog, gpus).with_custom_gpus(own)
 
 
 def _in_folder(options: argparse.Namespace, name: str) -> Path | None:

@@ -24,7 +24,7 @@ class Code(StrEnum):
     BASED_ON = "based_on"
     EVIDENCE = "evidence"
     PUBLISHED = "published"
-    OWN_SPECS = "own_specs"
+    CUSTOM_SPECS = "own_specs"
     GENERATION = "generation"
     SPECS_ONLY = "specs_only"
     NO_TENSOR_CORES = "no_tensor_cores"
@@ -86,7 +86,7 @@ SENTENCES = {
     Code.BASED_ON: "{evidence}, in {precision}",
     Code.EVIDENCE: "{said}",
     Code.PUBLISHED: "from the specs and the published training speeds of {gpu}",
-    Code.OWN_SPECS: "{said}",
+    Code.CUSTOM_SPECS: "{said}",
     Code.GENERATION: "from its specs and published speeds of its generation",
     Code.SPECS_ONLY: "from its specs alone: no public table has training speeds of it or its generation",
     Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",

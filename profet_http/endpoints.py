@@ -24,7 +24,7 @@ from profet_core.answers.questions import (
 )
 from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 from profet_core.answers.schema import Type
-from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
+from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError, ProfetError
 from profet_recorder.profiles.profet_json import parse_json
 
@@ -39,11 +39,11 @@ def _parsed(text: str) -> object:
 
 
 #: Custom GPUs of one request, in JSON also in a query or a form; the commands have a file of them.
-OWN_GPUS = Kind(
-    f"a list of at most {MAX_OWN_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and other known columns",
+CUSTOM_GPUS = Kind(
+    f"a list of at most {MAX_CUSTOM_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and other known columns",
     {
         "type": "array",
-        "maxItems": MAX_OWN_GPUS,
+        "maxItems": MAX_CUSTOM_GPUS,
         "items": {
             "type": "object",
             "required": list(GPU_COLUMNS[:2]),
@@ -52,9 +52,11 @@ OWN_GPUS = Kind(
         },
     },
     _parsed,
-    longest=MAX_OWN_GPUS * MAX_TEXT_CHARACTERS * len(GPU_COLUMNS),
+    longest=MAX_CUSTOM_GPUS * MAX_TEXT_CHARACTERS * len(GPU_COLUMNS),
 )
-_OWN_GPUS = Field(OWN_GPUS, "custom GPUs for this request, with the columns of `profet gpus`; each is also an instance")
+_CUSTOM_GPUS = Field(
+    CUSTOM_GPUS, "custom GPUs for this request, with the columns of `profet gpus`; each is also an instance"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,14 @@ def _endpoint(
     def answered(context: Context, values: Values) -> object:
         own = []
         for cells in values.get("own_gpus", ()):
-            row = own_gpu_of({name: str(cell) for name, cell in cells.items() if cell is not None}, context.gpus)
+            row = custom_gpu_from({name: str(cell) for name, cell in cells.items() if cell is not None}, context.gpus)
             own.append(row)
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others))
+        return answer(context.with_custom_gpus(checked_custom_gpus(own)), question(**others))
 
-    return Endpoint(summary, {**fields, "own_gpus": _OWN_GPUS}, answered, document)
+    return Endpoint(summary, {**fields, "own_gpus": _CUSTOM_GPUS}, answered, document)
 
 
 _PREDICT = "Predict the step latency of a profiled network on every instance."

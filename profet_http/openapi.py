@@ -9,7 +9,7 @@ from html import escape
 
 from profet_core.answers.fields import NUMBERS, PROFILE, Field, Fields
 from profet_core.answers.schema import TEXT, WHOLE, Document, Schema, Type, record
-from profet_http.endpoints import LISTING, OWN_GPUS, QUESTIONS, Endpoint
+from profet_http.endpoints import CUSTOM_GPUS, LISTING, QUESTIONS, Endpoint
 from profet_http.requests import FILE, FORM, JSON
 
 _HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
@@ -94,7 +94,7 @@ def _as_json(field: Field) -> Document:
 def _as_text(field: Field) -> Document:
     if field.kind is PROFILE:
         return {"type": "string", "format": "binary"}
-    if field.kind is OWN_GPUS:
+    if field.kind is CUSTOM_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
     return {"type": "array", "items": {"type": "string"}} if field.kind.join else {**field.kind.schema}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from profet_core.artifacts.models import MANIFEST_NAME
-from profet_core.catalog.own import OWN_NAME
-from profet_core.catalog.own_gpus import OWN_GPUS_NAME
+from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME
+from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
 from profet_core.sizes.growth import GROWTH_NAME
@@ -22,7 +22,7 @@ from profet_recorder.whole_files import write_whole
 
 #: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
-_CATALOG = (OWN_NAME, OWN_GPUS_NAME)
+_CATALOG = (CUSTOM_NAME, CUSTOM_GPUS_NAME)
 #: Folders of your own measurements beside the models: moved as they are, since a collection may be running.
 MEASUREMENTS = ("collected", "data")
 

@@ -61,9 +61,9 @@ def main(libraries: Sequence[str]) -> int:
     return 0
 
 
-def _row(library: str, name: str, counts: Counts, *, is_own: bool) -> Row:
+def _row(library: str, name: str, counts: Counts, *, is_native: bool) -> Row:
     numbers = {key: _shown(value, key, exact=library == "profet") for key, value in asdict(counts).items()}
-    return {"library": library, "network": name, "own_size": int(is_own), **numbers}
+    return {"library": library, "network": name, "own_size": int(is_native), **numbers}
 
 
 def _shown(value: float, key: str, *, exact: bool) -> str:
@@ -105,7 +105,7 @@ def _of_torch(
     for pixels in _sizes(own):
         try:
             counts = _counted(model, pixels, run)
-            yield _row(library, name, counts, is_own=pixels == own)
+            yield _row(library, name, counts, is_native=pixels == own)
             if not counts.is_convolutional:
                 # Known by name, to be refused.
                 return
@@ -349,7 +349,7 @@ def _keras() -> Iterator[Row]:
                 continue
             if pixels == own and counts.parameters != model.count_params():
                 raise ValueError(f"{name} has {model.count_params():,} parameters, not {counts.parameters:,}")
-            yield _row("keras", name, counts, is_own=pixels == own)
+            yield _row("keras", name, counts, is_native=pixels == own)
         backend.clear_session()
 
 
@@ -359,7 +359,7 @@ def _profet() -> Iterator[Row]:
     for name in MEASURED:
         for pixels in MEASURED_PIXELS:
             try:
-                yield _row("profet", name, counts_of(name, pixels), is_own=pixels == _DEFAULT_PIXELS)
+                yield _row("profet", name, counts_of(name, pixels), is_native=pixels == _DEFAULT_PIXELS)
             except InputError as error:
                 _skip("profet", name, pixels, error)
 

@@ -70,7 +70,7 @@ def run_page(
             st.info(missing, icon=":material/info:")
         # What whoever runs the server has to put right.
         served = resources.served
-        if served is not None and served.own_left_out:
+        if served is not None and served.custom_skipped:
             show_warning(
                 "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
             )

@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from profet_core.artifacts.models import own_models
+from profet_core.artifacts.models import custom_models
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
@@ -26,7 +26,7 @@ def main(resources: Resources) -> None:
         "a card says otherwise."
     )
     choice("Model card", Texts.part)
-    _own_models(resources)
+    _custom_models(resources)
     path = resources.models.folder / f"{session.texts.part.upper()}_CARD.md"
     if path.is_file():
         # Links to other cards are links to this page; its title is the page's.
@@ -37,9 +37,9 @@ def main(resources: Resources) -> None:
         st.info("The models of this server have no such card.")
 
 
-def _own_models(resources: Resources) -> None:
+def _custom_models(resources: Resources) -> None:
     """What the server's own models were trained on; nothing if the shipped ones are loaded."""
-    own = own_models(resources.models)
+    own = custom_models(resources.models)
     if own is None:
         return
     base = "the shipped models" if own.base_ships else f"models of {len(own.networks)} networks"

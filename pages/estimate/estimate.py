@@ -11,7 +11,7 @@ from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
 from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
 from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
-from profet_core.layers.networks import named_networks, own_pixels
+from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
 from profet_core.units import shared_time_unit
@@ -41,7 +41,7 @@ def _network_question() -> EstimateQuestion | None:
         select("Network name", NetworkFile.net, {name: name for name in named_networks()}, label_visibility="collapsed")
     pixels, batch = st.columns(2, gap="small")
     with pixels:
-        empty = f"{own_pixels(session.file.net)}" if by_name else "from file"
+        empty = f"{native_pixels(session.file.net)}" if by_name else "from file"
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
     asked = session.file

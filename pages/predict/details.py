@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.answers.advise import AdviseAnswer
-from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
+from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
 from profet_core.messages import Code
 from profet_core.precision.names import is_half
@@ -150,7 +150,7 @@ def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
     others = sorted((other.offer for other in others_of_gpus(plans, plan)), key=lambda offer: offer.usd_per_hour)
     named = []
     for offer in others[:_ALSO_NAMED]:
-        who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
+        who = offer.name if offer.provider == CUSTOM_PROVIDER else cloud_words(offer.provider)
         market = "" if offer.market == ON_DEMAND else f" {offer.market}"
         named.append(f"{who}{market} {price_words(offer)}")
     return ", ".join(named) + (f" and {len(others) - _ALSO_NAMED} more" if len(others) > _ALSO_NAMED else "")

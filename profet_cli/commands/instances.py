@@ -14,34 +14,41 @@ from profet_cli.inputs import given_values, known_gpus
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import GPU_PRECISIONS, OFFER, OFFERS, OWN_GPU
+from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
 from profet_core.answers.questions import INSTANCES, InstancesQuestion
 from profet_core.answers.schema import many
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
-from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped, own_path
+from profet_core.catalog import Catalog, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
-from profet_core.catalog.instance import MARKETS, ON_DEMAND, OWN_PROVIDER, STATUSES, check_date
-from profet_core.catalog.naming import old_price_note
-from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, writable, write_own
-from profet_core.catalog.own_gpus import (
+from profet_core.catalog.custom_gpus import (
+    CUSTOM_GPUS_VARIABLE,
     GPU_COLUMNS,
     HAS_NONE,
-    OWN_GPUS_VARIABLE,
     PRECISIONS,
     USD_PER_KWH,
-    OwnGpu,
+    CustomGpu,
     ThroughputPoint,
     changed_cells,
-    own_gpu_of,
-    own_gpus_path,
-    read_own_gpus,
+    custom_gpu_from,
+    custom_gpus_path,
+    read_custom_gpus,
     with_offers_of,
-    write_own_gpus,
+    write_custom_gpus,
 )
+from profet_core.catalog.custom_instances import (
+    CUSTOM_VARIABLE,
+    changing_custom,
+    laid_over,
+    read_custom_instances,
+    writable,
+    write_custom_instances,
+)
+from profet_core.catalog.instance import CUSTOM_PROVIDER, MARKETS, ON_DEMAND, STATUSES, check_date
+from profet_core.catalog.naming import old_price_note
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.precision.names import amp_words, supported_precisions
-from profet_core.transfer.own_gpu import check_own_gpu
+from profet_core.transfer.custom_gpu import check_custom_gpu
 from profet_core.units import listed_price
 
 #: Action -> its line in `profet instances --help`.
@@ -97,10 +104,10 @@ def run_instances(options: argparse.Namespace) -> None:
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     gpus = load_gpus()
-    own = read_own_gpus(own_gpus_path(), gpus)
+    own = read_custom_gpus(custom_gpus_path(), gpus)
     catalog = load_catalog()
     try:
-        known = Context(load_models(), catalog, gpus).with_own_gpus(own)
+        known = Context(load_models(), catalog, gpus).with_custom_gpus(own)
         return answer_instances(known.models, known.catalog, question)
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])
@@ -150,17 +157,17 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
 
 def _lay_own(options: argparse.Namespace) -> None:
     """Lay one offer over the catalog; the same offer of before is replaced."""
-    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
-    with changing_own(path):
+    path, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_shipped()
+    with changing_custom(path):
         catalog = load_catalog()
         row = _offer(options, catalog)
         offers = catalog.offers(row.name) if row.name in catalog else ()
         old_usd = next((offer.usd_per_hour for offer in offers if offer.offer_key == row.offer_key), None)
         rows = [
             replace(old, status=row.status, vcpus=row.vcpus, host=row.host) if old.name == row.name else old
-            for old in read_own(path, shipped)
+            for old in read_custom_instances(path, shipped)
         ]
-        write_own(path, laid_over(rows, [row]), shipped)
+        write_custom_instances(path, laid_over(rows, [row]), shipped)
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": OFFER.document(row)})
         return
@@ -180,9 +187,9 @@ def _add_removal(parser: argparse.ArgumentParser) -> None:
 
 def _remove_own(options: argparse.Namespace) -> None:
     """Take a user's own rows of an instance away; the shipped ones can't be."""
-    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
-    with changing_own(path):
-        rows = read_own(path, shipped)
+    path, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_shipped()
+    with changing_custom(path):
+        rows = read_custom_instances(path, shipped)
         removed = [
             row
             for row in rows
@@ -192,7 +199,7 @@ def _remove_own(options: argparse.Namespace) -> None:
         if not removed:
             names = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
-        write_own(path, [row for row in rows if row not in removed], shipped)
+        write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
         print_json({"file": str(path), "removed": [OFFER.document(row) for row in removed]})
         return
@@ -258,7 +265,7 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
         source=source or "given by the user",
         own=True,
         machine_source=machine_source,
-        provider=provider or OWN_PROVIDER,
+        provider=provider or CUSTOM_PROVIDER,
         host=host,
     )
 
@@ -315,9 +322,9 @@ def add_gpus(parser: OneLineParser) -> None:
 
 def run_gpus(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
-    rows = read_own_gpus(own_gpus_path(), load_gpus())
+    rows = read_custom_gpus(custom_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json(many(OWN_GPU).document(rows))
+        print_json(many(CUSTOM_GPU).document(rows))
         return
     print_table(
         ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
@@ -359,39 +366,39 @@ def _list_known_gpus(options: argparse.Namespace) -> None:
 
 
 def _add_gpu(options: argparse.Namespace) -> None:
-    shipped, home, path = load_gpus(), home_folder(), writable(own_gpus_path(), OWN_GPUS_VARIABLE)
+    shipped, home, path = load_gpus(), home_folder(), writable(custom_gpus_path(), CUSTOM_GPUS_VARIABLE)
     # A custom folder may have no models to check a speed against.
     has_models = home is None or (home / MANIFEST_NAME).exists()
     transfer = load_models(None if has_models else shipped_folder("models")).transfer
     given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
-    with changing_own(path):
-        rows = read_own_gpus(path, shipped)
+    with changing_custom(path):
+        rows = read_custom_gpus(path, shipped)
         old = next((row for row in rows if row.name == options.name), None)
         # What was said of the GPU before counts if it is still like the same one.
         if old is not None and given["like"] and shipped.find(given["like"]).name != old.like:
             old = None
-        new = own_gpu_of({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
-        check_own_gpu(transfer, new)
+        new = custom_gpu_from({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
+        check_custom_gpu(transfer, new)
         if new.instance in load_catalog():
             raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
-        write_own_gpus(path, [*(row for row in rows if row.name != new.name), new])
+        write_custom_gpus(path, [*(row for row in rows if row.name != new.name), new])
     _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)}/h; saved in {path}")
 
 
 def _remove_gpu(options: argparse.Namespace) -> None:
-    path, shipped = writable(own_gpus_path(), OWN_GPUS_VARIABLE), load_gpus()
-    with changing_own(path):
-        rows = read_own_gpus(path, shipped)
+    path, shipped = writable(custom_gpus_path(), CUSTOM_GPUS_VARIABLE), load_gpus()
+    with changing_custom(path):
+        rows = read_custom_gpus(path, shipped)
         removed = next((row for row in rows if row.name == options.name), None)
         if removed is None:
             names = ", ".join(row.name for row in rows) or "none"
             raise InputError(f"Your file {path} has no GPU {options.name!r}; it has: {names}.")
-        write_own_gpus(path, [row for row in rows if row is not removed])
+        write_custom_gpus(path, [row for row in rows if row is not removed])
     _say(options, path, "removed", removed, f"is removed from {path}")
 
 
-def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: str) -> None:
+def _say(options: argparse.Namespace, path: Path, key: str, own: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: OWN_GPU.document(own)})
+        print_json({"file": str(path), key: CUSTOM_GPU.document(own)})
     else:
         print(f"{own.name} {text}")

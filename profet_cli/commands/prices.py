@@ -16,7 +16,7 @@ from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.answers.documents import OFFER
 from profet_core.answers.fields import names
-from profet_core.catalog import HOME_REGION, Catalog, Gpu, load_catalog, load_gpus, load_shipped, own_path
+from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     PriceChange,
     PublishedPrice,
@@ -27,7 +27,15 @@ from profet_core.catalog.clouds import (
     price_changes,
     usable_prices,
 )
-from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
+from profet_core.catalog.custom_instances import (
+    CUSTOM_VARIABLE,
+    changing_custom,
+    checked_text,
+    laid_over,
+    read_custom_instances,
+    writable,
+    write_custom_instances,
+)
 from profet_core.errors import CatalogError, InputError, ProfetError
 from profet_core.units import listed_price
 
@@ -78,7 +86,7 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
 
 def run_refresh(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
-    path, catalog, shipped = writable(own_path(), OWN_VARIABLE), load_catalog(), load_shipped()
+    path, catalog, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_catalog(), load_shipped()
     published, answered = _published(options, catalog)
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
@@ -87,10 +95,10 @@ def run_refresh(options: argparse.Namespace) -> None:
         check_believable(changes)
     new = [change.offer for change in changes if not change.kept]
     if options.dry_run:
-        checked_text(laid_over(read_own(path, shipped), new), shipped)
+        checked_text(laid_over(read_custom_instances(path, shipped), new), shipped)
     else:
-        with changing_own(path):
-            write_own(path, laid_over(read_own(path, shipped), new), shipped)
+        with changing_custom(path):
+            write_custom_instances(path, laid_over(read_custom_instances(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
     known_gpu = {price.instance for price in published if price.gpu is not None and price.usd_per_hour}

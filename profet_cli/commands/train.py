@@ -16,12 +16,12 @@ from profet_cli.output import print_json
 from profet_core.answers.schema import Document
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog, load_gpus
-from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
+from profet_core.catalog.custom_gpus import custom_gpus_path, read_custom_gpus
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
+from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CalibratedGpu
-from profet_core.transfer.own_gpu import with_own_gpus
 
 if TYPE_CHECKING:
     from profet_core.catalog import Gpus
@@ -94,7 +94,7 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
     models.verify()
-    transfer = with_own_gpus(models.transfer, read_own_gpus(own_gpus_path(), models.transfer.gpus))
+    transfer = with_custom_gpus(models.transfer, read_custom_gpus(custom_gpus_path(), models.transfer.gpus))
     found, without = calibrate_gpus(dataset, transfer)
     if not found:
         why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
@@ -144,8 +144,8 @@ def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
 
 def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
     """A line for each instance that no catalog has: the offer that `gpus add` made of its GPU, or how to add one."""
-    catalog, own = load_catalog(), read_own_gpus(own_gpus_path(), load_gpus())
-    gpus, offered = load_gpus().with_own(row.gpu for row in own), {row.name: row.instance for row in own}
+    catalog, own = load_catalog(), read_custom_gpus(custom_gpus_path(), load_gpus())
+    gpus, offered = load_gpus().with_custom(row.gpu for row in own), {row.name: row.instance for row in own}
     return [
         _line(name, dataset.instances[name].gpu, gpus, offered)
         for name in dict.fromkeys(instances)

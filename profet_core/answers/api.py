@@ -15,12 +15,12 @@ from profet_core.artifacts import models as artifacts
 from profet_core.artifacts.models import Models
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
+from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
 from profet_core.catalog.gpus import load_gpus
-from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.records import Prediction
 from profet_core.training.whole_nodes import ScaledTraining
-from profet_core.transfer.own_gpu import with_own_gpus
+from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_recorder.profiles.record import Profile
 
 
@@ -29,8 +29,8 @@ def load_models(folder: Path | str | None = None) -> Models:
 
     Raises ArtifactError if the manifest is missing, was changed, or was written by another version of this project.
     """
-    models, own = artifacts.load_models(folder), _own_gpus()
-    return models.with_transfer(with_own_gpus(models.transfer, own)) if own else models
+    models, own = artifacts.load_models(folder), _custom_gpus()
+    return models.with_transfer(with_custom_gpus(models.transfer, own)) if own else models
 
 
 def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:
@@ -42,7 +42,7 @@ def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> 
     """
     if path is not None:
         return read_catalog(Path(path))
-    return with_offers_of(read_catalog(own=own), _own_gpus())
+    return with_offers_of(read_catalog(own=own), _custom_gpus())
 
 
 def predict(
@@ -139,5 +139,5 @@ def _context(models: Models, catalog: Catalog) -> Context:
     return Context(models, catalog, models.transfer.gpus)
 
 
-def _own_gpus() -> tuple[OwnGpu, ...]:
-    return read_own_gpus(own_gpus_path(), load_gpus())
+def _custom_gpus() -> tuple[CustomGpu, ...]:
+    return read_custom_gpus(custom_gpus_path(), load_gpus())

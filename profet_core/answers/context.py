@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
-from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
+from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
     OfferFilter,
@@ -19,9 +19,9 @@ from profet_core.catalog.collection import (
     filtered_offers,
     offers_in_market,
 )
+from profet_core.catalog.custom_gpus import CustomGpu, read_custom_gpus, served_custom_gpus_path, with_offers_of
+from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
-from profet_core.catalog.own import served_own_path
-from profet_core.catalog.own_gpus import OwnGpu, read_own_gpus, served_own_gpus_path, with_offers_of
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
@@ -32,8 +32,8 @@ from profet_core.prediction.targets import basis_by_instance
 from profet_core.training.plans import confidence
 from profet_core.training.scaling_model import ScaleoutModel
 from profet_core.training.several_gpus import MAX_PARAMETERS
+from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.units import format_count, positive_number, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 
@@ -48,12 +48,12 @@ class Context:
     catalog: Catalog
     gpus: Gpus
 
-    def with_own_gpus(self, own: Sequence[OwnGpu]) -> Context:
+    def with_custom_gpus(self, own: Sequence[CustomGpu]) -> Context:
         """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
         if not own:
             return self
-        models = self.models.with_transfer(with_own_gpus(self.models.transfer, own))
-        return Context(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
+        models = self.models.with_transfer(with_custom_gpus(self.models.transfer, own))
+        return Context(models, with_offers_of(self.catalog, own), self.gpus.with_custom(row.gpu for row in own))
 
 
 def scaleout_model(context: Context) -> ScaleoutModel:
@@ -75,7 +75,7 @@ class Served:
 
     context: Context
     files: Mapping[Path, int | None]
-    own_left_out: bool
+    custom_skipped: bool
 
     @property
     def is_outdated(self) -> bool:
@@ -91,7 +91,7 @@ def load_served() -> Served:
     folder, lists = default_models_folder(), []
     # `load_served_catalog` returns this problem.
     with suppress(CatalogError):
-        lists = [path for path in (served_own_path(), served_own_gpus_path()) if path is not None]
+        lists = [path for path in (served_custom_path(), served_custom_gpus_path()) if path is not None]
     names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
     files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
     models = load_models()
@@ -99,11 +99,11 @@ def load_served() -> Served:
     catalog, problem = load_served_catalog()
     context, left_out = Context(models, catalog, load_gpus()), problem is not None
     try:
-        context = context.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
+        context = context.with_custom_gpus(read_custom_gpus(served_custom_gpus_path(), load_gpus()))
     except (CatalogError, InputError):
         left_out = True
     if left_out:
-        _LOG.warning(OWN_LEFT_OUT)
+        _LOG.warning(CUSTOM_SKIPPED)
     return Served(context, files, left_out)
 
 
@@ -209,7 +209,7 @@ def market_offers(
     # Spot prices are estimated from on-demand prices, so the market filter comes last.
     catalog, names = filtered_catalog(context.catalog, replace(offer_filter, market=None), context.gpus)
     try:
-        offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
+        offers = offers_in_market(catalog, market, custom_usd_per_hour=price, spot_discount=spot_discount)
     except NoOffersError:
         # Raises with what to widen.
         filtered_offers(context.catalog.all_offers, offer_filter, context.gpus)

@@ -25,9 +25,9 @@ from profet_core.answers.schema import (
     under,
 )
 from profet_core.catalog import Instance
+from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.naming import old_price_note
-from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.features.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
 from profet_core.precision.names import amp_words, supported_precisions
@@ -70,19 +70,19 @@ _POINT = {"images_per_s": NUMBER, "network": TEXT, "pixels": WHOLE, "batch_size"
 _POINT |= {"times_reference": NUMBER, "times_log_sd": NUMBER}
 
 
-def _of_point(name: str) -> Callable[[OwnGpu], object]:
+def _of_point(name: str) -> Callable[[CustomGpu], object]:
     return lambda own: getattr(own.point, name, None)
 
 
 #: A GPU of the user's, with the name of its instance and what an hour of that costs.
-OWN_GPU = record(
+CUSTOM_GPU = record(
     gpu=at("name", TEXT),
-    **keys(OwnGpu, "instance like"),
+    **keys(CustomGpu, "instance like"),
     **keys(Gpu, "fp32_tflops tf32_tensor_dense_tflops memory_gib bandwidth_gb_per_s tdp_w", "gpu"),
     # What is known of its speed; null is what is not.
     **{name: at(_of_point(name), maybe(kind)) for name, kind in _POINT.items()},
     usd_per_hour=at("offer.usd_per_hour", NUMBER),
-    **keys(OwnGpu, "as_of source"),
+    **keys(CustomGpu, "as_of source"),
 )
 
 

@@ -318,7 +318,7 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnModels:
+class CustomModels:
     """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
     `base_ships`: its models are those that ship with this version.
@@ -331,7 +331,7 @@ class OwnModels:
     base_ships: bool
 
 
-def own_models(models: Models) -> OwnModels | None:
+def custom_models(models: Models) -> CustomModels | None:
     """Describe the loaded models; None if they are the shipped ones."""
     shipped = shipped_folder("models")
     if models.folder.resolve() == shipped.resolve():
@@ -339,7 +339,7 @@ def own_models(models: Models) -> OwnModels | None:
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
     calibrated = models.transfer.calibrated.values()
-    return OwnModels(
+    return CustomModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),

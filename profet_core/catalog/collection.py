@@ -11,13 +11,13 @@ from weakref import ref
 
 from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import (
+    CUSTOM_HARDWARE,
+    CUSTOM_PRICE,
+    CUSTOM_PROVIDER,
     MACHINE_COLUMNS,
     MARKETPLACE,
     MARKETS,
     ON_DEMAND,
-    OWN_HARDWARE,
-    OWN_PRICE,
-    OWN_PROVIDER,
     RESERVED,
     SPOT,
     Instance,
@@ -28,7 +28,7 @@ from profet_core.units import positive_number, whole_number
 
 #: Default region and market of prices.
 HOME_REGION = "us-east-1"
-_MARKET_ORDER = (OWN_PRICE, ON_DEMAND, MARKETPLACE)
+_MARKET_ORDER = (CUSTOM_PRICE, ON_DEMAND, MARKETPLACE)
 #: Choices of market: one market, or all of them.
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
@@ -36,9 +36,9 @@ _GUESSED = "guessed:"
 Resolved = TypeVar("Resolved")
 
 
-def is_ones_own(offer: Instance) -> bool:
+def is_custom(offer: Instance) -> bool:
     """Whether the machine or its price is custom."""
-    return offer.own or offer.provider == OWN_PROVIDER or offer.market == OWN_PRICE
+    return offer.own or offer.provider == CUSTOM_PROVIDER or offer.market == CUSTOM_PRICE
 
 
 class Catalog(dict[str, Instance]):
@@ -91,11 +91,12 @@ class Catalog(dict[str, Instance]):
         rows: list[Instance] = []
         for name, (usual, *others) in self.by_instance.items():
             if name in own:
-                usual = replace(usual, usd_per_hour=own[name], market=OWN_PRICE, as_of="", source="given by the user")
+                price = own[name]
+                usual = replace(usual, usd_per_hour=price, market=CUSTOM_PRICE, as_of="", source="given by the user")
             rows += [usual, *others]
         return Catalog(rows)
 
-    def with_own(self, own: Iterable[Instance]) -> Catalog:
+    def with_custom(self, own: Iterable[Instance]) -> Catalog:
         """Copy with custom offers.
 
         A custom offer replaces the offer of the same instance, region, os and market. Others are added; new instances
@@ -167,7 +168,7 @@ def offers_in_market(
     catalog: Catalog,
     market: str = ON_DEMAND,
     *,
-    own_usd_per_hour: Mapping[str, float] | None = None,
+    custom_usd_per_hour: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[Instance, ...]:
     """Offers to choose from, at most one per instance and market, in the catalog's order.
@@ -183,7 +184,7 @@ def offers_in_market(
     """
     if market not in MARKET_CHOICES:
         raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKET_CHOICES)}.")
-    own = own_usd_per_hour or {}
+    own = custom_usd_per_hour or {}
     priced = catalog.with_prices(own)
     found: list[Instance] = []
     for name, offers in priced.by_instance.items():
@@ -195,7 +196,7 @@ def offers_in_market(
             listed.setdefault(offer.market, offer)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
             listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
-        found += [offer for key, offer in listed.items() if key == OWN_HARDWARE or market in (key, ANY_MARKET)]
+        found += [offer for key, offer in listed.items() if key == CUSTOM_HARDWARE or market in (key, ANY_MARKET)]
     if not found:
         guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
         raise NoOffersError(f"The catalog has no {market} prices: give your own prices{guess}.")
@@ -310,7 +311,7 @@ def filtered_offers(offers: Iterable[Instance], offer_filter: OfferFilter, gpus:
         return [
             offer
             for offer in every
-            if all((place and offer.market == OWN_HARDWARE) or passes(offer) for passes, place in wanted)
+            if all((place and offer.market == CUSTOM_HARDWARE) or passes(offer) for passes, place in wanted)
         ]
 
     found = passing(conditions)

@@ -118,7 +118,7 @@ class Gpus(dict[str, Gpu]):
         """The GPUs without custom ones."""
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
-    def with_own(self, own: Iterable[Gpu]) -> Gpus:
+    def with_custom(self, own: Iterable[Gpu]) -> Gpus:
         """Add custom GPUs at the end, in place of those with the same name.
 
         A name matches one of these only if it matches no other GPU.

@@ -15,10 +15,10 @@ ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
 #: Auction prices of private hosts: they change hourly and are never shown as on-demand.
 MARKETPLACE = "marketplace"
 #: Custom hardware at its hourly cost; it is available in every market.
-OWN_HARDWARE = "own"
-MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, OWN_HARDWARE)
+CUSTOM_HARDWARE = "own"
+MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, CUSTOM_HARDWARE)
 #: Market name that `Catalog.with_prices` uses for a typed price.
-OWN_PRICE = "own price"
+CUSTOM_PRICE = "own price"
 
 #: Columns that describe an instance independently of provider and price.
 MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")
@@ -44,7 +44,7 @@ FILE_COLUMNS = (
 OPTIONAL_COLUMNS = ("provider", "host")
 REQUIRED_COLUMNS = tuple(column for column in FILE_COLUMNS[1:] if column not in OPTIONAL_COLUMNS)
 #: Default provider: the user.
-OWN_PROVIDER = "own"
+CUSTOM_PROVIDER = "own"
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 
@@ -82,14 +82,14 @@ class Instance:
     source: str
     own: bool = False
     machine_source: str = ""
-    provider: str = OWN_PROVIDER
+    provider: str = CUSTOM_PROVIDER
     host: str = ""
 
     def __post_init__(self) -> None:
         check_numbers(self, self.name)
         if self.status not in STATUSES:
             raise InputError(f"{self.name}: status must be one of {', '.join(STATUSES)}, not {self.status!r}.")
-        if self.market not in (*MARKETS, OWN_PRICE):
+        if self.market not in (*MARKETS, CUSTOM_PRICE):
             raise InputError(f"{self.name}: market must be one of {', '.join(MARKETS)}, not {self.market!r}.")
         if not _PROVIDER.fullmatch(self.provider):
             raise InputError(
@@ -126,7 +126,7 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
     cells = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}
-    cells["provider"] = cells["provider"] or OWN_PROVIDER
+    cells["provider"] = cells["provider"] or CUSTOM_PROVIDER
     return Instance(name=name, own=own, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from profet_core.catalog.instance import ON_DEMAND, OWN_PRICE, OWN_PROVIDER, Instance
+from profet_core.catalog.instance import CUSTOM_PRICE, CUSTOM_PROVIDER, ON_DEMAND, Instance
 from profet_core.units import format_usd
 
 #: Names as the clouds write them; others stay as written.
@@ -32,7 +32,7 @@ def cloud_words(provider: str) -> str:
     >>> cloud_words("gcp"), cloud_words("own"), cloud_words("acme")
     ('GCP', 'your own', 'acme')
     """
-    return "your own" if provider == OWN_PROVIDER else _CLOUDS.get(provider, provider)
+    return "your own" if provider == CUSTOM_PROVIDER else _CLOUDS.get(provider, provider)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -73,9 +73,9 @@ def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
         gpu = f"{gpus} × {gpu}"
     elif offer.gpu_count > 1:
         gpu = f"{gpu} (1 of {offer.gpu_count})"
-    if offer.provider == OWN_PROVIDER:
+    if offer.provider == CUSTOM_PROVIDER:
         return f"{gpu}{joined}{offer.name}"
-    market = "" if offer.market in (ON_DEMAND, OWN_PRICE) else f" {offer.market}"
+    market = "" if offer.market in (ON_DEMAND, CUSTOM_PRICE) else f" {offer.market}"
     return f"{gpu}{joined}{cloud_words(offer.provider)}{market}"
 
 
@@ -134,6 +134,6 @@ def price_line(offers: Iterable[Instance]) -> str:
 def instance_words(entry: Instance) -> str:
     """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
     gpus = entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"
-    cloud = "" if entry.provider == OWN_PROVIDER else cloud_words(entry.provider)
+    cloud = "" if entry.provider == CUSTOM_PROVIDER else cloud_words(entry.provider)
     retired = "retired" if entry.status == "retired" else ""
     return f"{entry.name} ({', '.join(filter(None, (gpus, cloud, retired)))})"

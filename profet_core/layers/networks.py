@@ -98,13 +98,13 @@ class NamedNetwork:
     name: str
     library: str
     library_name: str
-    own_pixels: int
+    native_pixels: int
     sizes: Mapping[int, Counts]
 
     @property
     def counts(self) -> Counts:
         """At its own size."""
-        return self.sizes[self.own_pixels]
+        return self.sizes[self.native_pixels]
 
 
 def named_networks() -> list[str]:
@@ -174,9 +174,9 @@ def shared_name(name: str) -> str:
     return _shared().get(name, name)
 
 
-def own_pixels(name: str) -> int:
+def native_pixels(name: str) -> int:
     """The image size that a network is made for."""
-    return named_network(name).own_pixels
+    return named_network(name).native_pixels
 
 
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
@@ -198,7 +198,7 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     25557032
     """
     network = named_network(name)
-    pixels = network.own_pixels if pixels is None else pixels
+    pixels = network.native_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
@@ -282,10 +282,10 @@ def _table() -> Mapping[str, NamedNetwork]:
     sizes: dict[tuple[str, str], dict[int, Counts]] = {}
     own: dict[tuple[str, str], int] = {}
     for row in csv.reader(text.splitlines()[1:]):
-        library, name, is_own, *numbers = row
+        library, name, is_native, *numbers = row
         counts = Counts(*(int(float(number)) if "e" in number else int(number) for number in numbers))
         sizes.setdefault((library, name), {})[counts.pixels] = counts
-        if is_own == "1":
+        if is_native == "1":
             own[library, name] = counts.pixels
     found: dict[str, NamedNetwork] = {}
     keys: set[str] = set()
@@ -330,7 +330,7 @@ def _shared() -> Mapping[str, str]:
 
 def _is_alike(one: NamedNetwork, other: NamedNetwork) -> bool:
     """Whether FLOPs and values of normalizations nearly agree, at one size."""
-    counts = one.counts, counts_of(other.name, one.own_pixels)
+    counts = one.counts, counts_of(other.name, one.native_pixels)
     pairs = ((each.flops for each in counts), (each.normalization_elements for each in counts))
     return all(abs(first - second) <= _ALIKE * first for first, second in pairs)
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
-from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, with_offers_of
+from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.precision.names import FP32, TF32
 from profet_core.prediction.predict import predict
-from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
+from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.units import format_ms, format_significant, positive_number
 from profet_recorder.profiles.record import Profile
 
@@ -27,7 +27,7 @@ def speed_of_step(
     catalog: Catalog,
     profile: Profile,
     anchor: str,
-    own: OwnGpu,
+    own: CustomGpu,
     measured_ms: float,
     *,
     latency_ms: float | None = None,
@@ -54,7 +54,7 @@ def speed_of_step(
 
     def step(log_speed: float) -> StepTime:
         at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
-        there = models.with_transfer(with_own_gpus(transfer, [at]))
+        there = models.with_transfer(with_custom_gpus(transfer, [at]))
         found = predict(
             there,
             priced,
@@ -73,7 +73,7 @@ def speed_of_step(
     return SpeedPoint(float(f"{math.exp(log_speed):.6g}"), STEP_LOG_SD, precision)
 
 
-def _check_within(own: OwnGpu, measured_ms: float, slow: StepTime, fast: StepTime) -> None:
+def _check_within(own: CustomGpu, measured_ms: float, slow: StepTime, fast: StepTime) -> None:
     fast_ms, slow_ms = _latency_ms(fast), _latency_ms(slow)
     if fast_ms < measured_ms < slow_ms:
         return

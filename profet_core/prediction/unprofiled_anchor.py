@@ -82,7 +82,7 @@ def _mapped_steps(
     back = map_to_profiled(transfer.step, transfer.reference, UnprofiledSteps(target, parts, batch.latency_ms))
     log_sd = combined_sd(transfer.anchor_spread.log_sd(speed.log_sd), back.doubt_log_sd)
     if batch.latency_ms is None:
-        inferred = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
+        inferred = np.median([row.inferred_log_half_width for row in transfer.step.instances.values()])
         log_sd = combined_sd(log_sd, log_sd_of(inferred))
     unattributed = unattributed_log_sd(batch.profiles)
     log_sd = log_sd + unattributed
@@ -92,7 +92,7 @@ def _mapped_steps(
     return estimates, RecordedSteps(
         steps=AnchorSteps(reference, back.by_instance[reference].parts, latency_ms, back.floor_ms),
         unattributed_log_sd=unattributed,
-        mapped=MappedAnchor(anchor.name, gpu.name, back.own_ms, batch.latency_known, log_sd),
+        mapped=MappedAnchor(anchor.name, gpu.name, back.anchor_ms, batch.latency_known, log_sd),
     )
 
 

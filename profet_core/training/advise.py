@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from profet_core.catalog.collection import is_ones_own
+from profet_core.catalog.collection import is_custom
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
@@ -37,7 +37,7 @@ def without_larger_nodes(rows: Iterable[Offered]) -> list[Offered]:
     least: dict[str, int] = {}
     for offer in (row.offer for row in every):
         least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
-    return [row for row in every if row.offer.gpu_count == least[row.offer.gpu] or is_ones_own(row.offer)]
+    return [row for row in every if row.offer.gpu_count == least[row.offer.gpu] or is_custom(row.offer)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ def preset_rows(
         # The cheapest row of each GPU is written last.
         found = list({row.offer.gpu: row for row in sorted(found, key=cost)[::-1]}.values())
     kept = {row.offer.offer_key for row in found}
-    kept |= {row.offer.offer_key for row in every if is_ones_own(row.offer) or (keep and row.offer.label == keep)}
+    kept |= {row.offer.offer_key for row in every if is_custom(row.offer) or (keep and row.offer.label == keep)}
     if not any(row.is_anchor for row in found):
         anchors = sorted((row for row in every if row.is_anchor), key=cost)
         kept |= {row.offer.offer_key for row in anchors[:1]}

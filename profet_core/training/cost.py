@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpus
-from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
 from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
 from profet_core.training.extras import NO_EXTRAS, Extras
@@ -201,6 +201,6 @@ def training_energy(total_s: float, offer: Instance, gpus: Gpus, training: int =
     kwh = power_w / 1_000 * total_s / S_PER_HOUR
     region = load_regions().get(offer.region)
     # Clouds share names for different places; a custom machine may be in any.
-    if region is None or (offer.provider != OWN_PROVIDER and region.provider != _PROVIDERS.get(offer.provider)):
+    if region is None or (offer.provider != CUSTOM_PROVIDER and region.provider != _PROVIDERS.get(offer.provider)):
         return Energy(power_w, kwh, None)
     return Energy(power_w, kwh, kwh * region.pue * region.grid_g_per_kwh / 1_000)

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.frames import frame_of, offer_cells
-from profet_core.catalog.instance import OWN_PROVIDER, SPOT, Instance
+from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
@@ -273,7 +273,7 @@ class Plan:
     @property
     def name_and_code(self) -> str:
         """'A100 · GCP (a2-highgpu-1g)', what a command line can name and a person can read."""
-        return self.name if self.offer.provider == OWN_PROVIDER else f"{self.name} ({self.code})"
+        return self.name if self.offer.provider == CUSTOM_PROVIDER else f"{self.name} ({self.code})"
 
     @property
     def instance(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, final
 
-from profet_core.catalog.collection import is_ones_own
+from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
 from profet_core.training.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 
@@ -286,7 +286,7 @@ class Within:
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan], most: int) -> list[Plan]:
     """At most so many plans: `keep`, custom offers, and the cheapest plan of each GPU; cheapest first."""
     every = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
-    must = [plan for plan in every if plan in keep or is_ones_own(plan.offer)]
+    must = [plan for plan in every if plan in keep or is_custom(plan.offer)]
     cheapest: dict[tuple[str, int], Plan] = {}
     for plan in every:
         cheapest.setdefault(_gpus(plan), plan)

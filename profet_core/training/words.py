@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import OWN_HARDWARE, SPOT
+from profet_core.catalog.instance import CUSTOM_HARDWARE, SPOT
 from profet_core.training.advise import Advice, Dominated, Upgrade
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.plans import Limits, Plan
@@ -37,7 +37,7 @@ def headline(found: Recommended) -> str:
     if found.none_meets:
         return closest_sentence(found)
     plan, fastest = found.answer, found.fastest.plan
-    verb = "Use" if plan.offer.market == OWN_HARDWARE else "Rent"
+    verb = "Use" if plan.offer.market == CUSTOM_HARDWARE else "Rent"
     rent = f"{verb} {plan.phrase} ({format_usd(plan.offer.usd_per_hour)}/h): {_totals(plan)}."
     if found.within is not None:
         best = "fastest" if found.limits.deadline_h is None else "cheapest"

@@ -302,7 +302,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
             copy_factor=finite_number(step["copy_factor"]),
             tail_share=finite_number(step["tail_share"]),
             scattered_power=finite_number(step["scattered_power"]),
-            instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in step["instances"].items()}),
+            instances=MappingProxyType({name: _instance_step(row) for name, row in step["instances"].items()}),
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
@@ -316,6 +316,10 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     if model.reference_gpu not in gpus:
         raise ValueError(f"no specs of {model.reference_gpu}")
     return model
+
+
+def _instance_step(row: JsonObject) -> InstanceStep:
+    return _record(InstanceStep, {**row, "inferred_log_half_width": row["own_log_half_width"]})
 
 
 def _record(kind: type[_Record], row: JsonObject) -> _Record:

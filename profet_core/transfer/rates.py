@@ -89,7 +89,7 @@ class SpecRates:
     efficiency : log of the bandwidth that other GPUs reach, relative to the reference's.
     amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one. amp_peak : power of it.
     generations : compute capability -> log factor on compute, its standard deviation, and log factor on FP32's.
-    generation_log_sd : standard deviation of an unknown generation. own_log_sd, amp_log_sd : of a GPU around these.
+    generation_log_sd : standard deviation of an unknown generation. gpu_log_sd, amp_log_sd : of a GPU around these.
     tf32_log_sd : of TF32 over FP32.
     """
 
@@ -103,7 +103,7 @@ class SpecRates:
     amp_bandwidth: float
     generations: Mapping[float, tuple[float, float, float]]
     generation_log_sd: float
-    own_log_sd: float
+    gpu_log_sd: float
     tf32_log_sd: float
     amp_log_sd: float
 
@@ -114,7 +114,7 @@ class SpecRates:
         watts = gpu.tdp_w / gpu.fp32_tflops / (reference.tdp_w / reference.fp32_tflops)
         fp32 = effect + self.peak * math.log(gpu.fp32_tflops / reference.fp32_tflops) + self.power * math.log(watts)
         tf32 = log_tf32_peak(gpu)
-        log_sd = math.hypot(effect_log_sd, self.own_log_sd)
+        log_sd = math.hypot(effect_log_sd, self.gpu_log_sd)
         bandwidth = math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s)
         return GpuRates(
             compute=fp32 + self.tf32 * tf32,
@@ -273,7 +273,7 @@ def rates_of(content: JsonObject) -> Rates:
         )
         for row in specs["generations"]
     }
-    numbers = {name: finite_number(value) for name, value in specs.items() if name != "generations"}
+    numbers = {_KEYS.get(name, name): finite_number(value) for name, value in specs.items() if name != "generations"}
     gpus: dict[str, GpuRates] = {}
     for name, row in content["gpus"].items():
         values: Any = {key: finite_number(row[key]) for key in _NUMBERS}
@@ -291,6 +291,7 @@ def rates_of(content: JsonObject) -> Rates:
     )
 
 
+_KEYS = {"own_log_sd": "gpu_log_sd"}
 _SCALARS = ("within_log_sd", "no_tensor_cores_log_sd", "activation_share")
 _NUMBERS = (
     *("compute", "fp32_compute", "bandwidth", "amp_compute", "amp_bandwidth"),

@@ -36,7 +36,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bool) -> Evidence:
     if rates.said:
-        return Evidence(Source.OWN, gpu.name, said=rates.said if tf32 else rates.fp32_said)
+        return Evidence(Source.CUSTOM, gpu.name, said=rates.said if tf32 else rates.fp32_said)
     if rates.tables:
         return Evidence(Source.PUBLISHED, gpu.name, tables=rates.tables)
     known = gpu.compute_capability in model.rates.from_specs.generations

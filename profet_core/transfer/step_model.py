@@ -123,7 +123,7 @@ class InstanceStep:
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
     profiling_slowdown : factor on a launch-bound step while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
-    own_log_half_width : 90% of steps are within this of the latency inferred from their own profile, in the logarithm.
+    inferred_log_half_width : 90% of steps are within this of the latency inferred from their profile, in the logarithm.
     kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
     benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
         profile here.
@@ -136,7 +136,7 @@ class InstanceStep:
     floor_per_idle: float
     profiling_slowdown: float
     gpu_per_busy: float
-    own_log_half_width: float
+    inferred_log_half_width: float
     kind_log_speeds: tuple[float, ...]
     benchmark_work_ms: float
     benchmark_kinds_ms: tuple[float, ...]

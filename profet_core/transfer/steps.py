@@ -89,9 +89,9 @@ def anchor_estimate(step_model: StepModel, recorded: AnchorSteps) -> Estimate:
     """Latencies on the anchor: measured, or inferred from the profiles."""
     if recorded.latency_ms is not None:
         return Estimate.exact(recorded.latency_ms)
-    own_ms = step_model.inferred_anchor_ms(recorded.parts, recorded.anchor)
-    own_log_sd = log_sd_of(step_model.instances[recorded.anchor].own_log_half_width)
-    return Estimate(latency_ms=own_ms, log_sd=np.full(own_ms.shape, own_log_sd))
+    latency_ms = step_model.inferred_anchor_ms(recorded.parts, recorded.anchor)
+    log_sd = log_sd_of(step_model.instances[recorded.anchor].inferred_log_half_width)
+    return Estimate(latency_ms=latency_ms, log_sd=np.full(latency_ms.shape, log_sd))
 
 
 MIN_FREE_SHARE = 0.02
@@ -330,13 +330,13 @@ class MappedSteps:
 
     Attributes
     ----------
-    own_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,). floor_ms : launches on the
-        reference host, (profiles,). by_instance : profiled instance -> the steps there.
+    anchor_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,).
+    floor_ms : launches on the reference host, (profiles,). by_instance : profiled instance -> the steps there.
     doubt_log_sd : uncertainty from the host, and a latency that the profile does not explain,
         standard deviation in the logarithm, (profiles,).
     """
 
-    own_ms: FloatArray
+    anchor_ms: FloatArray
     floor_ms: FloatArray
     doubt_log_sd: FloatArray
     by_instance: Mapping[str, AsRecorded]
@@ -355,11 +355,11 @@ def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledStep
         fixed_ms = step_model.copy_factor * parts.copy_ms + step_model.start_ms * target.host.launch
     gpu_ms = _typical(step_model, lambda row: row.gpu_per_busy) * parts.busy_ms
     launch_ms = _launches_ms(step_model, steps)
-    own_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
-    launch_ms = np.minimum(launch_ms, own_ms)
+    anchor_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
+    launch_ms = np.minimum(launch_ms, anchor_ms)
     # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
-    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MAX_WORK * gpu_ms)
+    gpu_ms = np.minimum(gpu_time_ms(anchor_ms, fixed_ms), MAX_WORK * gpu_ms)
     most_ms = MAX_LAUNCHES * _work_there_ms(step_model, reference, steps, reference, gpu_ms)
     gpu_bound_ms = np.minimum(launch_ms, most_ms + step_model.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
@@ -367,8 +367,8 @@ def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledStep
     there = {name: _as_recorded(step_model, reference, steps, name, work_ms, floor_ms) for name in step_model.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
     assumed = target.host.log_sd * host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
-    unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
-    return MappedSteps(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
+    unexplained = np.log(np.maximum(anchor_ms / explained_ms, 1))
+    return MappedSteps(anchor_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
 
 def _launches_ms(step_model: StepModel, steps: UnprofiledSteps) -> FloatArray:

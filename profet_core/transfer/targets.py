@@ -123,7 +123,7 @@ class Source(Enum):
     PROFILED = "profiled"
     CELLS = "cells"
     PUBLISHED = "published"
-    OWN = "own"
+    CUSTOM = "own"
     GENERATION = "generation"
     SPECS = "specs"
 
@@ -157,7 +157,7 @@ class Evidence:
                 return self.said
             case Source.PUBLISHED:
                 return f"published speed, {self.tables} table{'' if self.tables == 1 else 's'}"
-            case Source.OWN:
+            case Source.CUSTOM:
                 return "your specs"
             case Source.GENERATION:
                 return "specs, and published speeds of its generation"
@@ -170,8 +170,8 @@ class Evidence:
         match self.source:
             case Source.PUBLISHED:
                 return Note(Code.PUBLISHED, gpu=self.gpu)
-            case Source.OWN:
-                return Note(Code.OWN_SPECS, said=self.said)
+            case Source.CUSTOM:
+                return Note(Code.CUSTOM_SPECS, said=self.said)
             case Source.GENERATION:
                 return Note(Code.GENERATION)
             case Source.SPECS:

@@ -127,7 +127,7 @@ class RowSampler:
         self._classes, self._device_classes, self._latency, self._sizes = (
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
-        self._own, self._lengths = _own_rows(training_rows)
+        self._rows_by_network, self._lengths = _network_rows(training_rows)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
             np.array([[names.index(getattr(each, end)) * count] for each in training_rows], np.int32)
@@ -147,7 +147,7 @@ class RowSampler:
     def _draw(self, key: Sequence[int | tf.Tensor]) -> tuple[Rows, tf.Tensor]:
         """Rows without their sizes, and their numbers."""
         chosen = tf.cast(tf.random.stateless_uniform(self.shape, key) * self._lengths, tf.int32)
-        row = tf.gather(tf.constant(self._own), chosen, batch_dims=1)
+        row = tf.gather(tf.constant(self._rows_by_network), chosen, batch_dims=1)
         here, there = row + self._anchor, row + self._target
         drawn = Rows(
             classes=tf.gather(self._classes, here),
@@ -177,7 +177,7 @@ class RowSampler:
         )
 
 
-def _own_rows(training_rows: Sequence[TrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+def _network_rows(training_rows: Sequence[TrainingRows]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
     longest = max(int(each.rows.sum()) for each in training_rows)
     own = np.zeros((len(training_rows), longest), np.int32)

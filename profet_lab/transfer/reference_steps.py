@@ -1,7 +1,7 @@
 """Write the reference GPU's steps for comparison with published throughputs.
 
 `python -m profet_lab.transfer.reference_steps [DATA]` writes `profet_core/transfer/reference_steps.csv` and prints the
-spreads that `profet_core.transfer.own_gpu` has.
+spreads that `profet_core.transfer.custom_gpu` has.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.artifacts.models import load_models
-from profet_core.catalog.own_gpus import PRECISIONS, ThroughputPoint
-from profet_core.transfer.own_gpu import (
+from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
+from profet_core.transfer.custom_gpu import (
     BATCH_RANGE,
     PIXEL_RANGE,
     REFERENCE_STEPS_NAME,

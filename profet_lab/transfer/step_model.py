@@ -168,11 +168,9 @@ def fit_step_model(
             for name, row in found.items()
         },
     )
-    halves = {name: _own_half_width(steps, step_model, name, rows) for name in instances}
-    return replace(
-        step_model,
-        instances={name: replace(row, own_log_half_width=halves[name]) for name, row in step_model.instances.items()},
-    )
+    halves = {name: _inferred_log_half_width(steps, step_model, name, rows) for name in instances}
+    found = {name: replace(row, inferred_log_half_width=halves[name]) for name, row in step_model.instances.items()}
+    return replace(step_model, instances=found)
 
 
 def benchmark_work_ms(step_model: StepModel, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
@@ -201,15 +199,15 @@ def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> 
     """
     floors_ms = np.full(len(rows), np.nan)
     for name in np.unique(steps.architectures[rows]):
-        own = np.flatnonzero(rows & (steps.architectures == name))
-        shortest = [_shortest_if_launched(steps, instance, own) for instance in instances]
-        floors_ms[own] = np.nanmin([np.inf, *shortest])
+        inferred_ms = np.flatnonzero(rows & (steps.architectures == name))
+        shortest = [_shortest_if_launched(steps, instance, inferred_ms) for instance in instances]
+        floors_ms[inferred_ms] = np.nanmin([np.inf, *shortest])
     return np.where(np.isinf(floors_ms), np.nan, floors_ms)
 
 
-def _shortest_if_launched(steps: Steps, instance: str, own: np.ndarray) -> float:
+def _shortest_if_launched(steps: Steps, instance: str, inferred_ms: np.ndarray) -> float:
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    row = own[np.argmin(latency_ms[own])]
+    row = inferred_ms[np.argmin(latency_ms[inferred_ms])]
     launched = parts.idle_ms[row] > parts.busy_ms[row]
     return float(latency_ms[row]) / host_named(HOST_OF[instance]).launch if launched else np.nan
 
@@ -271,7 +269,7 @@ def _instance_step(
         floor_per_idle=0.0,
         profiling_slowdown=slowdown,
         gpu_per_busy=1.0,
-        own_log_half_width=0.0,
+        inferred_log_half_width=0.0,
         kind_log_speeds=kind_log_speeds,
         benchmark_work_ms=1.0,
         benchmark_kinds_ms=tuple(float(value) for value in parts.kinds_ms[benchmark]),
@@ -316,6 +314,6 @@ def _with_floor(
     return of(min(tried, key=lambda one: one.fun).x)
 
 
-def _own_half_width(steps: Steps, step_model: StepModel, instance: str, rows: np.ndarray) -> float:
-    own = step_model.inferred_anchor_ms(steps.without_latency[instance], instance)
-    return float(np.quantile(np.abs(np.log(own / steps.latency_ms[instance]))[rows], 0.9))
+def _inferred_log_half_width(steps: Steps, step_model: StepModel, instance: str, rows: np.ndarray) -> float:
+    inferred_ms = step_model.inferred_anchor_ms(steps.without_latency[instance], instance)
+    return float(np.quantile(np.abs(np.log(inferred_ms / steps.latency_ms[instance]))[rows], 0.9))

@@ -10,6 +10,7 @@ import numpy as np
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import sha256_hex
 from profet_core.transfer.model import TRANSFER_VERSION
+from profet_core.transfer.step_model import StepModel
 from profet_lab.measurements.published import (
     FORWARD_FILE,
     MLPERF_FILE,
@@ -28,6 +29,13 @@ _FILES = (ARCHITECTURES_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE, ML
 REFERENCE = "p3.2xlarge"
 
 
+def _step_content(step_model: StepModel) -> dict:
+    content = asdict(step_model)
+    for name, row in content["instances"].items():
+        content["instances"][name] = {key.replace("inferred_", "own_"): value for key, value in row.items()}
+    return content
+
+
 def transfer_content(measurements: Measurements, folder: Path) -> dict:
     """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`."""
     medians = measured_medians(measurements)
@@ -37,7 +45,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
-        "step": asdict(step_model),
+        "step": _step_content(step_model),
         "spread": asdict(spread(medians, medians.instances, everything)),
         "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
         "rates": rounded(rates_content(fit_rates(evidence), evidence)),

@@ -175,7 +175,7 @@ def measured_falls(measurements: Measurements, instance: str) -> float:
     return float(100 * (rows.groupby(["model", "pixels"])["log_ms"].diff().dropna() < 0).mean())
 
 
-def own_points(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
+def published_points(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
     """Published points of ResNet-50 beside the prediction at the nearest measured batch size, by the image."""
     network, pixels, _ = BENCHMARK
     found = []
@@ -261,7 +261,7 @@ def served_report(models: Models, measurements: Measurements, folder: Path) -> d
     index, workloads = _workloads(measurements)
     profiles, known_ms = median_profiles(measurements, PICTURE_ANCHOR, workloads, index)
     return {
-        "points": own_points(steps, folder),
+        "points": published_points(steps, folder),
         "picture": picture(models, profiles[row], float(known_ms[row])),
         "steps": len(steps.workloads) * len(models.instances),
         "mlperf": mlperf_rows(steps, folder),

@@ -242,7 +242,7 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, held_out: str)
             half[case][own] = combined_sd(width, quantile() * back.doubt_log_sd)
             if not known:
                 # The latency there is inferred from the profile.
-                inferred = float(np.median([row.own_log_half_width for row in step_model.instances.values()]))
+                inferred = float(np.median([row.inferred_log_half_width for row in step_model.instances.values()]))
                 half[case][own] = np.hypot(half[case][own], inferred)
             for name, served_ms in models.served(back, held_out, known, own).items():
                 predicted[name, case][own], by_analytic_model[name, case][own] = (

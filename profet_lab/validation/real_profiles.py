@@ -146,7 +146,7 @@ class Places:
         """Give the catalog an instance for each unprofiled GPU; prices are ignored."""
         facts: dict[str, Any] = {"gpu_count": 1, "vcpus": None, "usd_per_hour": 1.0, "region": "none", "os": "linux"}
         facts |= {"market": "own", "status": "retired", "as_of": "2020", "source": "stands for the GPU alone"}
-        self.catalog = self.catalog.with_own(
+        self.catalog = self.catalog.with_custom(
             Instance(name=name, gpu=name, gpu_memory_gib=self._gpus[name].memory_gib, **facts)
             for name in sorted(set(names) - set(self.models.instances))
         )

@@ -17,7 +17,7 @@ from docs.map import expected, listed
 from profet_cli.main import main
 from profet_core import predict, read_profile
 from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
+from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_recorder.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, section
 from ui.state.session import LINKED
@@ -146,7 +146,7 @@ def test_every_command_has_its_section():
 @pytest.mark.parametrize("command", CALLS)
 def test_the_json_has_the_keys_that_are_documented(command, capsys, tmp_path, monkeypatch):
     own = tmp_path / "gpus.csv"
-    own.write_text(own_gpus_text([own_gpu_of({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
+    own.write_text(custom_gpus_text([custom_gpu_from({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
     monkeypatch.setenv("PROFET_GPUS", str(own))
     (documented,) = (
         block.text

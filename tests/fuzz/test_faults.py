@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks import REPOSITORY
 from profet_core.catalog import load_shipped
-from profet_core.catalog.own import read_own
+from profet_core.catalog.custom_instances import read_custom_instances
 from profet_recorder.profiles import read_profile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
@@ -46,7 +46,7 @@ def changes(home: Path, number: int) -> list[list[str]]:
 
 
 def check_whole(home: Path) -> None:
-    rows = {row.name: row.usd_per_hour for row in read_own(home / "own" / "instances.csv", load_shipped())}
+    rows = {row.name: row.usd_per_hour for row in read_custom_instances(home / "own" / "instances.csv", load_shipped())}
     assert rows["kept"] == 1
     assert read_profile(home / "profile" / "p.json").operations
 

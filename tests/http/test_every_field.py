@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, TEXT, Field
-from profet_http.endpoints import OWN_GPUS, QUESTIONS
+from profet_http.endpoints import CUSTOM_GPUS, QUESTIONS
 
 #: Texts that mean something; other fields have a value by their kind.
 MEANT = {
@@ -34,7 +34,7 @@ def values(name: str, field: Field, profile: object) -> list[object]:
     """Values of a field that its schema has: an ordinary one first."""
     if field.kind is PROFILE:
         return [profile]
-    if field.kind is OWN_GPUS:
+    if field.kind is CUSTOM_GPUS:
         return [[{"gpu": "mine", "like": "L4", "memory_gib": 24}]]
     if field.choices:
         return list(field.choices)

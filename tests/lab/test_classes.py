@@ -81,8 +81,8 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     assert not inputs.classes_ms[:, depthwise].any()
     found = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
-    own_ms = many.times_us["slow"][~learned, column] / 1_000
-    np.testing.assert_allclose(found - without, own_ms * 0.5**UNKNOWN_POWER)
+    unknown_ms = many.times_us["slow"][~learned, column] / 1_000
+    np.testing.assert_allclose(found - without, unknown_ms * 0.5**UNKNOWN_POWER)
 
 
 def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):

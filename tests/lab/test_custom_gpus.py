@@ -39,7 +39,7 @@ def transfer(repository):
 
 
 @pytest.fixture
-def with_own(published):
+def with_custom_gpu(published):
     """The same and cells of a new machine, twice V100's speed."""
 
     def make(gpu=GPU, change=lambda cells: cells, name=NAME):
@@ -65,19 +65,19 @@ def with_own(published):
         (GPU, lambda cells: cells.assign(model=cells["model"] + "x"), "is a workload that the models' instances"),
     ],
 )
-def test_why_nothing_is_learned(with_own, transfer, gpu, change, why):
-    found, without = calibrate_gpus(with_own(gpu, change), transfer)
+def test_why_nothing_is_learned(with_custom_gpu, transfer, gpu, change, why):
+    found, without = calibrate_gpus(with_custom_gpu(gpu, change), transfer)
     assert found == [] and without.keys() == {NAME} and why in without[NAME]
 
 
-def test_both_precisions_are_learned_apart(with_own, transfer):
+def test_both_precisions_are_learned_apart(with_custom_gpu, transfer):
     def change(cells):
         tf32 = cells.assign(
             precision="tf32", batch_latency_ms=cells["batch_latency_ms"] / 2, cell=cells["cell"] + 10**6
         )
         return pd.concat([cells, tf32])
 
-    found, without = calibrate_gpus(with_own(change=change), transfer)
+    found, without = calibrate_gpus(with_custom_gpu(change=change), transfer)
     by_precision = {one.tf32: one for one in found}
     assert without == {} and set(by_precision) == {True, False}
     assert by_precision[True].compute > by_precision[False].compute + 0.4
@@ -85,16 +85,16 @@ def test_both_precisions_are_learned_apart(with_own, transfer):
     assert set(by_precision[True].corrections) == set(transfer.instances)
 
 
-def test_without_the_models_own_measurements_one_line_says_so(with_own, transfer):
-    dataset = with_own()
+def test_without_the_models_own_measurements_one_line_says_so(with_custom_gpu, transfer):
+    dataset = with_custom_gpu()
     own = replace(dataset, instances={NAME: dataset.instances[NAME]})
     with pytest.raises(DataError, match="name the published measurements with --data too"):
         calibrate_gpus(own, transfer)
 
 
-def test_of_two_machines_with_one_gpu_the_better_measured_counts(with_own, transfer):
-    few = with_own(change=lambda cells: cells[cells["model"] == "VGG11"], name="other")
-    both = merged([with_own(), few], ["one", "other"])
+def test_of_two_machines_with_one_gpu_the_better_measured_counts(with_custom_gpu, transfer):
+    few = with_custom_gpu(change=lambda cells: cells[cells["model"] == "VGG11"], name="other")
+    both = merged([with_custom_gpu(), few], ["one", "other"])
     found, without = calibrate_gpus(both, transfer)
     assert [one.instance for one in found] == [NAME]
     assert without == {"other": f"{NAME} has the same GPU and {found[0].cells} cells"}

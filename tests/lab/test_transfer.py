@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.own_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
+from profet_core.transfer.custom_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
 from profet_core.transfer.rates import log_speed, no_less
 from profet_core.transfer.step_model import StepModel, StepParts
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
@@ -311,7 +311,7 @@ def test_another_setting_equals_a_fit_with_it(steps):
     changed = with_setting(one, steps, STEP_SETTINGS[1])
     for name, row in other.instances.items():
         found = changed.instances[name]
-        assert replace(found, own_log_half_width=0.0) == replace(row, own_log_half_width=0.0)
+        assert replace(found, inferred_log_half_width=0.0) == replace(row, inferred_log_half_width=0.0)
         assert found.benchmark_work_ms != one.instances[name].benchmark_work_ms
     assert replace(changed, instances={}) == replace(other, instances={})
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import streamlit as st
 
-from profet_core.catalog.own_gpus import own_gpu_of
+from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     as_version_2,
@@ -96,7 +96,7 @@ def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core
     edit(app, "own-gpus", FAST | {"usd_per_hour": 0.2})
     assert not app.error and not app.exception
     cells = {column: str(value) for column, value in FAST.items()}
-    known = core.context.with_own_gpus([own_gpu_of(cells, core.context.gpus)])
+    known = core.context.with_custom_gpus([custom_gpu_from(cells, core.context.gpus)])
     expected = Core(known.models, known.catalog).predict(samples[FIRST]).latencies_ms
     assert steps(app)[MINE] == format_ms(expected["rtx-4080"])
     assert column(app, "$/h")[MINE] == "$0.20"

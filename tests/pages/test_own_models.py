@@ -11,8 +11,8 @@ import streamlit as st
 
 from profet_core import predict
 from profet_core.answers.context import load_served
-from profet_core.catalog.own_gpus import own_gpu_of
-from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_own_home
+from profet_core.catalog.custom_gpus import custom_gpu_from
+from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
 from tests.pages.conftest import column, go, lines, result_rows, upload
 from ui.state.resources import load_resources
 
@@ -24,7 +24,7 @@ ELSEWHERE = ("PROFET_INSTANCES", "PROFET_GPUS", "PROFET_APP_INSTANCES")
 def home(tmp_path, monkeypatch) -> Path:
     for name in ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PROFET_HOME", str(make_own_home(tmp_path / "home")))
+    monkeypatch.setenv("PROFET_HOME", str(make_custom_home(tmp_path / "home")))
     st.cache_resource.clear()
     yield tmp_path / "home"
     st.cache_resource.clear()
@@ -74,7 +74,7 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     said = lines(open_app("accuracy").markdown)
     assert any(f"{GPU} ({CELLS} measurements on {INSTANCE})" in line for line in said)
     app = open_app()
-    app.session_state["own_gpus"] = (own_gpu_of({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
+    app.session_state["own_gpus"] = (custom_gpu_from({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
     go(app, "predict", preset="all")
     assert {"my-card own", INSTANCE} <= set(column(app, "Instance")) and not app.error and not app.exception
 

@@ -11,22 +11,22 @@ import streamlit as st
 
 from profet_core import InputError, ProfetError
 from profet_core.catalog import MARKETS, Instance
-from profet_core.catalog.instance import OWN_HARDWARE
-from profet_core.catalog.naming import instance_words
-from profet_core.catalog.own import check_custom_rows, custom_cells, custom_row, default_cells
-from profet_core.catalog.own_gpus import (
+from profet_core.catalog.custom_gpus import (
     HAS_NONE,
     PRECISIONS,
     SHEET_COLUMNS,
     USD_PER_KWH,
-    OwnGpu,
-    checked_own_gpus,
-    own_gpu_cells,
-    own_gpu_of,
+    CustomGpu,
+    checked_custom_gpus,
+    custom_gpu_cells,
+    custom_gpu_from,
 )
+from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
+from profet_core.catalog.instance import CUSTOM_HARDWARE
+from profet_core.catalog.naming import instance_words
 from profet_core.precision.names import FP32
 from profet_core.prediction.custom_gpu_step import speed_of_step
-from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, check_own_gpu, load_reference_steps
+from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
 from profet_core.units import as_typed, format_ms, format_usd, typed_positive
 from ui.predicted import current_network
 from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
@@ -107,7 +107,7 @@ def _instances(resources: Resources) -> None:
             "Market",
             options=MARKETS,
             default=defaults["market"],
-            format_func=lambda name: "my hardware" if name == OWN_HARDWARE else str(name),
+            format_func=lambda name: "my hardware" if name == CUSTOM_HARDWARE else str(name),
         ),
         "region": _TEXT("Region", default=defaults["region"]),
         "as_of": _TEXT("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
@@ -173,14 +173,14 @@ def _gpus(_: Resources) -> None:
     about_link("Custom GPU", "memory", "own_gpu")
 
 
-def _gpu_cells(own: OwnGpu) -> dict[str, str]:
+def _gpu_cells(own: CustomGpu) -> dict[str, str]:
     """As in a file, without what is as the similar GPU has it."""
-    cells, like = own_gpu_cells(own), load_resources().gpus[own.like]
+    cells, like = custom_gpu_cells(own), load_resources().gpus[own.like]
     same = {column: "" for column in SHEET_COLUMNS if getattr(own.gpu, column) == getattr(like, column)}
     return {column: "0" if text == HAS_NONE else text for column, text in (cells | same).items()}
 
 
-def _made_gpu(cells: dict[str, str]) -> OwnGpu:
+def _made_gpu(cells: dict[str, str]) -> CustomGpu:
     """A GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
     step_ms, name = cells.pop(_STEP), cells["gpu"]
     if cells[_TF32] == "0":
@@ -190,13 +190,13 @@ def _made_gpu(cells: dict[str, str]) -> OwnGpu:
         cells["times_reference"] = ""
     elif not cells["times_reference"]:
         cells["precision"] = ""
-    own = own_gpu_of(cells, load_resources().gpus)
+    own = custom_gpu_from(cells, load_resources().gpus)
     if step_ms and own.point is not None and cells["images_per_s"]:
         raise InputError(f"{name}: enter a step or images/s, not both.")
     resources = without_own_gpus()
     if own.instance in resources.catalog:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
-    check_own_gpu(resources.models.transfer, own)
+    check_custom_gpu(resources.models.transfer, own)
     if not step_ms:
         return own
     # With the speed that a measured step of the shown profile implies.
@@ -214,9 +214,9 @@ def _made_gpu(cells: dict[str, str]) -> OwnGpu:
     return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
 
 
-def _put_gpus(rows: Sequence[OwnGpu]) -> None:
+def _put_gpus(rows: Sequence[CustomGpu]) -> None:
     """Replace the visitor's GPUs; what was recorded on one that is gone has no anchor."""
-    session.own.own_gpus = checked_own_gpus(rows)
+    session.own.own_gpus = checked_custom_gpus(rows)
     # A price may be left from an instance that was called so.
     prices = session.offers.price.items()
     session.offers.price = {name: usd for name, usd in prices if name not in _own_gpu_instances()}

@@ -232,14 +232,14 @@ def carried() -> dict[str, str]:
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
     resources = without_own_gpus()
-    known = resources.with_own_gpus(session.own.own_gpus)
+    known = resources.with_custom_gpus(session.own.own_gpus)
     return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
 def without_own_gpus() -> Resources:
     """What every visitor shares, with this visitor's instances over it."""
     resources, rows = load_resources(), session.own.own_instances
-    return replace(resources, catalog=resources.catalog.with_own(rows)) if rows else resources
+    return replace(resources, catalog=resources.catalog.with_custom(rows)) if rows else resources
 
 
 def own_prices(resources: Resources) -> dict[str, float]:

@@ -11,7 +11,7 @@ from profet_core import Profile
 from profet_core.answers.context import Context, Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog.gpus import gpu_label, load_gpus
-from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.instance import CUSTOM_PROVIDER
 from profet_core.catalog.naming import gpu_words
 from profet_core.prediction.anchors import anchor_named, anchor_names
 from profet_core.prediction.checks import read_as
@@ -104,7 +104,7 @@ class Resources(Context):
         """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""
         custom: dict[str | None, list[str]] = {}
         for name, entry in self.catalog.items():
-            if entry.provider == OWN_PROVIDER:
+            if entry.provider == CUSTOM_PROVIDER:
                 custom.setdefault(anchor_named(self.models, self.catalog, name), []).append(name)
         return {name: ", ".join((self.anchor_label(name), *custom.get(name, ()))) for name in self.anchors}
 

@@ -13,8 +13,8 @@ from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
+from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.instance import SPOT
-from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
@@ -481,7 +481,7 @@ class Own(Part):
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
     own_instances: Field[tuple[Instance, ...]] = Field(())
-    own_gpus: Field[tuple[OwnGpu, ...]] = Field(())
+    own_gpus: Field[tuple[CustomGpu, ...]] = Field(())
     carry_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")

@@ -184,7 +184,7 @@ class KerasModel:
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         if _is_operation(layer):
             return self._operation(layer, shapes, recorded)
-        if name in (RULES.keys() | JOINING.keys()) and not _is_own_class(layer):
+        if name in (RULES.keys() | JOINING.keys()) and not _is_custom_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
             settings = Settings(layer.config)
@@ -259,7 +259,7 @@ def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded)
     return None
 
 
-def _is_own_class(layer: LayerRecord) -> bool:
+def _is_custom_class(layer: LayerRecord) -> bool:
     """A class of the user's may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:

@@ -9,7 +9,7 @@ import pytest
 
 from profet_core import InputError, predict
 from profet_core.catalog import load_gpus
-from tests.made.own_home import GPU, INSTANCE, make_own_home
+from tests.made.custom_home import GPU, INSTANCE, make_custom_home
 
 ADD = ("RTX 4080", "--like", "L40S", "--fp32-tflops", 48.7, "--tf32-tensor-dense-tflops", 97.5, "--memory-gib", 16)
 TOO_FAST = ("--times-reference", 900, "--times-log-sd", 0.1)
@@ -131,7 +131,7 @@ def test_a_folder_of_one_s_own_has_gpus_before_it_has_models(document, refused, 
 
 
 def test_the_folder_that_models_names_brings_its_lists(document, sample, home, monkeypatch):
-    make_own_home(home)
+    make_custom_home(home)
     monkeypatch.delenv("PROFET_HOME")
     asked = ("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
     monkeypatch.setenv("PROFET_INSTANCES", "")

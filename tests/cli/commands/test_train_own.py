@@ -10,7 +10,7 @@ import pytest
 from profet_lab.datasets.dataset import InstanceFacts
 from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import data_folder
-from tests.cli.own_data import write_own
+from tests.cli.custom_data import write_custom_data
 from tests.recorder.runs import needs
 
 pytestmark = needs("sklearn", "tensorflow")
@@ -28,7 +28,7 @@ def own(tmp_path_factory) -> Path:
     latency_ms = cells["batch_latency_ms"] / FASTER
     cells = cells.assign(batch_latency_ms=latency_ms, precision="tf32", steps_profiled=pd.NA)
     operations = pd.DataFrame({"cell": [], "operation": [], "time_us": []})
-    return write_own(tmp_path_factory.mktemp("room") / "own", cells, operations, NAME, InstanceFacts(GPU))
+    return write_custom_data(tmp_path_factory.mktemp("room") / "own", cells, operations, NAME, InstanceFacts(GPU))
 
 
 def h100_ms(document, models):

@@ -31,8 +31,8 @@ from profet_core.answers.questions import AdviseQuestion, PredictQuestion, Train
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
-from profet_core.catalog.own import parse_own
-from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
+from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
+from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import NoPredictionError
 from profet_core.latency import Basis
 from profet_core.messages import Code, Note
@@ -252,7 +252,7 @@ def profile(samples):
 def every_gpu(models, catalog):
     """The catalog with an instance of each GPU."""
     rows = [f"my.{at},{name},1,,,1,any,linux,on-demand,,2026-11-23,a bill" for at, name in enumerate(GPUS)]
-    return Context(models, catalog.with_own(parse_own("\n".join([HEADER, *rows]), catalog)), GPUS)
+    return Context(models, catalog.with_custom(parse_custom_instances("\n".join([HEADER, *rows]), catalog)), GPUS)
 
 
 def is_sound(row) -> bool:
@@ -335,7 +335,7 @@ def test_one_name_stands_for_a_list_of_one(models, catalog, sample):
 
 def test_own_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, monkeypatch):
     own = tmp_path / "gpus.csv"
-    own.write_text(own_gpus_text([own_gpu_of({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
+    own.write_text(custom_gpus_text([custom_gpu_from({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
     monkeypatch.setenv("PROFET_GPUS", str(own))
     catalog = load_catalog()
     assert "Lab card" in {entry.gpu for entry in catalog.values()}

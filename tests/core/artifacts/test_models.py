@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.artifacts.models import own_models
+from profet_core.artifacts.models import custom_models
 from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
+from tests.made.custom_home import CELLS, FP32_GPU, GPU, make_custom_home
 from tests.made.members import tiny_member
-from tests.made.own_home import CELLS, FP32_GPU, GPU, make_own_home
 
 AGAIN = r"git checkout models.*`profet train`"
 
@@ -233,11 +233,11 @@ def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(models):
 
 
 def test_their_measurements_date_and_base_are_told(tmp_path, repository):
-    assert own_models(load_models(repository / "models")) is None, "what ships is nobody's own"
-    home = make_own_home(tmp_path / "home")
+    assert custom_models(load_models(repository / "models")) is None, "what ships is nobody's own"
+    home = make_custom_home(tmp_path / "home")
     for name, day in (("manifest.json", 0), ("calibrated.json", 86_400)):
         os.utime(home / name, (day, day))
-    found = own_models(load_models(home))
+    found = custom_models(load_models(home))
     assert found.written == "1970-01-02"
     assert found.base_ships and len(found.networks) == 15
     assert found.instances == load_models(repository / "models").instances
@@ -245,4 +245,4 @@ def test_their_measurements_date_and_base_are_told(tmp_path, repository):
     # Other models beneath.
     manifest = json.loads((home / "manifest.json").read_text()) | {"seed": 7}
     (home / "manifest.json").write_text(json.dumps({**manifest, "checksum": manifest_checksum(manifest)}))
-    assert not own_models(load_models(home)).base_ships
+    assert not custom_models(load_models(home)).base_ships

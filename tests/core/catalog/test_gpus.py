@@ -139,7 +139,7 @@ def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):
     assert gpus.named(name) == []
     with pytest.raises(InputError, match=rf"is {what}, not the card that specs are known for\.$"):
         gpus.find(name)
-    described = gpus.with_own([replace(gpus["L4"], name=name)])
+    described = gpus.with_custom([replace(gpus["L4"], name=name)])
     assert described.find(f"NVIDIA {name.removeprefix('NVIDIA ')}").name == name
 
 

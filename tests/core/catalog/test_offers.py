@@ -18,7 +18,7 @@ from profet_core.catalog.collection import (
     is_guess,
     offers_in_market,
 )
-from profet_core.catalog.instance import OWN_PRICE
+from profet_core.catalog.instance import CUSTOM_PRICE
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name, old_price_note, price_age_years
 from profet_core.errors import InputError
 from profet_core.training.plans import Confidence
@@ -51,7 +51,7 @@ def test_one_offer_of_each_market_and_one_s_own_hardware_in_all():
     assert prices("spot") == [0.2, 0.1]
     assert sorted(prices("any")) == [0.1, 0.2, 1.0]
     assert prices("spot", spot_discount=0.5) == [0.2, 0.1], "a known spot price needs no guess"
-    assert prices("spot", own_usd_per_hour={"a": 0.5}) == [0.5, 0.1]
+    assert prices("spot", custom_usd_per_hour={"a": 0.5}) == [0.5, 0.1]
     with pytest.raises(NoOffersError, match="spot"):
         offers_in_market(Catalog([at("on-demand", "us-east-1", 1.0)]), "spot")
     with pytest.raises(InputError, match="'black'"):
@@ -73,10 +73,10 @@ def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
 
 def test_an_own_price_stands_in_every_market(catalog):
     for market in ("on-demand", "spot", "any"):
-        rows = offers_in_market(catalog, market, own_usd_per_hour={"g5.xlarge": 0.3})
+        rows = offers_in_market(catalog, market, custom_usd_per_hour={"g5.xlarge": 0.3})
         assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
     with pytest.raises(InputError, match="Unknown instance"):
-        offers_in_market(catalog, own_usd_per_hour={"g9.huge": 1})
+        offers_in_market(catalog, custom_usd_per_hour={"g9.huge": 1})
 
 
 # --- filtered ------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_an_offer_is_named_by_its_gpus_and_its_cloud():
     one, node = SHIPPED["gcp/a2-highgpu-1g"], SHIPPED["p4d.24xlarge"]
     assert offer_name(one) == "A100 40 GB SXM · GCP" and offer_name(one, joined=" at ") == "A100 40 GB SXM at GCP"
     assert offer_name(replace(one, market="spot")) == "A100 40 GB SXM · GCP spot"
-    assert offer_name(replace(one, market=OWN_PRICE)) == offer_name(one)
+    assert offer_name(replace(one, market=CUSTOM_PRICE)) == offer_name(one)
     assert offer_name(node) == "A100 40 GB SXM (1 of 8) · AWS" and offer_name(node, 8) == "8 × A100 40 GB SXM · AWS"
     assert offer_name(replace(one, provider="own", name="lab")) == "A100 40 GB SXM · lab"
 

@@ -10,7 +10,7 @@ import pytest
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
+from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
 from profet_core.from_layers.estimate import (
     Regime,
     counted_fit,
@@ -35,7 +35,7 @@ from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
 from profet_core.messages import Code
 from profet_core.training.memory import Verdict
-from profet_core.transfer.own_gpu import with_own_gpus
+from profet_core.transfer.custom_gpu import with_custom_gpus
 from tests.codes import codes
 
 MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
@@ -89,7 +89,7 @@ def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
         groups.setdefault(shared_name(name), []).append(name)
     apart = []
     for names in groups.values():
-        pixels = named_network(names[0]).own_pixels
+        pixels = named_network(names[0]).native_pixels
         for gpu, precision in (("GeForce RTX 3090", "amp"), ("Tesla V100-SXM2-16GB", "fp32")):
             asked = {"targets": [gpu], "precision": precision}
             steps = [ask(counts_of(name, pixels), 64, name=name, **asked) for name in names if len(names) > 1]
@@ -138,7 +138,7 @@ def test_larger_images_are_never_faster(ask, name):
 def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
     transfer, base = models.transfer, load_gpus()["B200"]
     own = [
-        OwnGpu(
+        CustomGpu(
             replace(base, name=f"My card {place:02}", bandwidth_gb_per_s=bandwidth, fp32_tflops=peak),
             like=base.name,
             point=None,
@@ -148,7 +148,7 @@ def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
         )
         for place, (bandwidth, peak) in enumerate([(b, p) for p in (4, 20, 100) for b in (100, 300, 1000, 4000, 16000)])
     ]
-    changed = with_own_gpus(transfer, own)
+    changed = with_custom_gpus(transfer, own)
     speeds = [_on(models.with_transfer(changed), catalog, one, name) for one in own]
     by_peak = np.array(speeds).reshape(3, 5)
     assert (np.diff(by_peak, axis=1) <= 1e-9).all() and (np.diff(by_peak, axis=0) <= 1e-9).all()

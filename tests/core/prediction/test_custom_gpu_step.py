@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.core.transfer.test_custom_gpu import RTX_4080, rows_of
 
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import own_gpu_of
+from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.prediction.custom_gpu_step import speed_of_step
-from tests.core.transfer.test_own_gpu import RTX_4080, rows_of
 
-RTX = own_gpu_of(RTX_4080, load_gpus())
+RTX = custom_gpu_from(RTX_4080, load_gpus())
 
 
 def asked(models, catalog, sample, measured_ms: float, **more):
@@ -27,7 +27,7 @@ def test_the_measured_step_is_what_is_predicted_in_its_precision(models, catalog
     resnet = samples["resnet50-128px-b64-g4dn"]
     point = asked(models, catalog, resnet, measured_ms, tf32=tf32)
     assert point.precision == ("tf32" if tf32 else "fp32")
-    known = Context(models, catalog, load_gpus()).with_own_gpus([replace(RTX, point=point, source="measured")])
+    known = Context(models, catalog, load_gpus()).with_custom_gpus([replace(RTX, point=point, source="measured")])
     row = rows_of(known, resnet, precision="as profiled" if tf32 else "fp32")["rtx-4080"]
     assert row.latency_ms == pytest.approx(measured_ms, rel=1e-3)
     assert row.interval.low_ms < measured_ms < row.interval.high_ms and "measured" in row.note
@@ -37,7 +37,7 @@ def test_a_faster_step_makes_every_other_network_faster(models, catalog, samples
     found = []
     for measured_ms in (60.0, 120.0):
         point = asked(models, catalog, samples["resnet50-128px-b64-g4dn"], measured_ms)
-        known = Context(models, catalog, load_gpus()).with_own_gpus([replace(RTX, point=point)])
+        known = Context(models, catalog, load_gpus()).with_custom_gpus([replace(RTX, point=point)])
         found.append(rows_of(known, samples["vgg16-224px-b16-g3s"])["rtx-4080"].latency_ms)
     assert found[1] > 1.7 * found[0]
 

@@ -118,8 +118,8 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert row.interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    own_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
-    assert unknown.latency_ms == pytest.approx(own_ms)
+    inferred_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
+    assert unknown.latency_ms == pytest.approx(inferred_ms)
     assert unknown.interval.log_half_width > row.interval.log_half_width
     assert unknown.note == f"{row.note}; estimated from the profile, as none was given"
 

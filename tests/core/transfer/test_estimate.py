@@ -158,7 +158,7 @@ def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(ship
 def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measured(shipped):
     given, guessed = (by_name(estimates(shipped, latency_ms=known))["L40S"] for known in (105.0, None))
     assert quantile() * given.relative.log_sd[0] == pytest.approx(width(given))
-    own = shipped.step.instances["g4dn.xlarge"].own_log_half_width
+    own = shipped.step.instances["g4dn.xlarge"].inferred_log_half_width
     assert quantile() * guessed.relative.log_sd[0] == pytest.approx(math.hypot(width(guessed), own))
 
 

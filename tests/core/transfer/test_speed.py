@@ -28,7 +28,7 @@ FROM_SPECS = SpecRates(
     amp_bandwidth=0.4,
     generations={8.0: (0.4, 0.05, -0.1)},
     generation_log_sd=0.3,
-    own_log_sd=0.12,
+    gpu_log_sd=0.12,
     tf32_log_sd=0.1,
     amp_log_sd=0.15,
 )

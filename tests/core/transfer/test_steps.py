@@ -204,9 +204,9 @@ def test_a_gpu_twice_as_fast_by_hand():
     found = back(made_target(math.log(2)), convolution=30.0, bandwidth=20.0)
     assert found.by_instance["fast"].latency_ms[0] == pytest.approx(108.0, rel=1e-3)
     assert found.by_instance["slow"].latency_ms[0] == pytest.approx(408.0, rel=1e-3)
-    assert found.own_ms[0] == 58.0
+    assert found.anchor_ms[0] == 58.0
     # A latency that nobody measured is inferred from the profile: 100 of work, 6 of copy and 2 of start.
-    assert back(made_target(), latency_ms=None).own_ms[0] == pytest.approx(108.0, rel=1e-3)
+    assert back(made_target(), latency_ms=None).anchor_ms[0] == pytest.approx(108.0, rel=1e-3)
     # The copy is as long as the host there takes.
     there = back(made_target(0.0, host=host_named("sapphire-rapids")))
     assert there.by_instance["fast"].parts.copy_ms[0] == pytest.approx(4.0 / 0.25)

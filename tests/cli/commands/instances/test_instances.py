@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from profet_core.catalog import load_shipped
+from profet_core.catalog.custom_instances import read_custom_instances
 from profet_core.catalog.naming import old_price_note
-from profet_core.catalog.own import read_own
 from profet_core.files import lock_path
 
 
@@ -208,7 +208,7 @@ def changed_at_once(changes: list[tuple[str, list[str]]], repository: Path) -> N
 
 
 def names(path: Path) -> set[str]:
-    return {row.name for row in read_own(path, load_shipped())}
+    return {row.name for row in read_custom_instances(path, load_shipped())}
 
 
 def test_many_adds_at_once_keep_every_row_and_removals_beside_them_theirs(own, repository):

@@ -16,12 +16,12 @@ from pathlib import Path
 from profet_core.catalog.collection import HOME_REGION, Catalog
 from profet_core.catalog.gpus import Gpus, load_gpus, memory_in_name_gib
 from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
     FILE_COLUMNS,
     MACHINE_COLUMNS,
     OFFER_COLUMNS,
     ON_DEMAND,
     OPTIONAL_COLUMNS,
-    OWN_PROVIDER,
     REQUIRED_COLUMNS,
     Instance,
     instance_from_row,
@@ -33,15 +33,15 @@ from profet_core.units import as_typed
 from profet_recorder.whole_files import write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.
-OWN_VARIABLE = "PROFET_INSTANCES"
+CUSTOM_VARIABLE = "PROFET_INSTANCES"
 #: Custom file that a server shows to everyone: `own` for the command line's file, or a path; set but empty: none;
 #: unset: the file in the folder of `$PROFET_HOME`, which the server serves.
 APP_VARIABLE = "PROFET_APP_INSTANCES"
 #: File name inside a custom folder.
-OWN_NAME = "instances.csv"
+CUSTOM_NAME = "instances.csv"
 #: Message of a server that skips its custom list. `profet instances` gives the error; the file's path doesn't belong in
 #: a log that others may read.
-OWN_LEFT_OUT = (
+CUSTOM_SKIPPED = (
     "The server's custom list of instances or GPUs can't be read and is ignored: run `profet instances` for the reason."
 )
 
@@ -53,10 +53,10 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
     ----------
     path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may be missing), read alone; None: the shipped
         catalog merged with the user's file.
-    own : the user's file; None: see `own_path`.
+    own : the user's file; None: see `custom_path`.
     """
     if path is None:
-        catalog, problem = load_catalog_with_own(own)
+        catalog, problem = load_catalog_with_custom(own)
         if problem is not None:
             raise CatalogError(problem)
         return catalog
@@ -71,12 +71,12 @@ def _read(text: str, what: str, make: Callable[[Row], Instance], *, may_be_empty
     return read_records(text, what, key="instance", make=make, may_be_empty=may_be_empty, **columns)
 
 
-def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
-    """Load the shipped catalog with the user's file (None: `own_path()`), or alone with the error in that file."""
+def load_catalog_with_custom(path: Path | None = None) -> tuple[Catalog, str | None]:
+    """Load the shipped catalog with the user's file (default path if None), or alone with the error in that file."""
     shipped = load_shipped()
-    path = own_path() if path is None else path
+    path = custom_path() if path is None else path
     try:
-        return shipped.with_own(read_own(path, shipped)), None
+        return shipped.with_custom(read_custom_instances(path, shipped)), None
     except CatalogError as error:
         return shipped, f"{error} Fix or remove your file {path}."
 
@@ -87,10 +87,10 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
     The personal file of whoever started the server stays private.
     """
     try:
-        path = served_own_path()
+        path = served_custom_path()
     except CatalogError as error:
         return load_shipped(), str(error)
-    return (load_shipped(), None) if path is None else load_catalog_with_own(path)
+    return (load_shipped(), None) if path is None else load_catalog_with_custom(path)
 
 
 def load_shipped() -> Catalog:
@@ -112,17 +112,17 @@ def load_shipped() -> Catalog:
     return Catalog(sorted(prices, key=lambda row: place[row.name]))
 
 
-def own_path() -> Path | None:
+def custom_path() -> Path | None:
     """Path of the user's file, existing or not; None if there is no such place.
 
     It is `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else `profet/instances.csv` in the settings
     folder (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`).
     """
-    named = os.environ.get(OWN_VARIABLE)
+    named = os.environ.get(CUSTOM_VARIABLE)
     if named is not None:
         return Path(named) if named.strip() else None
     if home := home_folder():
-        return home / OWN_NAME
+        return home / CUSTOM_NAME
     folder = Path(os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", ""))
     # The XDG base directory specification says to ignore a relative path.
     if not folder.is_absolute():
@@ -133,10 +133,10 @@ def own_path() -> Path | None:
             folder = Path.home() / ".config"
         except RuntimeError:
             return None
-    return folder / "profet" / OWN_NAME
+    return folder / "profet" / CUSTOM_NAME
 
 
-def served_own_path() -> Path | None:
+def served_custom_path() -> Path | None:
     """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
 
     Raises CatalogError if the named file is missing.
@@ -144,9 +144,9 @@ def served_own_path() -> Path | None:
     named = os.environ.get(APP_VARIABLE)
     if named is None:
         home = home_folder()
-        return home and home / OWN_NAME
+        return home and home / CUSTOM_NAME
     if named.strip() in ("", "own"):
-        return own_path() if named.strip() else None
+        return custom_path() if named.strip() else None
     path = Path(named.strip())
     with contextlib.suppress(OSError):
         if path.exists():
@@ -154,18 +154,18 @@ def served_own_path() -> Path | None:
     raise CatalogError(f"{APP_VARIABLE} names {path}, which is missing.")
 
 
-def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
+def read_custom_instances(path: Path | None, shipped: Catalog) -> list[Instance]:
     """Rows of a custom file; empty if there is no file. CatalogError names the invalid row and column."""
     text = None if path is None else file_text(path, "The custom catalog")
-    return [] if text is None else parse_own(text, shipped)
+    return [] if text is None else parse_custom_instances(text, shipped)
 
 
-def parse_own(text: str, shipped: Catalog) -> list[Instance]:
-    """Rows in a custom file's text; as `read_own`."""
-    return _read(text, "Custom catalog", lambda row: own_row(row, shipped), may_be_empty=True)
+def parse_custom_instances(text: str, shipped: Catalog) -> list[Instance]:
+    """Rows in a custom file's text; as `read_custom_instances`."""
+    return _read(text, "Custom catalog", lambda row: custom_instance(row, shipped), may_be_empty=True)
 
 
-def own_row(cells: Row, shipped: Catalog) -> Instance:
+def custom_instance(cells: Row, shipped: Catalog) -> Instance:
     """Parse one row of a custom file; InputError names row and column.
 
     An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
@@ -190,7 +190,7 @@ def own_row(cells: Row, shipped: Catalog) -> Instance:
 
 def _usual_cells(row: Row) -> dict[str, str]:
     """Machine cells of an instance that isn't shipped."""
-    usual = {"gpu_count": "1", "status": "available", "provider": OWN_PROVIDER}
+    usual = {"gpu_count": "1", "status": "available", "provider": CUSTOM_PROVIDER}
     found = {column: row[column] or text for column, text in usual.items()}
     if not row["gpu_memory_gib"]:
         try:
@@ -239,23 +239,23 @@ def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
             values[column] = "" if same or value is None else str(value)
         cells.append(values)
     text = table_text(FILE_COLUMNS, cells)
-    shipped.with_own(parse_own(text, shipped))
+    shipped.with_custom(parse_custom_instances(text, shipped))
     return text
 
 
-def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
+def write_custom_instances(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     """Atomically replace the custom file with `rows`; raises CatalogError if it can't be written or read back."""
-    write_own_text(path, checked_text(rows, shipped))
+    write_custom_text(path, checked_text(rows, shipped))
 
 
-def write_own_text(path: Path, text: str) -> None:
+def write_custom_text(path: Path, text: str) -> None:
     """Atomically replace a custom file with a text; raises CatalogError if it can't be written."""
     with _writing(path):
         write_whole(path, text.encode())
 
 
 @contextlib.contextmanager
-def changing_own(path: Path) -> Iterator[None]:
+def changing_custom(path: Path) -> Iterator[None]:
     """Lock the custom file between reading and writing it, so that concurrent programs lose no row.
 
     Raises CatalogError if the folder isn't writable, InputError if another program has held the lock for a minute.
@@ -333,11 +333,11 @@ def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collectio
         raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
     if name.lower() in gpu_instances:
         raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
-    row = own_row(cells, shared)
+    row = custom_instance(cells, shared)
     for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
         if not _SHOWN.fullmatch(text):
             raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
-    shared.with_own([row])
+    shared.with_custom([row])
     return row
 
 
@@ -351,4 +351,4 @@ def check_custom_rows(rows: Sequence[Instance], shared: Catalog) -> None:
         raise CatalogError(
             f"You would have {len(rows)} rows of your own, and {MAX_CUSTOM_ROWS} is all there is room for."
         )
-    shared.with_own(rows)
+    shared.with_custom(rows)

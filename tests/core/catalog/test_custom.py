@@ -11,19 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import load_catalog_with_own, load_gpus, load_served_catalog, load_shipped, own_path
-from profet_core.catalog.own import laid_over, read_own, write_own
-from profet_core.catalog.own_gpus import (
-    checked_own_gpus,
-    own_gpu_of,
-    own_gpus_path,
-    own_gpus_text,
-    parse_own_gpus,
-    read_own_gpus,
-    served_own_gpus_path,
-    with_offers_of,
-    write_own_gpus,
+from profet_core.catalog import (
+    custom_path,
+    load_catalog_with_custom,
+    load_gpus,
+    load_served_catalog,
+    load_shipped,
 )
+from profet_core.catalog.custom_gpus import (
+    checked_custom_gpus,
+    custom_gpu_from,
+    custom_gpus_path,
+    custom_gpus_text,
+    parse_custom_gpus,
+    read_custom_gpus,
+    served_custom_gpus_path,
+    with_offers_of,
+    write_custom_gpus,
+)
+from profet_core.catalog.custom_instances import laid_over, read_custom_instances, write_custom_instances
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
@@ -51,19 +57,19 @@ def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
     monkeypatch.delenv("PROFET_INSTANCES")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
-    assert own_path() == tmp_path / "settings" / "profet" / "instances.csv"
+    assert custom_path() == tmp_path / "settings" / "profet" / "instances.csv"
     for unusable in ("", "relative/folder"):
         monkeypatch.setenv("XDG_CONFIG_HOME", unusable)
-        assert own_path() == tmp_path / ".config" / "profet" / "instances.csv"
+        assert custom_path() == tmp_path / ".config" / "profet" / "instances.csv"
     monkeypatch.setenv("HOME", "")
-    assert own_path() is None, "not the root folder"
+    assert custom_path() is None, "not the root folder"
 
 
 def test_the_environment_names_another_file_or_none(monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "/somewhere/mine.csv")
-    assert own_path() == Path("/somewhere/mine.csv")
+    assert custom_path() == Path("/somewhere/mine.csv")
     monkeypatch.setenv("PROFET_INSTANCES", "")
-    assert own_path() is None
+    assert custom_path() is None
     assert list(load_catalog()) == list(load_shipped())
 
 
@@ -75,8 +81,8 @@ def test_a_file_without_end_is_refused(own, tmp_path):
 
 def test_without_the_file_the_shipped_catalog_is_whole(own, tmp_path):
     assert load_catalog().all_offers == load_shipped().all_offers
-    assert load_catalog_with_own(tmp_path / "nowhere.csv") == load_catalog_with_own(None)
-    assert "can't be read" in load_catalog_with_own(tmp_path)[1], "a folder in its place"
+    assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
+    assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
 
 
 # --- laid over ------------------------------------------------------------------------------------------------------
@@ -140,7 +146,7 @@ def test_an_own_status_counts_and_an_empty_one_follows_the_catalog(own):
 )
 def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, says):
     path = own(*lines)
-    catalog, problem = load_catalog_with_own()
+    catalog, problem = load_catalog_with_custom()
     assert list(catalog.all_offers) == list(load_shipped().all_offers)
     assert says in problem and str(path) in problem and problem.isprintable()
     with pytest.raises(CatalogError) as caught:
@@ -178,7 +184,7 @@ def test_whatever_the_file_holds_there_is_a_catalog_and_at_most_one_line(tmp_pat
     path = tmp_path_factory.mktemp("own") / "instances.csv"
     text = "\n".join([HEADER, *(",".join(row) for row in rows)])
     path.write_text(text[: len(text) - cut], encoding="utf-8")
-    catalog, problem = load_catalog_with_own(path)
+    catalog, problem = load_catalog_with_custom(path)
     assert set(load_shipped()) <= set(catalog)
     assert problem is None or (problem.isprintable() and len(problem) < 1000)
 
@@ -188,34 +194,34 @@ def test_whatever_the_file_holds_there_is_a_catalog_and_at_most_one_line(tmp_pat
 
 def test_what_is_written_is_read_back(own):
     path, shipped = own(HEADER, CHEAPER, MINE), load_shipped()
-    rows = read_own(path, shipped)
-    write_own(path, rows, shipped)
-    assert read_own(path, shipped) == rows
+    rows = read_custom_instances(path, shipped)
+    write_custom_instances(path, rows, shipped)
+    assert read_custom_instances(path, shipped) == rows
     assert "Tesla T4" not in path.read_text(), "what the catalog knows stays the catalog's"
-    write_own(path, [], shipped)
+    write_custom_instances(path, [], shipped)
     assert path.read_text() == HEADER + ",provider,host\n"
-    assert read_own(path, shipped) == []
+    assert read_custom_instances(path, shipped) == []
 
 
 def test_a_same_offer_is_replaced_and_keeps_its_place(own):
-    rows = read_own(own(HEADER, CHEAPER, MINE), load_shipped())
-    newer = read_own(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
+    rows = read_custom_instances(own(HEADER, CHEAPER, MINE), load_shipped())
+    newer = read_custom_instances(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
     assert [(row.name, row.usd_per_hour) for row in laid_over(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
 
 
 def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
     shipped = load_shipped()
-    rows = read_own(own(HEADER, MINE), shipped)
+    rows = read_custom_instances(own(HEADER, MINE), shipped)
     path = tmp_path / "new" / "folder" / "mine.csv"
-    write_own(path, rows, shipped)
+    write_custom_instances(path, rows, shipped)
     assert list(path.parent.iterdir()) == [path]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     before = path.read_bytes()
     with pytest.raises(AttributeError):
-        write_own(path, [*rows, None], shipped)
+        write_custom_instances(path, [*rows, None], shipped)
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
     with pytest.raises(CatalogError, match="can't be written"):
-        write_own(path / "below-a-file.csv", rows, shipped)
+        write_custom_instances(path / "below-a-file.csv", rows, shipped)
 
 
 # --- in a folder of your own ---------------------------------------------------------------------------------------
@@ -230,7 +236,7 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 def test_the_catalog_lies_beside_the_models_of_one_s_own(home, monkeypatch):
-    assert (own_path(), own_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
+    assert (custom_path(), custom_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert "my.l4" in load_catalog()
     monkeypatch.setenv("PROFET_INSTANCES", "")
@@ -239,18 +245,18 @@ def test_the_catalog_lies_beside_the_models_of_one_s_own(home, monkeypatch):
 
 def test_a_server_shows_the_catalog_beside_the_models_it_serves(home, monkeypatch):
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
-    assert served_own_gpus_path() == home / "gpus.csv"
+    assert served_custom_gpus_path() == home / "gpus.csv"
     catalog, problem = load_served_catalog()
     assert problem is None and "my.l4" in catalog
     monkeypatch.setenv("PROFET_APP_INSTANCES", "")
     assert "my.l4" not in load_served_catalog()[0], "unless its operator says: none"
-    assert served_own_gpus_path() is None
+    assert served_custom_gpus_path() is None
 
 
 def test_what_ships_is_no_folder_of_one_s_own(home, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", str(repository / "models"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
-    assert own_path() == home / "profet" / "instances.csv"
+    assert custom_path() == home / "profet" / "instances.csv"
 
 
 SHIPPED = load_gpus()
@@ -258,26 +264,26 @@ RTX = {"gpu": "RTX 4080", "like": "L40S", "memory_gib": "16", "as_of": "2026-11"
 POINT = {"images_per_s": "480", "network": "ResNet50", "batch_size": "128", "precision": "tf32"}
 
 
-def own_gpu(**cells: str):
-    return own_gpu_of({**RTX, **cells}, SHIPPED)
+def custom_gpu(**cells: str):
+    return custom_gpu_from({**RTX, **cells}, SHIPPED)
 
 
 def test_what_is_not_said_is_as_of_the_gpu_that_it_is_like():
-    gpu, like = own_gpu(fp32_tflops="48.7", tf32_tensor_dense_tflops="none").gpu, SHIPPED["L40S"]
+    gpu, like = custom_gpu(fp32_tflops="48.7", tf32_tensor_dense_tflops="none").gpu, SHIPPED["L40S"]
     assert (gpu.fp32_tflops, gpu.memory_gib, gpu.tf32_tensor_dense_tflops) == (48.7, 16, None)
     assert (gpu.bandwidth_gb_per_s, gpu.sm_count, gpu.tdp_w) == (like.bandwidth_gb_per_s, like.sm_count, like.tdp_w)
     assert gpu.source == "given by the user; what was not, as of L40S"
-    assert own_gpu(like="Tesla T4", memory_gib="16").gpu.usable_memory_gib == SHIPPED["Tesla T4"].usable_memory_gib
-    assert own_gpu(like="Tesla T4", memory_gib="24").gpu.usable_memory_gib is None
+    assert custom_gpu(like="Tesla T4", memory_gib="16").gpu.usable_memory_gib == SHIPPED["Tesla T4"].usable_memory_gib
+    assert custom_gpu(like="Tesla T4", memory_gib="24").gpu.usable_memory_gib is None
 
 
 def test_it_can_be_had_at_its_price_or_at_its_electricity_s():
-    priced, plain = own_gpu(usd_per_hour="0.6").offer, own_gpu(tdp_w="320").offer
+    priced, plain = custom_gpu(usd_per_hour="0.6").offer, custom_gpu(tdp_w="320").offer
     assert (priced.name, priced.market, priced.usd_per_hour) == ("rtx-4080", "own", 0.6)
     assert (plain.usd_per_hour, plain.source) == (0.064, "electricity for 320 W at $0.2 per kWh, assumed")
-    catalog = with_offers_of(load_shipped(), [own_gpu()])
+    catalog = with_offers_of(load_shipped(), [custom_gpu()])
     assert catalog["rtx-4080"].gpu == "RTX 4080" and list(catalog)[:-1] == list(load_shipped())
-    dearer = with_offers_of(catalog, [own_gpu(usd_per_hour="9")])
+    dearer = with_offers_of(catalog, [custom_gpu(usd_per_hour="9")])
     assert dearer["rtx-4080"] == catalog["rtx-4080"], "an instance of that name says itself what it costs"
 
 
@@ -285,12 +291,12 @@ def test_it_can_be_had_at_its_price_or_at_its_electricity_s():
     "cells", [{}, POINT, {"times_reference": "1.8", "times_log_sd": "0.1", "precision": "tf32", "source": "a table"}]
 )
 def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
-    rows = (own_gpu(**cells, tf32_tensor_dense_tflops="none" if not cells else "90"), own_gpu(gpu="other card"))
-    assert parse_own_gpus(own_gpus_text(rows), SHIPPED) == rows
+    rows = (custom_gpu(**cells, tf32_tensor_dense_tflops="none" if not cells else "90"), custom_gpu(gpu="other card"))
+    assert parse_custom_gpus(custom_gpus_text(rows), SHIPPED) == rows
     path = tmp_path / "new" / "gpus.csv"
-    write_own_gpus(path, rows)
-    assert read_own_gpus(path, SHIPPED) == rows
-    assert read_own_gpus(tmp_path / "none.csv", SHIPPED) == ()
+    write_custom_gpus(path, rows)
+    assert read_custom_gpus(path, SHIPPED) == rows
+    assert read_custom_gpus(tmp_path / "none.csv", SHIPPED) == ()
 
 
 @pytest.mark.parametrize(
@@ -313,36 +319,39 @@ def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
 )
 def test_a_wrong_row_is_one_line(cells, says):
     with pytest.raises(InputError) as error:
-        own_gpu(**cells)
+        custom_gpu(**cells)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_list_has_each_once_and_not_too_many():
-    for rows in ([own_gpu(), own_gpu(gpu="rtx 4080")], [own_gpu(gpu=f"card {number}") for number in range(21)]):
+    for rows in (
+        [custom_gpu(), custom_gpu(gpu="rtx 4080")],
+        [custom_gpu(gpu=f"card {number}") for number in range(21)],
+    ):
         with pytest.raises(InputError, match=r"RTX 4080|21"):
-            checked_own_gpus(rows)
+            checked_custom_gpus(rows)
     with pytest.raises(CatalogError, match="no column 'like'"):
-        parse_own_gpus("gpu\nRTX 4080\n", SHIPPED)
+        parse_custom_gpus("gpu\nRTX 4080\n", SHIPPED)
 
 
 def test_an_own_gpu_s_model_means_it():
     laptop = "NVIDIA GeForce RTX 3090 Laptop GPU"
-    assert own_gpu(gpu=laptop).offer.gpu_model == laptop, "a part has a name of its own"
-    gpus = SHIPPED.with_own([own_gpu(gpu="Lab card").gpu, own_gpu(gpu="B999").gpu])
+    assert custom_gpu(gpu=laptop).offer.gpu_model == laptop, "a part has a name of its own"
+    gpus = SHIPPED.with_custom([custom_gpu(gpu="Lab card").gpu, custom_gpu(gpu="B999").gpu])
     assert gpus.find("NVIDIA L4").name == "L4" and gpus.find("lab card").name == "Lab card"
     assert gpus.find("NVIDIA B999").name == "B999"
     # A visitor's come to those of the server.
-    both = SHIPPED.with_own([own_gpu(gpu="Lab card").gpu]).with_own([own_gpu(gpu="my card").gpu])
+    both = SHIPPED.with_custom([custom_gpu(gpu="Lab card").gpu]).with_custom([custom_gpu(gpu="my card").gpu])
     assert both.own == {"Lab card", "my card"} and list(both.shipped) == list(SHIPPED)
-    again = both.with_own([own_gpu(gpu="Lab card", memory_gib="10").gpu])
+    again = both.with_custom([custom_gpu(gpu="Lab card", memory_gib="10").gpu])
     assert again["Lab card"].memory_gib == 10 and len(again) == len(both)
 
 
 def test_where_the_file_is(monkeypatch, tmp_path):
     monkeypatch.delenv("PROFET_GPUS", raising=False)
     monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
-    assert own_gpus_path() == tmp_path / "gpus.csv"
+    assert custom_gpus_path() == tmp_path / "gpus.csv"
     monkeypatch.setenv("PROFET_INSTANCES", "")
-    assert own_gpus_path() is None
+    assert custom_gpus_path() is None
     monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "mine.csv"))
-    assert own_gpus_path() == tmp_path / "mine.csv"
+    assert custom_gpus_path() == tmp_path / "mine.csv"

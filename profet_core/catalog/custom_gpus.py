@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
+from profet_core.catalog.custom_instances import custom_path, served_custom_path, write_custom_text
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
-from profet_core.catalog.instance import OWN_HARDWARE, Instance, check_date
-from profet_core.catalog.own import own_path, served_own_path, write_own_text
+from profet_core.catalog.instance import CUSTOM_HARDWARE, Instance, check_date
 from profet_core.catalog.tables import (
     LONGEST_NAME,
     Row,
@@ -25,11 +25,11 @@ from profet_core.catalog.tables import (
 from profet_core.errors import CatalogError, InputError
 
 #: Path of the file; set but empty: no file.
-OWN_GPUS_VARIABLE = "PROFET_GPUS"
+CUSTOM_GPUS_VARIABLE = "PROFET_GPUS"
 #: File name, in the folder of the custom instances.
-OWN_GPUS_NAME = "gpus.csv"
+CUSTOM_GPUS_NAME = "gpus.csv"
 #: Maximum number of custom GPUs.
-MAX_OWN_GPUS = 20
+MAX_CUSTOM_GPUS = 20
 PRECISIONS = ("fp32", "tf32")
 #: Cell for a spec that the GPU lacks; an empty cell takes the spec of the similar GPU.
 HAS_NONE = "none"
@@ -79,7 +79,7 @@ class SpeedPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnGpu:
+class CustomGpu:
     """A custom GPU.
 
     Attributes
@@ -124,7 +124,7 @@ class OwnGpu:
             usd_per_hour=self.usd_per_hour or round(self.gpu.tdp_w / 1_000 * USD_PER_KWH, 4),
             region="any",
             os="linux",
-            market=OWN_HARDWARE,
+            market=CUSTOM_HARDWARE,
             status="available",
             as_of=self.as_of,
             source=GIVEN if self.usd_per_hour is not None else electricity,
@@ -133,7 +133,7 @@ class OwnGpu:
         )
 
 
-def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
+def custom_gpu_from(cells: Mapping[str, str], shipped: Gpus) -> CustomGpu:
     """Parse a GPU from text cells of a file, a form or a request; absent or empty cells are not given.
 
     `shipped` are the GPUs it can be similar to, and whose names it can't have. Raises InputError, which names the GPU.
@@ -152,7 +152,7 @@ def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
         sheet["usable_memory_gib"] = None
     gpu = replace(like, name=name, source=f"{GIVEN}; what was not, as of {like.name}", **sheet)
     about = {"name": name} | {column: row[column] for column in ("like", "usd_per_hour", "as_of", "source")}
-    return OwnGpu(gpu=gpu, point=_point(row), **cells_of(OwnGpu, about, "name"))
+    return CustomGpu(gpu=gpu, point=_point(row), **cells_of(CustomGpu, about, "name"))
 
 
 def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
@@ -175,8 +175,8 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
     return point
 
 
-def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
-    """Text cells that `own_gpu_of` parses into the same GPU."""
+def custom_gpu_cells(own: CustomGpu) -> dict[str, str]:
+    """Text cells that `custom_gpu_from` parses into the same GPU."""
     cells = {}
     for column in GPU_COLUMNS:
         holder = own.gpu if column in SHEET_COLUMNS else own.point if column in _POINT_COLUMNS else own
@@ -185,82 +185,87 @@ def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
     return cells
 
 
-def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
-    """Cells of a GPU updated with the given non-empty ones, for `own_gpu_of`.
+def changed_cells(own: CustomGpu, given: Mapping[str, str]) -> dict[str, str]:
+    """Cells of a GPU updated with the given non-empty ones, for `custom_gpu_from`.
 
     A new point replaces the whole old one and its source; a change sets its own date.
     """
     new_point = given.get("images_per_s") or given.get("times_reference")
     left_out = {"as_of", *((*_POINT_COLUMNS, "source") if new_point else ())}
-    kept = {column: text for column, text in own_gpu_cells(own).items() if column not in left_out}
+    kept = {column: text for column, text in custom_gpu_cells(own).items() if column not in left_out}
     return kept | {column: text for column, text in given.items() if text}
 
 
-def own_gpus_path() -> Path | None:
+def custom_gpus_path() -> Path | None:
     """Path of the custom GPUs' file: `$PROFET_GPUS`, else `gpus.csv` next to the custom instances."""
-    named, beside = os.environ.get(OWN_GPUS_VARIABLE), own_path()
+    named, beside = os.environ.get(CUSTOM_GPUS_VARIABLE), custom_path()
     if named is not None:
         return Path(named) if named.strip() else None
-    return beside and beside.with_name(OWN_GPUS_NAME)
+    return beside and beside.with_name(CUSTOM_GPUS_NAME)
 
 
-def served_own_gpus_path() -> Path | None:
+def served_custom_gpus_path() -> Path | None:
     """Custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
 
     Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
-    served = served_own_path()
-    return own_gpus_path() if served and served == own_path() else served and served.with_name(OWN_GPUS_NAME)
+    served = served_custom_path()
+    return custom_gpus_path() if served and served == custom_path() else served and served.with_name(CUSTOM_GPUS_NAME)
 
 
-def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
+def read_custom_gpus(path: Path | None, shipped: Gpus) -> tuple[CustomGpu, ...]:
     """GPUs of a custom file; empty if there is no file. CatalogError names the row and the error in one line."""
     try:
         text = None if path is None else file_text(path, "Your list of GPUs")
-        return () if text is None else parse_own_gpus(text, shipped)
+        return () if text is None else parse_custom_gpus(text, shipped)
     except CatalogError as error:
         raise CatalogError(f"{error} Fix or remove your file {path}.") from None
 
 
-def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
-    """GPUs in a custom file's text; as `read_own_gpus`."""
+def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
+    """GPUs in a custom file's text; as `read_custom_gpus`."""
     what, columns = "Custom GPUs", GPU_COLUMNS[1:]
     try:
-        return checked_own_gpus(
+        return checked_custom_gpus(
             read_records(
-                text, what, key="gpu", required=columns, make=lambda row: own_gpu_of(row, shipped), may_be_empty=True
+                text,
+                what,
+                key="gpu",
+                required=columns,
+                make=lambda row: custom_gpu_from(row, shipped),
+                may_be_empty=True,
             )
         )
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None
 
 
-def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
+def checked_custom_gpus(found: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
     """The GPUs; raises InputError if one appears twice or there are too many."""
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)
     if twice is not None:
         raise InputError(f"{twice} is listed twice among your custom GPUs: keep one.")
-    if len(rows) > MAX_OWN_GPUS:
-        raise InputError(f"You have {len(rows)} custom GPUs, and {MAX_OWN_GPUS} is the maximum.")
+    if len(rows) > MAX_CUSTOM_GPUS:
+        raise InputError(f"You have {len(rows)} custom GPUs, and {MAX_CUSTOM_GPUS} is the maximum.")
     return rows
 
 
-def own_gpus_text(rows: Iterable[OwnGpu]) -> str:
-    """Text of a custom file, which `parse_own_gpus` reads back."""
-    return table_text(GPU_COLUMNS, map(own_gpu_cells, rows))
+def custom_gpus_text(rows: Iterable[CustomGpu]) -> str:
+    """Text of a custom file, which `parse_custom_gpus` reads back."""
+    return table_text(GPU_COLUMNS, map(custom_gpu_cells, rows))
 
 
-def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
+def write_custom_gpus(path: Path, rows: Sequence[CustomGpu]) -> None:
     """Atomically replace the custom file with `rows`; raises InputError or CatalogError."""
-    write_own_text(path, own_gpus_text(checked_own_gpus(rows)))
+    write_custom_text(path, custom_gpus_text(checked_custom_gpus(rows)))
 
 
-def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:
+def with_offers_of(catalog: Catalog, own: Iterable[CustomGpu]) -> Catalog:
     """Add an instance of each custom GPU to the catalog; existing names stay unchanged."""
     new = [row.offer for row in own if row.instance not in catalog]
-    return catalog.with_own([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
+    return catalog.with_custom([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
 
 
 def _checked_name(name: str, shipped: Gpus) -> str:

@@ -6,8 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+from profet_core.catalog.custom_gpus import GPU_COLUMNS
 from profet_core.catalog.instance import FILE_COLUMNS
-from profet_core.catalog.own_gpus import GPU_COLUMNS
 from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
@@ -29,7 +29,7 @@ def measured(gpu: str, instance: str) -> CalibratedGpu:
     return CalibratedGpu(gpu, instance, False, CELLS, 9, -0.7, -0.7, LOG_SD, {})
 
 
-def make_own_home(folder: Path) -> Path:
+def make_custom_home(folder: Path) -> Path:
     """Write it."""
     models = shipped_folder("models")
     shutil.copytree(models, folder, dirs_exist_ok=True)

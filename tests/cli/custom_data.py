@@ -21,7 +21,9 @@ def published_of(networks: Sequence[str], repeats: int = 1) -> Dataset:
     return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
 
 
-def write_own(folder: Path, cells: pd.DataFrame, operations: pd.DataFrame, name: str, facts: InstanceFacts) -> Path:
+def write_custom_data(
+    folder: Path, cells: pd.DataFrame, operations: pd.DataFrame, name: str, facts: InstanceFacts
+) -> Path:
     """These cells as measurements of a machine of that name."""
     if not folder.exists():
         cells = cells.assign(instance=name).drop(columns=["gpu", "source"])

@@ -9,10 +9,10 @@ import pytest
 from profet_core import predict
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import OwnGpu, ThroughputPoint, own_gpu_of
+from profet_core.catalog.custom_gpus import CustomGpu, ThroughputPoint, custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.latency import Basis
-from profet_core.transfer.own_gpu import check_own_gpu, load_reference_steps, log_times_reference
+from profet_core.transfer.custom_gpu import check_custom_gpu, load_reference_steps, log_times_reference
 
 SHIPPED = load_gpus()
 RTX_4080 = {
@@ -29,8 +29,8 @@ RTX_4080 = {
 MEASURED = {"images_per_s": "480", "network": "ResNet50", "batch_size": "128", "precision": "tf32"}
 
 
-def own(**cells: str) -> OwnGpu:
-    return own_gpu_of({**RTX_4080, **cells}, SHIPPED)
+def own(**cells: str) -> CustomGpu:
+    return custom_gpu_from({**RTX_4080, **cells}, SHIPPED)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def resnet(samples):
 def test_a_throughput_comes_back_out_of_the_prediction_for_that_very_network(context, resnet):
     """At the workload's own size: the step is GPU time as measured, and the copy and start of the profile beside it."""
     point = {**MEASURED, "images_per_s": "1500", "pixels": "128", "batch_size": "256"}
-    row = rows_of(context.with_own_gpus([own(**point)]), resnet)["rtx-4080"]
+    row = rows_of(context.with_custom_gpus([own(**point)]), resnet)["rtx-4080"]
     step_ms = 1000 * 256 / 1500
     assert row.latency_ms == pytest.approx(step_ms, rel=0.2)
     assert row.interval.low_ms < step_ms < row.interval.high_ms
@@ -67,7 +67,7 @@ def test_twice_the_throughput_halves_what_the_gpu_computes(context, resnet):
     point = {**MEASURED, "pixels": "128", "batch_size": "256"}
     del point["images_per_s"]
     slow, fast = (
-        rows_of(context.with_own_gpus([own(**point, images_per_s=speed)]), resnet)["rtx-4080"]
+        rows_of(context.with_custom_gpus([own(**point, images_per_s=speed)]), resnet)["rtx-4080"]
         for speed in ("800", "1600")
     )
     fixed_ms = 2 * fast.latency_ms - slow.latency_ms
@@ -80,16 +80,16 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
         "its own": own(**MEASURED),
         "another network's": own(**{**MEASURED, "network": "InceptionV3"}),
     }
-    rows = {name: rows_of(context.with_own_gpus([one]), resnet)["rtx-4080"] for name, one in asked.items()}
+    rows = {name: rows_of(context.with_custom_gpus([one]), resnet)["rtx-4080"] for name, one in asked.items()}
     half = {name: row.interval.log_half_width for name, row in rows.items()}
     assert half["another network's"] > 1.1 * half["its own"]
     (nothing,) = (
-        row for name, row in rows_of(context.with_own_gpus([own(like="L4")]), resnet).items() if "4080" in name
+        row for name, row in rows_of(context.with_custom_gpus([own(like="L4")]), resnet).items() if "4080" in name
     )
     assert "from its specs" in nothing.note
     # A relative speed is taken as it is.
     same = own(gpu="Lab twin", times_reference="1", times_log_sd="0.05", precision="tf32")
-    rows = rows_of(context.with_own_gpus([same]), resnet)
+    rows = rows_of(context.with_custom_gpus([same]), resnet)
     assert rows["lab-twin"].latency_ms == pytest.approx(rows["p3.2xlarge"].latency_ms, rel=0.1)
     assert "1.0 times Tesla V100-SXM2-16GB" in rows["lab-twin"].note
     assert math.isfinite(rows["lab-twin"].interval.high_ms)
@@ -98,19 +98,19 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
 def test_other_gpus_are_unchanged(context, resnet):
     """L40S and L4 have the own GPU's compute capability: their speeds are no user's business."""
     before = rows_of(context, resnet)
-    after = rows_of(context.with_own_gpus([own(**MEASURED)]), resnet)
-    own_row = after.pop("rtx-4080")
-    assert after == before and own_row.latency_ms not in {row.latency_ms for row in before.values()}
+    after = rows_of(context.with_custom_gpus([own(**MEASURED)]), resnet)
+    custom_instance = after.pop("rtx-4080")
+    assert after == before and custom_instance.latency_ms not in {row.latency_ms for row in before.values()}
     assert "rtx-4080" not in context.catalog and "RTX 4080" not in context.models.transfer.gpus
 
 
 def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(context, resnet):
     tf32, fp32 = (own(**{**MEASURED, "precision": precision}) for precision in ("tf32", "fp32"))
-    sure, guess = (rows_of(context.with_own_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
+    sure, guess = (rows_of(context.with_custom_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
     assert guess.interval.log_half_width > sure.interval.log_half_width
     assert guess.latency_ms < sure.latency_ms and "estimated from FP32" in guess.note
     no_tf32 = own(**{**MEASURED, "precision": "fp32", "tf32_tensor_dense_tflops": "none"})
-    plain = rows_of(context.with_own_gpus([no_tf32]), resnet)["rtx-4080"]
+    plain = rows_of(context.with_custom_gpus([no_tf32]), resnet)["rtx-4080"]
     assert "estimated" not in plain.note and plain.latency_ms == pytest.approx(sure.latency_ms, rel=0.05)
 
 
@@ -151,5 +151,5 @@ def test_the_reference_s_step_grows_with_batch_and_pixels(models):
 )
 def test_what_can_t_be_is_one_line(models, cells, says):
     with pytest.raises(InputError) as error:
-        check_own_gpu(models.transfer, own(**cells))
+        check_custom_gpu(models.transfer, own(**cells))
     assert str(error.value).startswith(says) and "\n" not in str(error.value)

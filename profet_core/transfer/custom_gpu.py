@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import Gpu
-from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
@@ -160,37 +160,37 @@ MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
 _SHEET_FACTOR = 10.0
 
 
-def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
+def with_custom_gpus(model: TransferModel, own: Iterable[CustomGpu]) -> TransferModel:
     """Add specs and speeds of custom GPUs to the model.
 
     Other GPUs stay unchanged.
 
     Raises
     ------
-    InputError : a throughput is impossible, or has no comparison; see `check_own_gpu`.
+    InputError : a throughput is impossible, or has no comparison; see `check_custom_gpu`.
     """
     rows = tuple(own)
-    known = {row.name: _own_rates(model, row) for row in rows if row.point is not None}
+    known = {row.name: _custom_rates(model, row) for row in rows if row.point is not None}
     # A GPU without a point follows from its specs, whatever a shipped one of that name is known by.
     others = {name: row for name, row in model.rates.gpus.items() if name not in {one.name for one in rows}}
     return replace(
         model,
-        gpus=model.gpus.with_own(row.gpu for row in rows),
+        gpus=model.gpus.with_custom(row.gpu for row in rows),
         rates=replace(model.rates, gpus=MappingProxyType({**others, **known})),
     )
 
 
-def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
+def check_custom_gpu(model: TransferModel, own: CustomGpu) -> None:
     """Reject a speed that is impossible with the specs.
 
     Raises
     ------
     InputError : one line that names the GPU.
     """
-    with_own_gpus(model, [own])
+    with_custom_gpus(model, [own])
 
 
-def _own_rates(model: TransferModel, own: OwnGpu) -> GpuRates:
+def _custom_rates(model: TransferModel, own: CustomGpu) -> GpuRates:
     """Rates by the specs, all faster or slower by the same factor, so that the known speed follows."""
     point, steps = own.point, load_reference_steps()
     assert point is not None
