@@ -110,7 +110,7 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def calls(_: argparse.Namespace) -> Iterator[Figure]:
-    """How much code there is, and how much of it one answer goes through; asked beside it."""
+    """How much code there is, and how much of it one answer goes through."""
     for name, value in measures().items():
         yield Figure(name, [value], "", _BUDGETS.get(name))
     for name, (modules, functions) in answer_calls().items():

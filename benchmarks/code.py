@@ -101,10 +101,10 @@ def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
 def answer_calls() -> dict[str, tuple[int, int]]:
     """Question -> modules and functions of this project that answer it, when all that is loaded once is loaded."""
     known, sample = Context(load_models(), load_catalog(), load_gpus()), load_samples()[0]
-    asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
+    question = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
     calls: dict[str, Callable[[], object]] = {
-        "predict": lambda: answer_predict(known, PredictQuestion(**asked)),
-        "advise": lambda: answer_advise(known, AdviseQuestion(**asked, images=50_000)),
+        "predict": lambda: answer_predict(known, PredictQuestion(**question)),
+        "advise": lambda: answer_advise(known, AdviseQuestion(**question, images=50_000)),
     }
     for call in calls.values():
         call()
@@ -140,10 +140,10 @@ async def answers(port: int, question: str, connections: int, seconds: float) ->
 
     async def ask() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while (asked := time.perf_counter()) < started + seconds:
+        while (begun_s := time.perf_counter()) < started + seconds:
             writer.write(next(requests))
             await _take_answer(reader)
-            found_ms.append(1000 * (time.perf_counter() - asked))
+            found_ms.append(1000 * (time.perf_counter() - begun_s))
         writer.close()
 
     await asyncio.gather(*(ask() for _ in range(connections)))
@@ -156,8 +156,8 @@ def _requests(question: str) -> list[bytes]:
     more = {"advise": {"images": 50_000}}.get(question, {})
     found = []
     for sample in load_samples():
-        asked = {"profile": json.loads(sample.data), "anchor": sample.anchor, "latency_ms": sample.latency_ms, **more}
-        body = json.dumps(asked).encode()
+        values = {"profile": json.loads(sample.data), "anchor": sample.anchor, "latency_ms": sample.latency_ms, **more}
+        body = json.dumps(values).encode()
         head = (
             f"POST /v1/{question} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"

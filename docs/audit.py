@@ -1,6 +1,6 @@
 """Asks an advisory database about the locked set: `make audit`.
 
-Exit status 0: nothing is known against it; 1: something is; 3: the database can't be reached, so that nothing is known.
+Exit status 0: nothing is known against it; 1: something is; 3: the database is not available, so that nothing is known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main() -> int:
     try:
         return report(json.loads(done.stdout)["dependencies"])
     except (ValueError, KeyError):
-        print(f"Not audited, the advisory database can't be reached: {_last_line(done.stderr)}", file=sys.stderr)
+        print(f"Not audited, the advisory database is not available: {_last_line(done.stderr)}", file=sys.stderr)
         return UNREACHABLE
 
 

@@ -23,7 +23,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 LAYOUT_VERSION = 1
 MANIFEST_NAME, CELLS_NAME = "manifest.json", "cells.jsonl"
 #: Upper bound of counts, and of bytes.
-_MOST, _MOST_BYTES = 2**31 - 2, 2**63 - 1
+_MOST, _MAX_BYTES = 2**31 - 2, 2**63 - 1
 _LONGEST_NAME, _LONGEST_WHY = 200, 10_000
 
 
@@ -172,7 +172,7 @@ def _result_of(document: Mapping[str, Any]) -> CellResult:
         isinstance(repeats, list) and isinstance(operations, dict),
         cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and own["status"] in STATUSES,
         all(type(number) is int and least <= number <= _MOST for number, least in whole),
-        peak is None or (type(peak) is int and 0 <= peak <= _MOST_BYTES),
+        peak is None or (type(peak) is int and 0 <= peak <= _MAX_BYTES),
         all(isinstance(line, str) and line.isprintable() and len(line) <= _LONGEST_NAME for line in lines),
         cell.model and all(operations),
         isinstance(own["why"], str) and len(own["why"]) <= _LONGEST_WHY,

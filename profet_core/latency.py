@@ -55,8 +55,8 @@ class Basis(StrEnum):
     MEASURED = "measured"
     DERIVED = "derived"
     TRANSFERRED = "transferred"
-    CARRIED = "carried"
-    CARRIED_BACK = "carried-back"
+    RESIZED = "carried"
+    MAPPED = "carried-back"
     SCALED_OUT = "scaled-out"
     CALIBRATED = "calibrated"
 
@@ -83,7 +83,7 @@ class Basis(StrEnum):
     @property
     def is_rough(self) -> bool:
         """Whether no models were trained on profiles of the GPU, or of the anchor's."""
-        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.CALIBRATED)
+        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED)
 
 
 _WORDS = {
@@ -91,8 +91,8 @@ _WORDS = {
     Basis.MEASURED: "Predicted by models that learned from profiles of this GPU",
     Basis.DERIVED: "Scaled from third-party timings of this GPU, which are biased",
     Basis.TRANSFERRED: "Estimated from specs and published benchmarks",
-    Basis.CARRIED: "Scaled from another batch or image size",
-    Basis.CARRIED_BACK: "Estimated from a profile of a GPU that the models have no profiles of",
+    Basis.RESIZED: "Scaled from another batch or image size",
+    Basis.MAPPED: "Estimated from a profile of a GPU that the models have no profiles of",
     Basis.CALIBRATED: "Scaled from a few steps measured on this GPU",
     Basis.SCALED_OUT: "Scaled from one GPU to all GPUs of the machine",
 }

@@ -80,20 +80,20 @@ SENTENCES = {
     Code.NOT_THE_PROFILED: "{gpu}, not the {profiled} that was profiled",
     Code.SCALED_FROM: "scaled from {sizes}",
     Code.COMBINED: "combined with {size}, which was predicted {how}",
-    Code.MEASURED_STEPS: "{said}, {networks} networks; 90% from the errors on held-out networks",
-    Code.OTHER_PRECISION_STEPS: "{said} are in {precision}: they apply {how} TF32",
+    Code.MEASURED_STEPS: "{steps}, {networks} networks; 90% from the errors on held-out networks",
+    Code.OTHER_PRECISION_STEPS: "{steps} are in {precision}: they apply {how} TF32",
     Code.SPREAD: "the range has the spread of {gpus} held-out GPUs",
     Code.BASED_ON: "{evidence}, in {precision}",
-    Code.EVIDENCE: "{said}",
+    Code.EVIDENCE: "{text}",
     Code.PUBLISHED: "from the specs and the published training speeds of {gpu}",
-    Code.CUSTOM_SPECS: "{said}",
+    Code.CUSTOM_SPECS: "{text}",
     Code.GENERATION: "from its specs and published speeds of its generation",
     Code.SPECS_ONLY: "from its specs alone: no public table has training speeds of it or its generation",
     Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",
     Code.NO_BF16: "BF16 at FP32 speed: no tensor cores for BF16",
     Code.SPEEDUP: "{precision}, {times:.1f} times the speed of {over}",
     Code.FP32_FROM_TF32: "FP32 from the TF32 speed",
-    Code.REGIME: "{said}",
+    Code.REGIME: "{text}",
     Code.SCALED_OUT: "{gpus} GPUs by {strategy} over {link}{assumed}",
     Code.HOST_MEMORY: (
         "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long"
@@ -134,7 +134,9 @@ SENTENCES = {
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "
         "another GPU does not shorten it."
     ),
-    Code.UNKNOWN_OPERATIONS: ("The models don't know {operations}, {share:.1%} of the busy time ({weight}): {placed}."),
+    Code.UNKNOWN_OPERATIONS: (
+        "The models don't know {operations}, {share:.1%} of the busy time ({weight}): {treated}."
+    ),
     Code.TRUNCATED: (
         "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
         "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider."
@@ -152,7 +154,7 @@ SENTENCES = {
     Code.CORRECTED: "Your {measured} on {gpu} is used: {change} than predicted.",
     Code.MORE_CLASSES: ("Other image size: assumes more classes at larger images, as in the measured data."),
     Code.OTHER_SIZE: (
-        "The profile was recorded at {what} {recorded}, the estimate is for {asked}: these are different steps."
+        "The profile was recorded at {what} {recorded}, the estimate is for {requested}: these are different steps."
     ),
     Code.HYBRID_NETWORK: (
         "This network has attention beside its convolutions: the models know few such networks, and the interval is "

@@ -63,7 +63,7 @@ class Part:
     """A validation with a report and a card of its own.
 
     make : its report. text : the report and the models' folder -> the card as Markdown.
-    judged : file of coefficients without its ending -> what loads it. The report carries their checksums.
+    judged : file of coefficients without its ending -> what loads it. The report has their checksums.
     card : begins the card's name; the part's name if empty.
     """
 

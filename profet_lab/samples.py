@@ -157,8 +157,8 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
 def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: float) -> dict[str, float]:
     """Device times divided by the factor of their kind, then all by one, so that their sum gains `log_speedup`."""
     classes = load_operation_classes()
-    placed = classes.place(list(operations))
-    group = {name: classes.names[column] for name, column in placed.items() if column is not None}
+    class_of = classes.place(list(operations))
+    group = {name: classes.names[column] for name, column in class_of.items() if column is not None}
     work_us = {
         name: us
         for name, us in operations.items()

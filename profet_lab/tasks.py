@@ -96,8 +96,8 @@ def on_cluster(address: str | None) -> Iterator[None]:
                 warnings.filterwarnings("ignore", "Sending large graph")
                 yield
         except (KilledWorker, CommClosedError, CancelledError) as error:
-            said = str(error).partition("\n")[0]
-            raise InputError(f"The Dask cluster at {address} was lost; nothing is written: {said}") from None
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"The Dask cluster at {address} was lost; nothing is written: {reason}") from None
         finally:
             _cluster.reset(token)
 
@@ -126,8 +126,8 @@ def _client(address: str) -> Iterator[Client]:
         asyncio.run(_connect(address))
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
-        said = str(error).partition("\n")[0]
-        raise InputError(f"No Dask scheduler answers at {address!a}, as tcp://host:8786 would: {said}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"No Dask scheduler answers at {address!a}, as tcp://host:8786 would: {reason}") from None
     with client:
         yield client
 

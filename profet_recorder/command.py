@@ -124,5 +124,5 @@ def run(options: argparse.Namespace) -> None:
         options.script, options.script_arguments, plan, module=options.module, keep_running=options.keep_running
     )
     if status:
-        # The script's own; what it said is on stderr.
+        # The script's own; its output is on stderr.
         raise SystemExit(status)

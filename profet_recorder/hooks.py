@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, as_arguments, framework_of
 from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress, said, say_and_go_on
+from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_progress, warn_and_continue
 from profet_recorder.pytorch import OTHER_PROFILERS
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
 from profet_recorder.tensorflow import ObservedKeras
@@ -202,16 +202,16 @@ class ScriptHooks:
 
     def _fail(self, error: Exception) -> None:
         """Stop the recording, and the script if it was refused."""
-        self.failure = said(error)
+        self.failure = failure_line(error)
         if self.recording is not None:
             try:
                 self.recording.abort()
             except Exception as worse:
-                say_and_go_on(worse)
+                warn_and_continue(worse)
         if isinstance(error, RecorderError):
             self.refusal = self.failure
             self._stop()
-        say_and_go_on(error)
+        warn_and_continue(error)
 
     def _begin(self, make_engine: MakeEngine) -> Recording:
         """A recording by updates; it takes the place of any other."""

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engine import keras_flavour
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress, record_plan, say_and_go_on
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress, record_plan, warn_and_continue
 from profet_recorder.recording import Recording, choose_engine
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def ProfileCallback(  # noqa: N802 - a class to its users
     ------
     RecorderError : the output can't be written, or neither keras nor tf_keras is loaded.
     """
-    return recording_callback(record_plan(output, **options), on_error=say_and_go_on)
+    return recording_callback(record_plan(output, **options), on_error=warn_and_continue)
 
 
 def recording_callback(
@@ -104,7 +104,7 @@ class RecordingCallback(_Callback):
         super().__init__()
         self._plan = plan
         self._when_done = when_done
-        self._begin = begin or self._begin_own
+        self._begin = begin or self._begin_recording
         self.on_error = on_error
         self.failed = False
         self.recording: Recording | None = None
@@ -144,7 +144,7 @@ class RecordingCallback(_Callback):
         # Here and not at the first batch: fit makes its train function in between.
         self.recording.prepare()
 
-    def _begin_own(self, model: object) -> Recording:
+    def _begin_recording(self, model: object) -> Recording:
         if self.recording is None:
             return Recording(self._plan, choose_engine(None, model), _FITS)
         print_progress("fit was called with another network or optimizer: the recording starts over")

@@ -1,7 +1,7 @@
 """Record from your own training loop: a context manager and an iterator.
 
 Both may stand inside a loop over epochs: the recording goes on where the last epoch left it, and once it is written
-everything passes through. Nothing here ends the training: what can't be recorded is said on stderr.
+everything passes through. Nothing here ends the training: what can't be recorded is reported on stderr.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from profet_recorder.plan import absolute, print_progress, record_plan, say_and_go_on
+from profet_recorder.plan import absolute, print_progress, record_plan, warn_and_continue
 from profet_recorder.recording import Recording, choose_engine
 
 Batch = TypeVar("Batch")
@@ -59,7 +59,7 @@ class StepRecorder:
             self._failed = True
             with suppress(Exception):
                 self._recording.abort()
-            say_and_go_on(error)
+            warn_and_continue(error)
 
 
 def _recorder(

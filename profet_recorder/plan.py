@@ -44,24 +44,24 @@ def print_progress(text: str) -> None:
         _last_line_s = time()
 
 
-_said: set[str] = set()
+_printed: set[str] = set()
 
 
 def print_once(text: str) -> None:
     """The same, the first time only: a recording may begin again."""
-    if text not in _said:
-        _said.add(text)
+    if text not in _printed:
+        _printed.add(text)
         print_progress(text)
 
 
-def said(error: Exception) -> str:
+def failure_line(error: Exception) -> str:
     """One line: why there will be no profile."""
     return str(error) if isinstance(error, RecorderError) else f"The recorder failed ({type(error).__name__}: {error})."
 
 
-def say_and_go_on(error: Exception) -> None:
+def warn_and_continue(error: Exception) -> None:
     """Say why nothing is recorded while the training goes on."""
-    print_progress(f"{said(error)} The training goes on without it.")
+    print_progress(f"{failure_line(error)} The training goes on without it.")
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class PyTorchEngine:
         )
         self._calls.start()
         self.synchronize()
-        OTHER_PROFILERS.begin_own(self._profiler, self._step_aside)
+        OTHER_PROFILERS.set_recorders(self._profiler, self._step_aside)
         self._profiler.start()
 
     def begin_profiled_step(self, number: int) -> None:
@@ -159,7 +159,7 @@ class PyTorchEngine:
         if self._profiler is not None:
             profiler, self._profiler = self._profiler, None
             profiler.stop()
-            OTHER_PROFILERS.begin_own(None, None)
+            OTHER_PROFILERS.set_recorders(None, None)
 
     def _step_aside(self) -> None:
         self.discard()
@@ -385,7 +385,7 @@ class OtherProfilers:
 
     def __init__(self) -> None:
         self._running: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._own: object = None
+        self._recorders: object = None
         self._step_aside: Callable[[], None] | None = None
         self._is_watching = False
 
@@ -403,7 +403,7 @@ class OtherProfilers:
 
         @functools.wraps(start)
         def noted_start(profiler):
-            if profiler is not self._own:
+            if profiler is not self._recorders:
                 if self._step_aside is not None:
                     self._step_aside()
                 self._running.add(profiler)
@@ -419,11 +419,11 @@ class OtherProfilers:
 
     def are_on(self, torch: ModuleType) -> bool:
         """True while one of the script's is on, or waits for its steps to come."""
-        return bool(self._running) or (self._own is None and torch.autograd.profiler._is_profiler_enabled)
+        return bool(self._running) or (self._recorders is None and torch.autograd.profiler._is_profiler_enabled)
 
-    def begin_own(self, profiler: object, step_aside: Callable[[], None] | None) -> None:
+    def set_recorders(self, profiler: object, step_aside: Callable[[], None] | None) -> None:
         """`profiler` is the recorder's, None once it is over; `step_aside()` stops it before one of the script's."""
-        self._own, self._step_aside = profiler, step_aside
+        self._recorders, self._step_aside = profiler, step_aside
 
 
 #: One a process, as torch has one profiler a process.

@@ -40,7 +40,7 @@ MAX_REPEATS = 5
 #: A profiler of the script's own may be on for some steps; after so many it is on for good.
 _PATIENCE = 20
 #: What the recorder itself asks the framework to do.
-_OWN_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
+_SYNC_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
 #: What matters first about a profile of a CPU.
 ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
 
@@ -359,7 +359,7 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
         )
     with trace.open("rb") as file:
         read = read_profile(file, "the recorded trace")
-    operations = {name: us for name, us in read.operations.items() if name not in _OWN_OPERATIONS}
+    operations = {name: us for name, us in read.operations.items() if name not in _SYNC_OPERATIONS}
     if facts.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
         raise RecorderError(
             f"The profiler saw nothing of what {facts.gpu} did: allow profiling to all users (NVIDIA's driver option "

@@ -85,7 +85,7 @@ class _Stop:
 
     def __init__(self, script: str) -> None:
         self._script = script
-        self._was_called = self._was_said = False
+        self._was_called = self._was_shown = False
 
     def __call__(self) -> None:
         """End the script at the first call, and say at the next one that it goes on all the same."""
@@ -94,8 +94,8 @@ class _Stop:
             self._was_called = True
             print_progress(f"{self._script} is stopped here; --keep-running lets it go on")
             raise RecordingDone
-        if not self._was_said:
-            self._was_said = True
+        if not self._was_shown:
+            self._was_shown = True
             why = "caught that (by a bare except?)" if is_main else "trains in a thread, which can't be stopped"
             print_progress(f"{self._script} {why}: it goes on to its end; Ctrl-C ends it")
 
@@ -157,7 +157,7 @@ def _run(script: str, module: bool) -> int | None:
             return _FAILED
         if isinstance(error, ProfetError) or not isinstance(error, Exception):
             raise
-        error = error.with_traceback(_scripts_own(error.__traceback__))
+        error = error.with_traceback(_script_frames(error.__traceback__))
         sys.excepthook(type(error), error, error.__traceback__)
         return _FAILED
     return 0
@@ -198,11 +198,11 @@ def _as_main(script: str, arguments: Sequence[str], module: bool) -> Iterator[No
         sys.modules["__main__"] = main
 
 
-def _scripts_own(traceback: TracebackType | None) -> TracebackType | None:
+def _script_frames(traceback: TracebackType | None) -> TracebackType | None:
     """The script's own part of a traceback: what runs and records it is of no interest."""
     if traceback is None:
         return None
-    rest = _scripts_own(traceback.tb_next)
+    rest = _script_frames(traceback.tb_next)
     file = traceback.tb_frame.f_code.co_filename
     if file.startswith(_RECORDER) or file == "<frozen runpy>":
         return rest

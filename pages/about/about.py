@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core.layers.reading import FORMATS
 from profet_core.precision.names import amp_words, supported_precisions
-from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
+from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
 from profet_core.sizes.axes import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
@@ -78,7 +78,7 @@ def _files(_: Resources) -> None:
     show_text(
         _HERE.with_name("files.md"),
         networks=FORMATS,
-        most_unknown=f"{100 * MOST_UNATTRIBUTED_SHARE:.0f}%",
+        most_unknown=f"{100 * MAX_UNATTRIBUTED_SHARE:.0f}%",
         max_upload_mb=max_upload_mb(),
     )
 

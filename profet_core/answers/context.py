@@ -70,7 +70,7 @@ class Served:
     Attributes
     ----------
     files : files that may change while the server runs, each with its modification time, nanoseconds; None: missing.
-    own_left_out : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
+    custom_skipped : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
     """
 
     context: Context

@@ -147,9 +147,9 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         request = Request(work, Limits())
         costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
-    if (asked := question.profiled) is not None:
-        profile = read_as(asked.profile, asked.steps)
-        profile, profiled = predicted_profile(context, asked, profile, asked.latency_ms)
+    if (given := question.profiled) is not None:
+        profile = read_as(given.profile, given.steps)
+        profile, profiled = predicted_profile(context, given, profile, given.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
         warnings += other_sizes(profile, question)
     return EstimateAnswer(
@@ -168,9 +168,9 @@ def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[Note, ...
         ("pixel size", profile.meta.pixels, question.network.pixels),
     )
     return tuple(
-        Note(Code.OTHER_SIZE, what=what, recorded=recorded, asked=asked)
-        for what, recorded, asked in sizes
-        if recorded is not None and recorded != asked
+        Note(Code.OTHER_SIZE, what=what, recorded=recorded, requested=requested)
+        for what, recorded, requested in sizes
+        if recorded is not None and recorded != requested
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.instance import ON_DEMAND
-from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
+from profet_core.precision.names import AS_PROFILED, PRECISIONS, requested_precision
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
 from profet_core.training.extras import INTERRUPTION_BANDS, Interruptions, extras_of, interruptions_per_h
 from profet_core.units import positive_number
@@ -65,7 +65,7 @@ class StepsQuestion(OffersQuestion):
         "precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
         default=AS_PROFILED,
         choices=PRECISIONS,
-        read=asked_precision,
+        read=requested_precision,
     )
     confidence: str | None = option("only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS))
 
@@ -94,7 +94,7 @@ class ProfileQuestion(StepsQuestion):
     profiled_precision: str | None = option(
         "precision of the profile, if the file does not state it (default: fp32)",
         choices=PRECISIONS[1:],
-        read=asked_precision,
+        read=requested_precision,
     )
     profiled_pixels: int | None = option("pixel size of the profile")
     measured: Mapping[str, float] = option(

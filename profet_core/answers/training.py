@@ -10,7 +10,7 @@ from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.messages import Code, Note
-from profet_core.precision.names import asked_precision, canonical
+from profet_core.precision.names import canonical, requested_precision
 from profet_core.prediction.checks import counted, read_as
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.mixed_precision import activation_growth
@@ -59,7 +59,7 @@ def predicted_profile(
     recorded = profile.meta.precision
     if stated is not None and recorded is None:
         profile = replace(profile, meta=replace(profile.meta, precision=stated))
-    elif stated is not None and recorded is not None and canonical(recorded) != asked_precision(stated):
+    elif stated is not None and recorded is not None and canonical(recorded) != requested_precision(stated):
         raise InputError(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
             "profiled_precision",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT, Instance
-from profet_core.catalog.tables import LONGEST_NAME
+from profet_core.catalog.tables import MAX_NAME_LENGTH
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import listed_price, positive_number
 
@@ -249,7 +249,7 @@ def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list
             if price.instance not in catalog:
                 continue
             raise CatalogError(f"{error} The price list of {price.provider} is damaged.") from None
-        if price.instance.isprintable() and len(price.instance) <= LONGEST_NAME:
+        if price.instance.isprintable() and len(price.instance) <= MAX_NAME_LENGTH:
             found.append(price)
     return found
 

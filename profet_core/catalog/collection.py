@@ -178,7 +178,7 @@ def offers_in_market(
     Parameters
     ----------
     market : one of `MARKET_CHOICES`; custom hardware belongs to each.
-    own_usd_per_hour : instance -> a custom price; it replaces the instance's offers in every market.
+    custom_usd_per_hour : instance -> a custom price; it replaces the instance's offers in every market.
     spot_discount : discount of spot relative to on-demand, 0 to 1, for instances without a spot price in the catalog;
         None: no estimate is made.
     """

@@ -14,7 +14,7 @@ from profet_core.catalog.custom_instances import custom_path, served_custom_path
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.catalog.instance import CUSTOM_HARDWARE, Instance, check_date
 from profet_core.catalog.tables import (
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     Row,
     cells_of,
     check_numbers,
@@ -271,7 +271,7 @@ def with_offers_of(catalog: Catalog, own: Iterable[CustomGpu]) -> Catalog:
 def _checked_name(name: str, shipped: Gpus) -> str:
     if not name:
         raise InputError("Give the GPU a name.")
-    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
         raise InputError(f"A GPU name may only have letters, digits, spaces and .()/_-, not {name[:60]!r}.")
     same = shipped.called(name)
     if same is not None:

@@ -14,7 +14,7 @@ from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
-LONGEST_NAME, LONGEST_CELL = 100, 500
+MAX_NAME_LENGTH, LONGEST_CELL = 100, 500
 #: Maximum size of a user's file: some 20,000 rows.
 MAX_TABLE_BYTES = 2_000_000
 
@@ -130,8 +130,8 @@ def _checked(
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
         raise InputError(f"the {key} name {_shortened(name)!r} holds a line break or control character.")
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"the {key} name {_shortened(name)!r} has more than {LONGEST_NAME} characters.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InputError(f"the {key} name {_shortened(name)!r} has more than {MAX_NAME_LENGTH} characters.")
     if None in row:
         raise InputError(f"row {name or '?'} has more cells than the header has columns.")
     cells = {}

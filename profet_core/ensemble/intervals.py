@@ -16,8 +16,8 @@ from profet_core.units import SMALLEST_NUMBER
 SPREAD_OFFSET, DISTANCE_OFFSET = 0.01, 0.02
 #: Maximum width: a factor of a thousand up or down means unknown. If it is fitted on few networks, the extrapolated
 #: scale can exceed the range of floats.
-MOST_LOG_SD = log_sd_of(math.log(1_000))
-_MOST_LOG_SCALE = 100.0
+MAX_LOG_SD = log_sd_of(math.log(1_000))
+_MAX_LOG_SCALE = 100.0
 #: Weight of a profile's total time relative to its class shares in the distance.
 TOTAL_WEIGHT = 0.05
 #: Upper bounds of the distance bands, and their names.
@@ -46,7 +46,7 @@ class IntervalScale:
     def log_sd(
         self, anchor: str, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
     ) -> FloatArray:
-        """Standard deviation in the logarithm, at most `MOST_LOG_SD`, (targets, profiles).
+        """Standard deviation in the logarithm, at most `MAX_LOG_SD`, (targets, profiles).
 
         Parameters
         ----------
@@ -57,8 +57,8 @@ class IntervalScale:
         ).T[..., None]
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Clip before the power too: zero times infinity is NaN.
-        scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
-        log_sd: FloatArray = np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MOST_LOG_SD)
+        scale: FloatArray = np.exp(np.minimum(log_scale, _MAX_LOG_SCALE))
+        log_sd: FloatArray = np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MAX_LOG_SD)
         return log_sd
 
 

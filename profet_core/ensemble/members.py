@@ -24,7 +24,7 @@ Array: TypeAlias = Any
 #: Launch-bound minimum of a step, milliseconds.
 LAUNCH_BOUND_MS = 3.0
 #: Minimum device total as a divisor, milliseconds.
-LEAST_TOTAL_MS = 1e-3
+MIN_TOTAL_MS = 1e-3
 
 HOMOGENEOUS, CLASS_RATIO, TREES = "homogeneous", "class ratio", "boosted trees"
 NETWORKS = (HOMOGENEOUS, CLASS_RATIO)
@@ -33,7 +33,7 @@ MEMBERS = (*NETWORKS, TREES)
 
 def device_total(xp: ModuleType, classes_ms: Array, device_classes: int) -> Array:
     """Sum of the device classes, (..., 1)."""
-    return xp.maximum(xp.sum(classes_ms[..., :device_classes], axis=-1, keepdims=True), LEAST_TOTAL_MS)
+    return xp.maximum(xp.sum(classes_ms[..., :device_classes], axis=-1, keepdims=True), MIN_TOTAL_MS)
 
 
 def step_scale(xp: ModuleType, classes_ms: Array, device_classes: int, latency_ms: Array | None) -> Array:
@@ -117,7 +117,7 @@ def class_latencies(xp: ModuleType, raw: Array, classes_ms: Array, device_classe
 #: "equal times" (0, launch-bound) and "like all others" (1).
 UNKNOWN_POWER = 0.5
 #: Minimum share of a step that remains without its unknown operations.
-LEAST_KNOWN_SHARE = 0.2
+MIN_KNOWN_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def without_unseen(
 
 def known_part(latency_ms: FloatArray, unknown_ms: FloatArray) -> FloatArray:
     """Latencies (profiles,) minus the part of unknown operations (profiles, 1), (profiles, 1)."""
-    return np.maximum(latency_ms[:, None] - unknown_ms, LEAST_KNOWN_SHARE * latency_ms[:, None])
+    return np.maximum(latency_ms[:, None] - unknown_ms, MIN_KNOWN_SHARE * latency_ms[:, None])
 
 
 def member_latency(

@@ -174,14 +174,14 @@ class OperationClasses:
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of each operation: its class, or for a device operation outside the table the class of its kind."""
-        placed: dict[str, int | None] = {}
+        column_of: dict[str, int | None] = {}
         for name in operations:
             column = self.columns.get(name)
             if column is None and name.startswith(DEVICE_PREFIX):
                 kind = kind_of(name)
                 column = self.names.index(kind.operation_class) if kind and kind.operation_class else None
-            placed[name] = column
-        return placed
+            column_of[name] = column
+        return column_of
 
     def stands_in(self, operation: str) -> bool:
         """Whether the class of a device operation had none of its kind in training."""
@@ -237,11 +237,11 @@ class OperationClasses:
         return {}
 
     def _read(self, operations: Sequence[str]) -> _Table:
-        placed = self.place(operations)
+        column_of = self.place(operations)
         device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
-        nowhere = np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool)
+        nowhere = np.array([column_of[name] is None and not is_set_aside(name) for name in operations], bool)
         return _Table(
-            sums=column_sums(placed, len(self.names)),
+            sums=column_sums(column_of, len(self.names)),
             host=~device,
             busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
             unknown=device & nowhere,
@@ -258,16 +258,18 @@ class OperationClasses:
             part = self.encode_table(names, times_us, np.array([profiles[row].may_be_cut for row in rows]))
             for name in ClassTimes.__dataclass_fields__:
                 getattr(times, name)[rows] = getattr(part, name)
-            placed = self.place([name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns])
-            for row in rows if placed else ():
-                notable = [name for name in placed if self._is_notable(name, profiles[row], placed)]
-                unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
+            column_of = self.place(
+                [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
+            )
+            for row in rows if column_of else ():
+                notable = [name for name in column_of if self._is_notable(name, profiles[row], column_of)]
+                unknown[row] = report_unknown(profiles[row], notable, column_of, self.names)
         return times, unknown
 
-    def _is_notable(self, operation: str, profile: Profile, placed: Mapping[str, int | None]) -> bool:
+    def _is_notable(self, operation: str, profile: Profile, column_of: Mapping[str, int | None]) -> bool:
         """Whether an operation outside the table is of unknown kind, or of a new one and takes a notable time."""
         # Operations without a class have no kind in any class: searching again would take most of the time.
-        if placed[operation] is None:
+        if column_of[operation] is None:
             return True
         return profile.operations[operation] >= NOTABLE_SHARE * profile.busy_total_us and self.stands_in(operation)
 

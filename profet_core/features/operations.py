@@ -24,15 +24,15 @@ def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ..
         yield names, found, np.array([list(profiles[row].operations.values()) for row in found])
 
 
-def column_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:
+def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray:
     """Indicator of operation in column: 0 or 1, shape (operations, columns).
 
     >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
     array([[0., 1.],
            [0., 0.]])
     """
-    sums = np.zeros((len(placed), columns))
-    for row, column in enumerate(placed.values()):
+    sums = np.zeros((len(column_of), columns))
+    for row, column in enumerate(column_of.values()):
         if column is not None:
             sums[row, column] = 1.0
     return sums
@@ -66,10 +66,10 @@ NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
 
 
 def report_unknown(
-    profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
+    profile: Profile, unseen: Sequence[str], column_of: Mapping[str, int | None], columns: Sequence[str]
 ) -> UnknownOperations:
     """Report the handling of a profile's unseen operations."""
-    mapped = {name: columns[column] for name in unseen if (column := placed[name]) is not None}
+    mapped = {name: columns[column] for name in unseen if (column := column_of[name]) is not None}
     time_us = sum(profile.operations[name] for name in unseen)
     return UnknownOperations(
         mapped=MappingProxyType(mapped),
@@ -88,7 +88,7 @@ def report_unknown(
 COMMUNICATION = "communication"
 SET_ASIDE = frozenset({COMMUNICATION})
 #: Maximum length of an operation's name; patterns are slow on longer, made-up ones.
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
@@ -125,7 +125,7 @@ class OperationKinds:
         if found := self.shipped.get(operation):
             return found
         bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
-        if len(bare) > LONGEST_NAME:
+        if len(bare) > MAX_NAME_LENGTH:
             return None
         kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
         # Test patterns only where they may match: a thousand unknown names are looked up per answer.
@@ -298,12 +298,12 @@ class FeatureSpec:
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
         for names, rows, times_us in same_operations(profiles):
             # Profiles of one recorder mostly have the same operations, so one matrix product serves all of them.
-            placed = self.place(names)
-            matrix[rows] = times_us @ self.sums(placed)
+            column_of = self.place(names)
+            matrix[rows] = times_us @ self.sums(column_of)
             unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
             if unseen:
                 for row in rows:
-                    unknown[row] = report_unknown(profiles[row], unseen, placed, self.names)
+                    unknown[row] = report_unknown(profiles[row], unseen, column_of, self.names)
         return matrix, unknown
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
@@ -311,9 +311,9 @@ class FeatureSpec:
         near = self._nearest_clusters([name for name in operations if name not in self.columns])
         return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
 
-    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
+    def sums(self, column_of: Mapping[str, int | None]) -> np.ndarray:
         """Indicator of operation in feature: 0 or 1, shape (operations, features)."""
-        return column_sums(placed, len(self.names))
+        return column_sums(column_of, len(self.names))
 
     def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of the nearest cluster of each unseen operation; None if none is near or it runs on the host.

@@ -18,12 +18,12 @@ from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smoo
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
 from profet_core.messages import Code, Note, not_a_cnn
-from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
+from profet_core.precision.names import AS_PROFILED, TF32, is_half, requested_precision
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import offer_targets
-from profet_core.training.memory import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
+from profet_core.training.memory import MAX_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel
-from profet_core.transfer.estimate import Placed
+from profet_core.transfer.estimate import GpuOnHost
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.step_model import host_share
 from profet_core.transfer.targets import host_named
@@ -66,7 +66,7 @@ def counted_fit(
     """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
     need = counted_need(model, network, batch_size, state_copies, activation_share)
     chance = need.probability(memory_gib, 1.0)
-    largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, LARGEST_BATCH) * (1 + 1e-12))
+    largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, MAX_BATCH) * (1 + 1e-12))
     why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
@@ -119,10 +119,6 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     )
 
 
-#: Maximum batch size.
-MOST_BATCH = 65_536
-
-
 @dataclass(frozen=True, slots=True)
 class NetworkEstimate:
     """Step latencies of one network on every offer, inferred from its layers.
@@ -133,7 +129,7 @@ class NetworkEstimate:
     rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
     regimes : instance -> what of the question was measured on it.
     fits : instance -> whether the step fits in its memory.
-    gpus : GPU without an offer -> its step, if asked for by its name.
+    gpus : GPU without an offer -> its step, if requested by name.
     """
 
     network: Counts
@@ -259,22 +255,24 @@ def estimate(
     if training_code not in CODES:
         raise InputError(f"Unknown training code {training_code!r}: use one of {', '.join(CODES)}.")
     check_convolutional(network)
-    asked = asked_precision(precision)
-    step = _Step(network, name, measured_network(network), batch_size, asked, training_code, frozen_backbone)
-    placed, gpus_only = _placed(models, transfer, catalog, targets)
-    found = {one: _on_gpu(model, step, one) for one in dict.fromkeys([*placed.values(), *gpus_only.values()])}
+    requested = requested_precision(precision)
+    step = _Step(network, name, measured_network(network), batch_size, requested, training_code, frozen_backbone)
+    by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
+    found = {one: _on_gpu(model, step, one) for one in dict.fromkeys([*by_instance.values(), *gpus_only.values()])}
     rows = [
         priced_row(catalog[instance], found[one].step, {METHOD: float(found[one].step.latency_ms)})
-        for instance, one in placed.items()
+        for instance, one in by_instance.items()
     ]
     return NetworkEstimate(
         network=network,
         name=name,
         batch_size=batch_size,
         rows=tuple(rows),
-        regimes={instance: found[one].regime for instance, one in placed.items()},
+        regimes={instance: found[one].regime for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(placed), half=is_half(asked)),
+        fits=_fits(
+            models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(by_instance), half=is_half(requested)
+        ),
         warnings=tuple(_network_notes(network, name)),
         gpus={name: found[one].step for name, one in gpus_only.items()},
     )
@@ -282,15 +280,15 @@ def estimate(
 
 def _batch(batch_size: int) -> int:
     batch_size = whole_number("The batch size", batch_size)
-    if batch_size > MOST_BATCH:
-        raise InputError(f"The batch size is at most {MOST_BATCH:,}.")
+    if batch_size > MAX_BATCH:
+        raise InputError(f"The batch size is at most {MAX_BATCH:,}.")
     return batch_size
 
 
-def _placed(
+def _gpus_on_hosts(
     models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
-) -> tuple[dict[str, Placed], dict[str, Placed]]:
-    """Instance -> its GPU and host, measured instances first; and GPUs without an offer that were asked for by name."""
+) -> tuple[dict[str, GpuOnHost], dict[str, GpuOnHost]]:
+    """Instance -> its GPU and host, measured instances first; and GPUs without an offer, requested by name."""
     measured = {
         name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
         for name, row in transfer.step.instances.items()
@@ -300,7 +298,7 @@ def _placed(
     every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
     if targets is None:
         return every, {}
-    gpus_only: dict[str, Placed] = {}
+    gpus_only: dict[str, GpuOnHost] = {}
     for name in dict.fromkeys(targets):
         if name in every:
             continue
@@ -314,9 +312,9 @@ def _placed(
     return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
 
 
-def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
+def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
     """The step on a GPU by its rates, corrected by what was measured of this network."""
-    (gpu, host), network = placed, step.network
+    (gpu, host), network = target, step.network
     mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
     instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
     measured = step.measured
@@ -342,7 +340,7 @@ def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
         latency_ms=float(smooth_max(work_ms, launch_ms)) + start_ms,
         log_sd=float(log_sd),
         basis=Basis.MEASURED if instance else Basis.TRANSFERRED,
-        notes=(Note(Code.REGIME, said=regime.words),),
+        notes=(Note(Code.REGIME, text=regime.words),),
         parts=LatencyParts(work_ms + start_ms, launch_ms),
     )
     return _OnGpu(found, regime)

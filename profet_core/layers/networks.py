@@ -91,7 +91,7 @@ class NamedNetwork:
     ----------
     name : unique; the library's name where no library before it has one that reads the same.
     library : one of `LIBRARIES`. library_name : there.
-    own_pixels : the image size that it is made for.
+    native_pixels : the image size that it is made for.
     sizes : pixels -> counts, in ascending order.
     """
 

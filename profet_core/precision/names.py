@@ -30,34 +30,34 @@ _ALIASES = MappingProxyType(
 _CANONICAL = MappingProxyType({alias: name for name, aliases in _ALIASES.items() for alias in aliases})
 
 
-def canonical(said: str | None) -> str | None:
+def canonical(name: str | None) -> str | None:
     """Canonical precision of a profile or a table; None if unknown.
 
     >>> canonical("mixed_float16"), canonical("tf32-conv"), canonical("mixed bf16"), canonical("int8")
     ('amp', 'tf32', 'bf16', None)
     """
-    return None if said is None else _CANONICAL.get(" ".join(said.lower().replace("_", " ").replace("-", " ").split()))
+    return None if name is None else _CANONICAL.get(" ".join(name.lower().replace("_", " ").replace("-", " ").split()))
 
 
-def is_half(said: str | None) -> bool:
+def is_half(name: str | None) -> bool:
     """Whether a name denotes mixed or half precision.
 
     >>> is_half("mixed fp16"), is_half("tf32"), is_half(None)
     (True, False, False)
     """
-    return canonical(said) in HALF
+    return canonical(name) in HALF
 
 
-def asked_precision(said: str) -> str:
+def requested_precision(name: str) -> str:
     """Precision of a question.
 
     Raises
     ------
     InputError : not one of `PRECISIONS`, under any of their names.
     """
-    found = AS_PROFILED if said.strip().lower().replace("-", " ") == AS_PROFILED else canonical(said)
+    found = AS_PROFILED if name.strip().lower().replace("-", " ") == AS_PROFILED else canonical(name)
     if found is None:
-        raise InputError(f"Unknown precision {said!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
+        raise InputError(f"Unknown precision {name!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
     return found
 
 

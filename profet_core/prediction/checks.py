@@ -36,9 +36,9 @@ from profet_recorder.profiles.record import (
 TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96
 #: The maximum ratio. A number stated in the file is questioned only beyond it.
-LARGEST_RATIO = 3.02
+MAX_RATIO = 3.02
 #: More steps than this are rarely recorded: a latency in another unit is more likely.
-MOST_LIKELY_STEPS = 200
+MAX_LIKELY_STEPS = 200
 
 
 def suggested_steps(profile: Profile, latency_ms: float) -> int:
@@ -53,7 +53,7 @@ def suggested_steps(profile: Profile, latency_ms: float) -> int:
     if not one_step or low <= one_step / profile.steps <= high:
         return profile.steps
     likeliest = max(1, round(one_step / TYPICAL_RATIO))
-    return likeliest if likeliest <= MOST_LIKELY_STEPS else profile.steps
+    return likeliest if likeliest <= MAX_LIKELY_STEPS else profile.steps
 
 
 def counted(profile: Profile, latency_ms: float | None) -> Profile:
@@ -71,7 +71,7 @@ def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
     if profile.steps_basis not in ("given", "stated"):
         return None
     ratio = profile.device_total_us / US_PER_MS / latency_ms
-    if profile.steps_basis == "stated" and USUAL_RATIOS[0] <= ratio <= LARGEST_RATIO:
+    if profile.steps_basis == "stated" and USUAL_RATIOS[0] <= ratio <= MAX_RATIO:
         return None
     suggested = suggested_steps(profile, latency_ms)
     return None if suggested == profile.steps else suggested
@@ -106,7 +106,7 @@ def steps_note(profile: Profile) -> list[Note]:
 #: Waits below this share of the step are measurement noise.
 WORTH_SHARE = 0.05
 #: Minimum share of a measured latency attributed to the GPU, however long the wait.
-LEAST_LEFT = 0.2
+MIN_LEFT_SHARE = 0.2
 _IDLE = "Device_IDLE"
 
 
@@ -136,7 +136,7 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     if not wait_ms:
         return profile, latency_ms
     waited = {name: profile.operations[name] - wait_ms * US_PER_MS for name in (_IDLE, _wait(profile))}
-    left_ms = None if latency_ms is None else max(latency_ms - wait_ms, LEAST_LEFT * latency_ms)
+    left_ms = None if latency_ms is None else max(latency_ms - wait_ms, MIN_LEFT_SHARE * latency_ms)
     return replace(profile, operations={**profile.operations, **waited}), left_ms
 
 
@@ -172,16 +172,16 @@ def _host_ms(profile: Profile) -> float:
 
 #: Limits of the share of busy GPU time without an operation: above the first there is no prediction; above the second
 #: there is a caveat and a wider interval.
-MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
+MAX_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: Maximum share of busy time in operations of unknown kind; above it the rest doesn't represent the step.
-MOST_UNPLACED_SHARE = 0.50
+MAX_UNCLASSIFIED_SHARE = 0.50
 #: Minimum share of convolutions in the GPU time of convolutions and matrix products. It is 0.30 and more in the 11,052
 #: PROFET profiles, all of CNNs; transformers have none, or one that cuts the image into patches.
-LEAST_CONVOLUTION_SHARE = 0.10
+MIN_CONVOLUTION_SHARE = 0.10
 _PRODUCTS = "matrix product"
 #: Minimum GPU utilization over the profile's span; below it, the profile has no whole step. In the idlest of the 11,052
 #: PROFET profiles it was 8%, and today's GPUs are up to eight times as fast as the V100 of that one.
-LEAST_BUSY_SHARE = 0.01
+MIN_BUSY_SHARE = 0.01
 
 
 #: Why a profile of `profet profile --device cpu` has no anchor but what was measured in the same way.
@@ -210,18 +210,18 @@ def refusal(profile: Profile) -> str:
             "TF32, AMP or BF16."
         )
     busy_share = profile.device_busy_us / profile.device_total_us
-    if busy_share < LEAST_BUSY_SHARE:
+    if busy_share < MIN_BUSY_SHARE:
         return (
             f"The GPU is busy for {busy_share:.1%} of this profile, which is too little for a training step: "
             "record a whole step after a few warm-up steps, with its input ready."
         )
-    if profile.unknown_share > MOST_UNATTRIBUTED_SHARE:
+    if profile.unknown_share > MAX_UNATTRIBUTED_SHARE:
         return (
             f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: record it again with CPU "
             "operations too, and without XLA, torch.compile or CUDA graphs."
         )
     unplaced_us = _unplaced_us(profile)
-    if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MOST_UNPLACED_SHARE:
+    if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MAX_UNCLASSIFIED_SHARE:
         longest = max(unplaced_us, key=lambda name: unplaced_us[name]).removeprefix(DEVICE_PREFIX)
         return (
             f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
@@ -238,7 +238,7 @@ def _no_cnn(profile: Profile) -> str:
         if kind is not None and kind.operation_class is not None:
             classes[kind.operation_class] += us
     convolutions_us = sum(us for name, us in classes.items() if name.startswith(("convolution", "depthwise")))
-    if convolutions_us > LEAST_CONVOLUTION_SHARE * (convolutions_us + classes[_PRODUCTS]):
+    if convolutions_us > MIN_CONVOLUTION_SHARE * (convolutions_us + classes[_PRODUCTS]):
         return ""
     share = convolutions_us / profile.device_busy_us
     part = f"{share:.1%}" if share else "none"
@@ -313,7 +313,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
     steps = doubted_steps(profile, latency_ms)
     fits = plausible_ms[0] <= latency_ms <= plausible_ms[1]
-    stalled = not profile.may_be_cut and device_ms > LARGEST_RATIO * latency_ms
+    stalled = not profile.may_be_cut and device_ms > MAX_RATIO * latency_ms
     if steps is None and fits and not stalled:
         return
     unit = _fitting_unit(latency_ms, plausible_ms) if steps is None and not fits else None

@@ -51,7 +51,7 @@ def correct_by_measurement(
     ------
     InputError : a measured target was not predicted, or a latency is not a positive number.
     """
-    share = SHARE_AT_SAME_SIZES if reference is prediction else share_carried_over(meta, reference_meta)
+    share = SHARE_AT_SAME_SIZES if reference is prediction else share_transferred(meta, reference_meta)
     errors = {target: _error(prediction, reference, target, value) for target, value in measured_ms.items()}
     factors = {target: error**share for target, error in errors.items()}
     doubts = tuple(
@@ -79,10 +79,10 @@ def correct_by_measurement(
     return replace(_corrected(prediction, factors), warnings=(*prediction.warnings, *doubts, *notes))
 
 
-def share_carried_over(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
+def share_transferred(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
     """Share of a measured log error that applies to another workload of the same network, 0 to 1.
 
-    >>> share_carried_over(ProfileMeta(batch_size=64, pixels=128), ProfileMeta(batch_size=64, pixels=128))
+    >>> share_transferred(ProfileMeta(batch_size=64, pixels=128), ProfileMeta(batch_size=64, pixels=128))
     0.9
     """
     batch = _doublings(meta.batch_size, reference_meta.batch_size)

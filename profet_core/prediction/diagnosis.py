@@ -246,11 +246,11 @@ def _unknown_note(unknown: UnknownOperations) -> list[Note]:
         return []
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
     parts += [f"{name} ignored" for name in unknown.left_out]
-    placed = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+    treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
     weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
     count = len(unknown.names)
     operations = f"{count} operation{'' if count == 1 else 's'}"
-    return [Note(Code.UNKNOWN_OPERATIONS, operations=operations, share=unknown.share, weight=weight, placed=placed)]
+    return [Note(Code.UNKNOWN_OPERATIONS, operations=operations, share=unknown.share, weight=weight, treated=treated)]
 
 
 def _range_note(known: TrainingRange, profile: Profile, anchor: str) -> list[Note]:

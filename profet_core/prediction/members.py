@@ -132,7 +132,7 @@ class Estimates:
             at,
             latency_ms=self.latency_ms,
             log_sd=np.nan if self.log_sd is None else self.log_sd,
-            basis=[Basis.CARRIED_BACK if mapped else Basis.MEASURED] * len(at),
+            basis=[Basis.MAPPED if mapped else Basis.MEASURED] * len(at),
             notes=[mapped] * len(at),
         )
 

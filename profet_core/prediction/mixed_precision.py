@@ -83,10 +83,10 @@ class RecordedStep:
         """Precision of `base`; None if unknown."""
         return canonical(self.base.meta.precision)
 
-    def answer_precision(self, asked: str) -> str:
+    def answer_precision(self, requested: str) -> str:
         """Precision of the answer: half if the profile's is and no other is requested."""
         recorded = self.precision
-        return recorded if asked == AS_PROFILED and recorded is not None and is_half(recorded) else asked
+        return recorded if requested == AS_PROFILED and recorded is not None and is_half(recorded) else requested
 
 
 def _anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
@@ -118,11 +118,11 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     gpu = _anchor_gpu(models, anchor)
     factors = _amp(models, gpu, canonical(profile.meta.precision) or "", is_tuned(profile))
     faster = factors.by_class
-    placed = load_operation_classes().place(list(profile.operations))
+    class_of = load_operation_classes().place(list(profile.operations))
     names = load_operation_classes().names
     by_class_us, converted = [0.0] * len(CLASSES), {}
     for name, us in profile.operations.items():
-        column = placed[name]
+        column = class_of[name]
         group = names[column] if column is not None else ""
         moves = not name.startswith(DEVICE_PREFIX) or name in IDLE_OPERATIONS or group == COPY_CLASS
         if moves:
@@ -221,13 +221,13 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
-def in_precision(models: Models, table: StepTable, anchor: Anchor, step: RecordedStep, asked: str) -> StepTable:
+def in_precision(models: Models, table: StepTable, anchor: Anchor, step: RecordedStep, requested: str) -> StepTable:
     """The table of one profile in the requested precision."""
-    precision = step.answer_precision(asked)
+    precision = step.answer_precision(requested)
     half = is_half(precision)
-    if (not half and step.log_slower == 0 and asked != FP32) or not table.known.any():
+    if (not half and step.log_slower == 0 and requested != FP32) or not table.known.any():
         return table
-    change = _Change(models, anchor, step, asked, precision)
+    change = _Change(models, anchor, step, requested, precision)
     work = work_of(models, anchor, step.base, step.base_ms)
     log_gain = change.log_gain(work)
     rows: list[int] = []
@@ -258,7 +258,7 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
         more = (speedup_note(gpu, precision, log_speedup),) if half else ()
         notes.append((*((FP32_FROM_TF32,) if sign < 0 else more), *table.notes[row]))
         was = table.basis[row]
-        basis.append((Basis.MEASURED if anchor.gpu is None else Basis.CARRIED_BACK) if given else was)
+        basis.append((Basis.MEASURED if anchor.gpu is None else Basis.MAPPED) if given else was)
     table = replace(table, latency_ms=latencies_ms, free_ms=table.free_ms * free_factors)
     factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
     factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
@@ -290,7 +290,7 @@ class _Change:
     models: Models
     anchor: Anchor
     step: RecordedStep
-    asked: str
+    requested: str
     precision: str
 
     @property
@@ -319,7 +319,7 @@ class _Change:
         transfer = self.models.transfer
         if half:
             factors, sign = _amp(self.models, gpu, self.precision, is_tuned(self.step.profile)), 1.0
-        elif self.asked == FP32 and given and not self.is_given_as_recorded(gpu):
+        elif self.requested == FP32 and given and not self.is_given_as_recorded(gpu):
             factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:
             factors, sign = Factors(NO_FACTORS, 0.0), 1.0
@@ -339,7 +339,7 @@ class _Change:
         if is_half(self.precision):
             return self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
-        return self.asked != FP32 or not ran_in_tf32
+        return self.requested != FP32 or not ran_in_tf32
 
     def _cancels(self, gpu: Gpu, own: Gpu) -> bool:
         """Whether the errors of two divided speedups cancel: both on tensor cores, or on one GPU in one precision."""
@@ -362,11 +362,11 @@ def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
 
 def activation_growth(models: Models, profile: Profile, precision: str) -> float:
     """Ratio of activations in a precision to those of the profiled step."""
-    asked, recorded = is_half(precision), is_half(profile.meta.precision)
-    if asked == recorded:
+    requested, recorded = is_half(precision), is_half(profile.meta.precision)
+    if requested == recorded:
         return 1.0
     share = models.transfer.rates.activation_share
-    return share if asked else 1 / share
+    return share if requested else 1 / share
 
 
 def with_other_kernels(table: StepTable, profile: Profile) -> StepTable:

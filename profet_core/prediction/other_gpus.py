@@ -184,7 +184,7 @@ def _on_same_gpus(
     return {
         "latency_ms": latency_ms,
         "log_sd": combined_sd(log_sd, host_log_sd),
-        "basis": [Basis.CARRIED_BACK if mapped else Basis.MEASURED] * len(names),
+        "basis": [Basis.MAPPED if mapped else Basis.MEASURED] * len(names),
         "notes": [found[name][2] for name in names],
         "relative_to": names,
         "relative_log_sd": host_log_sd,

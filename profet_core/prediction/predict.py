@@ -14,7 +14,7 @@ from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.precision.names import AS_PROFILED, FP32, TF32, asked_precision
+from profet_core.precision.names import AS_PROFILED, FP32, TF32, requested_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
@@ -99,11 +99,11 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
-    asked = asked_precision(precision)
+    requested = requested_precision(precision)
     where, chosen = find_anchor(models, catalog, anchor), models.method(method)
     wanted = _wanted(models, catalog, where, chosen, targets)
     steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
-    question = _Question(models, catalog, chosen, where, asked, wanted)
+    question = _Question(models, catalog, chosen, where, requested, wanted)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:

@@ -395,7 +395,7 @@ class _Network:
             # A method without intervals has none at other sizes either; a given latency gets one.
             log_sd=np.where((known & ~np.isnan(source.log_sd))[:, None], scaled.log_sd, np.nan),
             basis=tuple(
-                Basis.CARRIED if known[row] and not basis.is_rough else basis for row, basis in enumerate(source.basis)
+                Basis.RESIZED if known[row] and not basis.is_rough else basis for row, basis in enumerate(source.basis)
             ),
             notes=tuple(
                 (Note(Code.SCALED_FROM, sizes=words), *notes) if known[row] else notes

@@ -167,6 +167,6 @@ def _basis(models: Models, gpu: Gpu) -> Basis:
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """Basis of the prediction for each catalog instance; absent if only a price is known."""
-    placed = offer_targets(models, catalog).by_instance
+    offered = offer_targets(models, catalog).by_instance
     found = dict.fromkeys(models.instances, Basis.MEASURED)
-    return found | {name: _basis(models, target.gpu) for name, target in placed.items()}
+    return found | {name: _basis(models, target.gpu) for name, target in offered.items()}

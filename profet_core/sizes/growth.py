@@ -49,8 +49,8 @@ MIN_GROWTH = 0.01
 _FARTHEST = 12.0
 #: Bounds of the share that grows, if it is inferred from two known sizes.
 _SHARES = (1e-4, 1 - 1e-4)
-_LEAST_SHARE = 0.01
-_LEAST_COPY_SHARE = 0.001
+_MIN_SHARE = 0.01
+_MIN_COPY_SHARE = 0.001
 
 
 @dataclass(frozen=True)
@@ -268,10 +268,10 @@ def step_signs(classes: OperationClasses, classes_ms: FloatArray, latency_ms: Fl
     return np.column_stack(
         [
             np.log(latency_ms),
-            np.log(idle_ms / np.maximum(device_ms, 1e-6) + _LEAST_SHARE),
-            np.log(idle_ms / latency_ms + _LEAST_SHARE),
+            np.log(idle_ms / np.maximum(device_ms, 1e-6) + _MIN_SHARE),
+            np.log(idle_ms / latency_ms + _MIN_SHARE),
             np.log(busy_ms / latency_ms),
-            np.log(copy_ms / latency_ms + _LEAST_COPY_SHARE),
+            np.log(copy_ms / latency_ms + _MIN_COPY_SHARE),
             *shares,
         ]
     )
@@ -386,8 +386,8 @@ def scale_from_one(known: KnownPoint, error: ScalingError, sizes: Sizes) -> Esti
     """Latencies at `sizes`, (instances, sizes); non-decreasing in batch and area, exact at the known size."""
     away = sizes.over(known.at)
     log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
-    carrying = error.log_sd(known.growth.share[:, None], *away)
-    return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], carrying))
+    scaling_log_sd = error.log_sd(known.growth.share[:, None], *away)
+    return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], scaling_log_sd))
 
 
 def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:
@@ -450,6 +450,6 @@ def _pooled_sd(
     both = combined_sd(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
     known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
-    carrying = factor * np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
-    found: FloatArray = combined_sd(known, carrying)
+    scaling_log_sd = factor * np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
+    found: FloatArray = combined_sd(known, scaling_log_sd)
     return found

@@ -147,7 +147,7 @@ class DocumentedScaler:
 
 
 #: Largest correction in the logarithm, so that one outlier network in the measurements can't distort all others.
-LARGEST_LOG_RESIDUAL = 0.5
+MAX_LOG_RESIDUAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class ResidualPolynomial:
         nothing = (0.0,) * INNER_KNOTS
         offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
         logarithms: FloatArray = polynomial_terms(known, self.degree) @ np.array(self.coefficients) + offsets
-        return np.exp(np.clip(logarithms, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL))
+        return np.exp(np.clip(logarithms, -MAX_LOG_RESIDUAL, MAX_LOG_RESIDUAL))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from profet_core.errors import InputError
 from profet_core.training.cost import MAX_EPOCHS, MAX_IMAGES
 from profet_core.units import whole_number
 
-#: Threads that are asked about.
+#: Minimum and maximum number of threads.
 MIN_THREADS, MAX_THREADS = 1, 3_840
 #: Where the contention of a network is known.
 PUBLISHED_THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1_920, 3_840)

@@ -17,7 +17,8 @@ from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel, PeakRe
 from profet_core.units import US_PER_MS, positive_number, whole_number
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
-LARGEST_BATCH = 65_536
+#: Maximum batch size.
+MAX_BATCH = 65_536
 _SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
 #: Copies of the parameters in a recorded peak at any batch size: weights and gradients.
 HELD_COPIES = 2.0
@@ -25,7 +26,7 @@ HELD_COPIES = 2.0
 _HALF = ("fp16", "float16", "bf16", "bfloat16")
 _MIB_PER_GIB = 1024
 #: Lower bound of activations.
-_SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
+_MIN_ACTIVATION_SHARE, _TINY_GIB = 0.01, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class MemoryNeed:
 
     def bounded(self, memory_gib: float) -> MemoryNeed:
         """The need, given that the step ran in this much memory."""
-        held = min(self.held_gib, memory_gib * (1 - _SMALLEST_SHARE))
+        held = min(self.held_gib, memory_gib * (1 - _MIN_ACTIVATION_SHARE))
         return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
 
@@ -163,7 +164,7 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
         gib_per_value = GIB_PER_VALUE / 2 if (meta.precision or "").lower() in _HALF else GIB_PER_VALUE
         grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * parameters * gib_per_value
     # At least a small part must grow, or any batch size would fit.
-    grows_gib = min(max(grows_gib, _SMALLEST_SHARE * peak_gib), peak_gib)
+    grows_gib = min(max(grows_gib, _MIN_ACTIVATION_SHARE * peak_gib), peak_gib)
     # Such as "the recorded peak (PyTorch, mixed fp16)".
     framework = (meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
@@ -389,5 +390,5 @@ def _largest_batch(
     if need is not None and model.ran_probability >= model.certain:
         growth = need.growth_at(target_gib, model.certain * need.probability(anchor_gib, 1.0))
         # Rounding must not lose a whole batch.
-        largest = max(largest, math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12)))
-    return min(largest, LARGEST_BATCH) if largest >= 1 else None
+        largest = max(largest, math.floor(min(growth, MAX_BATCH) * recorded * (1 + 1e-12)))
+    return min(largest, MAX_BATCH) if largest >= 1 else None

@@ -455,7 +455,7 @@ def confidence(basis: Basis, log_sd: float | None) -> Confidence:
 
     >>> confidence(Basis.GIVEN, None).word, confidence(Basis.MEASURED, 0.1).word
     ('good', 'good')
-    >>> confidence(Basis.DERIVED, 0.1).word, confidence(Basis.CARRIED, None).word
+    >>> confidence(Basis.DERIVED, 0.1).word, confidence(Basis.RESIZED, None).word
     ('fair', 'rough')
     """
     if basis.is_exact:

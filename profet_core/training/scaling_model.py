@@ -63,7 +63,7 @@ class ScaleoutModel:
 
     Attributes
     ----------
-    link_efficiency : share of the specified bandwidth that gradients reach, by type of link between the GPUs of a node.
+    link_efficiency : share of the specified bandwidth that gradients attain, by type of link between GPUs of a node.
     host_efficiency : the same for PCIe to a parameter server on the CPU. network_efficiency : between nodes.
     message_ms : latency per message, within a node and between nodes. At 10 Gb/s, the only measured bandwidth, it can't
         be separated from the bandwidth term, and on faster networks it is what remains.
@@ -176,7 +176,7 @@ def node_sharing_ms(
 ) -> Values:
     """Time to exchange gradients among the GPUs of a node, milliseconds; 0 on one GPU.
 
-    All GPUs behind a root port reach a parameter server on the CPU at once (measured on K80 nodes: eight take no longer
+    All GPUs behind a root port send to a CPU parameter server at once (measured on K80 nodes: eight take no longer
     than four). A parameter server on the GPUs is sharded over them, as in TensorFlow, so it moves as many bytes as a
     ring.
     """

@@ -211,9 +211,9 @@ def scaled_step(
         widths = model.one_process_widths if alone else model.widths
         log_sd = widths[links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
         log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
-        reached = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
+        scaled_log_sd = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
         # The error of scaling alone is not the error of the step.
-        of_both = None if step.log_sd is None else combined_sd(reached, log_sd)
+        of_both = None if step.log_sd is None else combined_sd(scaled_log_sd, log_sd)
         estimate = Estimate(latency_ms=latency_ms, log_sd=of_both, least_ms=least_ms)
     return ScaledStep(
         gpus=gpus,

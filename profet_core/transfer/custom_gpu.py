@@ -155,7 +155,7 @@ def log_times_reference(steps: ReferenceSteps, step_model: StepModel, point: Thr
 
 #: Maximum and minimum share of the specs' peak in a step (fast convolution algorithms need fewer operations than are
 #: counted).
-MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
+MAX_PEAK_SHARE, MIN_PEAK_SHARE = 3.0, 0.001
 #: Maximum factor between a measured speed and one from specs.
 _SHEET_FACTOR = 10.0
 
@@ -198,7 +198,7 @@ def _custom_rates(model: TransferModel, own: CustomGpu) -> GpuRates:
         raise InputError(f"{own.name} has no TF32: use fp32.")
     if isinstance(point, SpeedPoint):
         log_speed, log_sd = math.log(point.times_reference), point.times_log_sd
-        said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
+        statement = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
         try:
             log_speed = log_times_reference(steps, model.step, point)
@@ -206,7 +206,7 @@ def _custom_rates(model: TransferModel, own: CustomGpu) -> GpuRates:
             raise InputError(f"{own.name}: {error}") from None
         _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
         log_sd = throughput_log_sd(point)
-        said = (
+        statement = (
             f"{format_significant(point.images_per_s)} images/s of {point.network}, {point.pixels} pixels, batch "
             f"{point.batch_size}: {own.source}"
         )
@@ -224,8 +224,8 @@ def _custom_rates(model: TransferModel, own: CustomGpu) -> GpuRates:
         bandwidth=rates.bandwidth + faster,
         log_sd=other_log_sd if in_fp32 else log_sd,
         fp32_log_sd=log_sd if in_fp32 else other_log_sd,
-        said=f"estimated from FP32, {said}" if in_fp32 else said,
-        fp32_said=said,
+        statement=f"estimated from FP32, {statement}" if in_fp32 else statement,
+        fp32_statement=statement,
     )
 
 
@@ -234,11 +234,11 @@ def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) 
     tf32_tflops = gpu.tf32_tensor_dense_tflops if point.precision == "tf32" else None
     peak = max(gpu.fp32_tflops, tf32_tflops or 0.0)
     per_s = 1_000 * peak / gflop_per_image
-    if not LEAST_OF_PEAK * per_s <= point.images_per_s <= MOST_OF_PEAK * per_s:
+    if not MIN_PEAK_SHARE * per_s <= point.images_per_s <= MAX_PEAK_SHARE * per_s:
         raise InputError(
             f"{gpu.name}: {point.images_per_s:,.6g} images/s of {point.network} is not plausible: {peak:g} TFLOP/s "
-            f"allow {format_significant(LEAST_OF_PEAK * per_s, 2)} to "
-            f"{format_significant(MOST_OF_PEAK * per_s, 2)}. Check that it is for one GPU, training, in FP32 or "
+            f"allow {format_significant(MIN_PEAK_SHARE * per_s, 2)} to "
+            f"{format_significant(MAX_PEAK_SHARE * per_s, 2)}. Check that it is for one GPU, training, in FP32 or "
             "TF32."
         )
 

@@ -32,7 +32,7 @@ from profet_core.transfer.steps import (
 from profet_core.transfer.targets import Host, HostColumns
 
 #: A GPU and its host.
-Placed = tuple[Gpu, Host]
+GpuOnHost = tuple[Gpu, Host]
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class OtherGpus:
 
 
 def other_gpus(
-    model: TransferModel, anchor: str, names: tuple[str, ...], placed: Sequence[Placed], tf32: bool
+    model: TransferModel, anchor: str, names: tuple[str, ...], pairs: Sequence[GpuOnHost], tf32: bool
 ) -> OtherGpus:
     """GPUs in hosts, for steps recorded on `anchor` and known on `names`, all profiled instances."""
-    rows = [target_of(model, gpu, host, tf32) for gpu, host in placed]
-    calibrated = [model.calibrated_gpu(gpu, tf32) for gpu, _ in placed]
+    rows = [target_of(model, gpu, host, tf32) for gpu, host in pairs]
+    calibrated = [model.calibrated_gpu(gpu, tf32) for gpu, _ in pairs]
     return OtherGpus(
         speeds=target_speeds(model.step, anchor, names, model.reference, [target for target, _ in rows]),
         bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
@@ -70,10 +70,10 @@ def estimate_gpus(
     model: TransferModel,
     recorded: AnchorSteps,
     others: Mapping[str, Estimate],
-    wanted: Iterable[Placed],
+    wanted: Iterable[GpuOnHost],
     *,
     tf32: bool,
-) -> dict[Placed, Estimate]:
+) -> dict[GpuOnHost, Estimate]:
     """Estimate latencies on unprofiled GPUs, by GPU and host.
 
     Parameters
@@ -83,8 +83,8 @@ def estimate_gpus(
     tf32 : convolutions and products run in TF32 if the GPU has it, the frameworks' default.
     """
     known = known_steps(model.step, recorded, others)
-    placed = list(wanted)
-    gpus = other_gpus(model, known.anchor, tuple(known.latencies), placed, tf32)
+    pairs = list(wanted)
+    gpus = other_gpus(model, known.anchor, tuple(known.latencies), pairs, tf32)
     steps = transferred(known, gpus)
     return {
         one: Estimate(
@@ -95,7 +95,7 @@ def estimate_gpus(
             relative=Relative(known.anchor, relative_log_sd(known, steps)[at]),
             parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
         )
-        for at, one in enumerate(placed)
+        for at, one in enumerate(pairs)
     }
 
 

@@ -76,7 +76,7 @@ class CalibratedGpu:
     corrections: Mapping[str, Correction]
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Short description of its basis."""
         return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
 

@@ -60,7 +60,7 @@ class GpuRates:
     log_sd, fp32_log_sd, amp_log_sd : standard deviations of the benchmark's speed in the default precision, in FP32,
         and of AMP's over the default precision's.
     tables : published tables that it follows from; 0: specs alone.
-    said, fp32_said : a user's statement that it follows from, in the default precision and in FP32.
+    statement, fp32_statement : a user's statement that it follows from, in the default precision and in FP32.
     """
 
     compute: float
@@ -72,11 +72,11 @@ class GpuRates:
     fp32_log_sd: float
     amp_log_sd: float
     tables: int = 0
-    said: str = ""
-    fp32_said: str = ""
+    statement: str = ""
+    fp32_statement: str = ""
 
     def compute_in(self, tf32: bool) -> float:
-        """Of convolutions and products in TF32, if the GPU has it and `tf32` is asked for, else in FP32."""
+        """Of convolutions and products in TF32, if the GPU has it and `tf32` is requested, else in FP32."""
         return self.compute if tf32 else self.fp32_compute
 
 
@@ -86,7 +86,7 @@ class SpecRates:
 
     Attributes
     ----------
-    efficiency : log of the bandwidth that other GPUs reach, relative to the reference's.
+    efficiency : log of the bandwidth that other GPUs attain, relative to the reference's.
     amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one. amp_peak : power of it.
     generations : compute capability -> log factor on compute, its standard deviation, and log factor on FP32's.
     generation_log_sd : standard deviation of an unknown generation. gpu_log_sd, amp_log_sd : of a GPU around these.

@@ -1,4 +1,4 @@
-"""Speed of a GPU relative to the reference GPU, and what it rests on."""
+"""Speed of a GPU relative to the reference GPU, and its source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def known_rates(model: TransferModel, gpu: Gpu) -> GpuRates:
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
-    """How well the speed of a GPU is known in TF32, if it has that and `tf32` is asked for, or in FP32."""
+    """How well the speed of a GPU is known in TF32, if it has that and `tf32` is requested, or in FP32."""
     rates, in_tf32 = known_rates(model, gpu), tf32 and gpu.tf32_tensor_dense_tflops is not None
     log_sd = rates.log_sd if in_tf32 or gpu.tf32_tensor_dense_tflops is None else rates.fp32_log_sd
     evidence = _evidence_of_rates(model, gpu, rates, tf32)
@@ -35,8 +35,8 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 
 def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bool) -> Evidence:
-    if rates.said:
-        return Evidence(Source.CUSTOM, gpu.name, said=rates.said if tf32 else rates.fp32_said)
+    if rates.statement:
+        return Evidence(Source.CUSTOM, gpu.name, statement=rates.statement if tf32 else rates.fp32_statement)
     if rates.tables:
         return Evidence(Source.PUBLISHED, gpu.name, tables=rates.tables)
     known = gpu.compute_capability in model.rates.from_specs.generations
@@ -55,7 +55,7 @@ def _evidence(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):
-        return Evidence(Source.CELLS, gpu.name, said=calibrated.said)
+        return Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
     return known_speed(model, gpu, tf32).evidence
 
 
@@ -117,12 +117,12 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
-    note = Note(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
+    note = Note(Code.OTHER_PRECISION_STEPS, steps=other.description, precision=precision, how=how)
     return replace(speed, notes=(note, *speed.notes))
 
 
 def _calibrated_speed(calibrated: CalibratedGpu, gpu: Gpu) -> Speed:
     """Speed by measured steps."""
-    note = Note(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
-    evidence = Evidence(Source.CELLS, gpu.name, said=calibrated.said)
+    note = Note(Code.MEASURED_STEPS, steps=calibrated.description, networks=calibrated.networks)
+    evidence = Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
     return Speed(calibrated.log_sd, calibrated.log_sd, evidence, (note,))

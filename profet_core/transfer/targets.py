@@ -135,13 +135,13 @@ class Evidence:
     Attributes
     ----------
     gpu : full name of the GPU with this speed. tables : number of published tables, 0 for other sources.
-    said : a user's statement about a custom GPU, or the number of its measured steps.
+    statement : a user's statement about a custom GPU, or the number of its measured steps.
     """
 
     source: Source
     gpu: str
     tables: int = 0
-    said: str = ""
+    statement: str = ""
 
     @property
     def words(self) -> str:
@@ -154,7 +154,7 @@ class Evidence:
             case Source.PROFILED:
                 return "profiled"
             case Source.CELLS:
-                return self.said
+                return self.statement
             case Source.PUBLISHED:
                 return f"published speed, {self.tables} table{'' if self.tables == 1 else 's'}"
             case Source.CUSTOM:
@@ -171,13 +171,13 @@ class Evidence:
             case Source.PUBLISHED:
                 return Note(Code.PUBLISHED, gpu=self.gpu)
             case Source.CUSTOM:
-                return Note(Code.CUSTOM_SPECS, said=self.said)
+                return Note(Code.CUSTOM_SPECS, text=self.statement)
             case Source.GENERATION:
                 return Note(Code.GENERATION)
             case Source.SPECS:
                 return Note(Code.SPECS_ONLY)
             case _:
-                return Note(Code.EVIDENCE, said=self.words)
+                return Note(Code.EVIDENCE, text=self.words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def _rented(transfer: TransferModel) -> set[str]:
 
 
 def _memory_figures(report: Mapping[str, Any], memory: MemoryModel) -> dict[str, Any]:
-    """Scores by what is known of the network, from most to least, and which of them reach the aim.
+    """Scores by what is known of the network, from most to least, and which of them meet the aim.
 
     `called_fitting` and `left_open` : share of what did not run that was answered by "fits" and by "can't tell".
     """
@@ -192,14 +192,14 @@ def _memory_figures(report: Mapping[str, Any], memory: MemoryModel) -> dict[str,
         "memory": memory,
         "memory_report": report,
         "memory_rows": rows,
-        "reached_chosen": [name for name, row in rows.items() if _reached(row["recall"], row["false_fits"])],
-        "reached_answered": [
-            name for name, row in rows.items() if _reached(row["strict_recall"], row["strict_false_fits"])
+        "meet_aim_forced": [name for name, row in rows.items() if _meets_aim(row["recall"], row["false_fits"])],
+        "meet_aim_as_answered": [
+            name for name, row in rows.items() if _meets_aim(row["strict_recall"], row["strict_false_fits"])
         ],
     }
 
 
-def _reached(recall: float | None, false_fits: float | None) -> bool:
+def _meets_aim(recall: float | None, false_fits: float | None) -> bool:
     return recall is not None and false_fits is not None and recall >= _RECALL and false_fits <= _FALSE_FITS
 
 

@@ -193,7 +193,7 @@ def fold_inputs(
 
 LEVEL = 0.9
 #: Errors below this are noise of the measurement; their logarithm says nothing about scale.
-LEAST_ERROR = 0.003
+MIN_ERROR = 0.003
 ROUNDS = 30
 
 
@@ -236,7 +236,7 @@ def fit_scale(
     which = np.repeat(np.arange(len(names)), [len(error) for error in errors])
     design = np.hstack([np.vstack(features), np.eye(len(names))[which]])
     error = np.concatenate(errors)
-    weights = _least_absolute(design, np.log(np.maximum(np.abs(error), LEAST_ERROR)))
+    weights = _least_absolute(design, np.log(np.maximum(np.abs(error), MIN_ERROR)))
     score = np.abs(error) / np.exp(design @ weights)
     overall = np.quantile(score, level)
     offset: dict[str, dict[str, float]] = {}

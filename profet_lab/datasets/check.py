@@ -15,11 +15,11 @@ from profet_lab.datasets.dataset import FAILED, KEY, OK, OUT_OF_MEMORY, Dataset,
 
 #: Device rows over latency, of one step; PROFET's halved profiles have 1.06 at the median. A median above this covers
 #: more steps, one below misses device time.
-LARGEST_RATIO, SMALLEST_RATIO = 1.6, 0.5
+MAX_RATIO, MIN_RATIO = 1.6, 0.5
 #: Beyond this factor no number of steps explains a ratio: units differ.
 UNITS_FACTOR = 30.0
 #: Mean deviation of repeats, percent; PROFET's noisiest instance has 2.5.
-MOST_NOISE_PERCENT = 5.0
+MAX_NOISE_PERCENT = 5.0
 #: One run of several that is off its workload's median by more than this factor.
 OUTLIER_FACTOR = 1.5
 _WORKLOAD = ["framework", "precision", "model", "pixels", "batch_size"]
@@ -137,7 +137,7 @@ def _findings(
     yield from _each_instance(without, "steps", "profiles have no device rows: were they recorded on a CPU?")
     for name, part in deviations.groupby("instance"):
         percent = float(100 * part["off"].mean())
-        if percent > MOST_NOISE_PERCENT:
+        if percent > MAX_NOISE_PERCENT:
             line = f"runs of one workload are {percent:.1f}% off their median: was the machine busy?"
             yield "noise", str(name), len(part), line
     outliers = deviations[(deviations["over"] > OUTLIER_FACTOR) | (deviations["over"] < 1 / OUTLIER_FACTOR)]
@@ -157,9 +157,9 @@ def _wrong_steps(ratios: pd.DataFrame) -> Iterator[_Found]:
         line = f"{whose}: device rows are {shown} times the latency"
         if units:
             yield "units", str(name), len(part), f"{line}: units differ; {cell_words(part.iloc[0])}"
-        elif ratio >= LARGEST_RATIO:
+        elif ratio >= MAX_RATIO:
             yield "steps", str(name), len(part), f"{line}: profiles seem to cover {round(ratio)} steps"
-        elif ratio <= SMALLEST_RATIO:
+        elif ratio <= MIN_RATIO:
             yield "steps", str(name), len(part), f"{line}: profiles seem to miss device time"
 
 

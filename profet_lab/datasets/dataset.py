@@ -142,7 +142,7 @@ def ordered(cells: pd.DataFrame, operations: pd.DataFrame) -> tuple[pd.DataFrame
 
 
 #: Of an instance or a network.
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 #: Type of the layout -> the column's in memory, and what it holds where a source lacks it.
 _KINDS: Mapping[pa.DataType, tuple[str, str | float | NAType]] = {
     pa.int32(): ("int32", pd.NA),
@@ -182,19 +182,19 @@ def dataset_of(
 
 
 _COUNTS = [field.name for field in _FIELDS if field.type == pa.int32()]
-_LARGEST_COUNT = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 
 
 def _check_counts(cells: pd.DataFrame, source: Source) -> None:
     for name in _COUNTS:
         numbers = pd.to_numeric(cells[name], errors="coerce").to_numpy(float, na_value=np.nan)
-        bad = ~((numbers >= 1) & (numbers <= _LARGEST_COUNT) & (numbers == np.floor(numbers)))
+        bad = ~((numbers >= 1) & (numbers <= _MAX_COUNT) & (numbers == np.floor(numbers)))
         if bad.any():
             shown = " ".join(str(cells[name].to_numpy()[bad][0])[:40].split())
             raise DataError(f"{source.name} holds {shown!r} as {name}: it is a whole number above 0.")
     for name in ("instance", "model"):
         for text in cells[name].unique():
-            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > LONGEST_NAME:
+            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > MAX_NAME_LENGTH:
                 raise DataError(f"{source.name} holds {str(text)[:40]!r} as {name}: give it a name of one line.")
 
 

@@ -71,7 +71,7 @@ def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schem
 _MAX_MANIFEST_BYTES, _MAX_TABLE_BYTES = 16 * 2**20, 2**30
 #: Columns of texts that are shown.
 _TEXTS = [field.name for field in SCHEMAS[CELLS_FILE] if field.type == pa.string()]
-_LONGEST_TEXT = 2_000
+_MAX_TEXT_CHARACTERS = 2_000
 _AGAIN = "import it again with `profet data import`"
 
 
@@ -136,7 +136,7 @@ def _facts(record: Mapping) -> InstanceFacts:
 
 def _is_line(text: str) -> bool:
     """Whether it can be shown as it is."""
-    return text.isprintable() and len(text) <= _LONGEST_TEXT
+    return text.isprintable() and len(text) <= _MAX_TEXT_CHARACTERS
 
 
 def _text(value: object) -> str:

@@ -16,7 +16,7 @@ from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     MAX_ROWS,
     Dataset,
     InstanceFacts,
@@ -92,7 +92,7 @@ def profet_dataset(profiles: pd.DataFrame, latencies: pd.DataFrame, source: Sour
     return dataset_of(cells, long, source)
 
 
-_LONGEST_WHY, _LONGEST_FACT = 500, 1_500
+_MAX_WHY_CHARACTERS, _MAX_FACT_CHARACTERS = 500, 1_500
 
 
 def is_collection(folder: Path) -> bool:
@@ -110,7 +110,7 @@ def read_store(folder: Path) -> Dataset:
     except OSError as error:
         raise DataError(f"{folder} can't be read: {error.strerror}.") from None
     name = collection.manifest.get("instance")
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_NAME_LENGTH:
         raise DataError(f"{folder / MANIFEST_NAME} names no instance: collect into another folder.")
     cells = []
     operations: list[tuple[int, str, float]] = []
@@ -126,7 +126,7 @@ def read_store(folder: Path) -> Dataset:
                 # The first run of a collection is 0, as that of PROFET is 1.
                 "repeat": result.cell.repeat + 1,
                 "status": result.status,
-                "why": _text(result.why)[:_LONGEST_WHY],
+                "why": _text(result.why)[:_MAX_WHY_CHARACTERS],
                 "batch_latency_ms": result.batch_latency_ms if ran else None,
                 "latency_repeats_ms": list(result.latency_repeats_ms) if ran else [],
                 "peak_memory_bytes": result.peak_memory_bytes,
@@ -163,7 +163,7 @@ def _text(value: object) -> str:
     if isinstance(value, dict | list):
         value = json.dumps(value, sort_keys=True)
     line = "".join(sign if sign.isprintable() else " " for sign in str(value)) if value not in (None, "") else ""
-    return " ".join(line.split())[:_LONGEST_FACT]
+    return " ".join(line.split())[:_MAX_FACT_CHARACTERS]
 
 
 def read_folder(path: Path) -> Dataset:

@@ -47,12 +47,12 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     folder : of the data. out : a models folder.
     """
     rows = estimate_rows(measurements.all_latencies, folder)
-    asked = problem(rows)
-    fitted = fit(asked)
-    judge = Judge(asked, fitted, progress)
+    fit_problem = problem(rows)
+    fitted = fit(fit_problem)
+    judge = Judge(fit_problem, fitted, progress)
     files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
     content = {
-        **coefficients(asked, fitted, judge.point_log_sd),
+        **coefficients(fit_problem, fitted, judge.point_log_sd),
         "unknown_gpu_log_sd": _rounded(unknown_gpu_log_sd(judge)),
         "log_sds": {key: _rounded(value) for key, value in log_sds_by_case(judge).items()},
         "fitted_on": {
@@ -66,17 +66,17 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     return model
 
 
-def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[str, Any]:
+def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> dict[str, Any]:
     """The fitted effects as `estimate.json` holds them, but for the intervals.
 
     point_log_sd : uncertainty of the speed of a GPU that is known by few steps.
     """
-    values = dict(zip(asked.keys, fitted.values.tolist(), strict=True))
+    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
 
     def of(*key: str) -> float:
         return values.get(key, 0.0)
 
-    rows, offers = asked.rows, load_shipped()
+    rows, offers = fit_problem.rows, load_shipped()
 
     def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs = []
@@ -126,7 +126,7 @@ def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[st
             }
             for name in instances
         },
-        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(asked, fitted))),
+        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(fit_problem, fitted))),
     }
 
 

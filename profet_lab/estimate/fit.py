@@ -189,13 +189,13 @@ def _matrix(terms: list[list[tuple[int, float]]], width: int) -> sparse.csr_matr
     return sparse.csr_matrix((values, (numbers, columns)), shape=(len(terms), width))
 
 
-def _forward(asked: Problem, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, ...]:
     """Milliseconds of each row: of work by kind, of all work, of launches, of the start, and of work with launches."""
-    parts = np.stack([matrix @ theta for matrix in asked.kinds], axis=1)
-    parts = asked.rows.work * np.exp(np.minimum(parts, 50))
-    launch = asked.rows.operations * np.exp(asked.launch @ theta + asked.offsets)
+    parts = np.stack([matrix @ theta for matrix in fit_problem.kinds], axis=1)
+    parts = fit_problem.rows.work * np.exp(np.minimum(parts, 50))
+    launch = fit_problem.rows.operations * np.exp(fit_problem.launch @ theta + fit_problem.offsets)
     work = parts.sum(axis=1)
-    return parts, work, launch, np.exp(asked.start @ theta), smooth_max(work, launch)
+    return parts, work, launch, np.exp(fit_problem.start @ theta), smooth_max(work, launch)
 
 
 @dataclass(frozen=True)
@@ -206,14 +206,14 @@ class Fitted:
     sds: np.ndarray
 
 
-def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
+def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
     """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less."""
-    means, precision = asked.means, 1 / asked.sds**2
+    means, precision = fit_problem.means, 1 / fit_problem.sds**2
     theta = means.copy() if warm is None else warm.values.copy()
-    log_ms = np.log(asked.rows.latency_ms)
+    log_ms = np.log(fit_problem.rows.latency_ms)
 
     def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
-        found = _forward(asked, theta)
+        found = _forward(fit_problem, theta)
         errors = (np.log(found[4] + found[3]) - log_ms) / _ROW
         robust = 2 * _ROBUST**2 * (np.sqrt(1 + (errors / _ROBUST) ** 2) - 1)
         return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
@@ -222,7 +222,7 @@ def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
     gram = np.diag(precision)
     for _ in range(_MAX_ITERATIONS):
         weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
-        slopes = _slopes(asked, *parts) / _ROW
+        slopes = _slopes(fit_problem, *parts) / _ROW
         weighted = slopes.T @ sparse.diags(weights)
         gram = (weighted @ slopes).toarray() + np.diag(precision)
         gradient = weighted @ errors + precision * (theta - means)
@@ -241,25 +241,25 @@ def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
 
 
 def _slopes(
-    asked: Problem, parts: np.ndarray, work: np.ndarray, launch: np.ndarray, start: np.ndarray, joined: np.ndarray
+    fit_problem: Problem, parts: np.ndarray, work: np.ndarray, launch: np.ndarray, start: np.ndarray, joined: np.ndarray
 ) -> sparse.csr_matrix:
     """Derivatives of each row's log latency by the effects, (rows, effects)."""
     total = joined + start
     by_work = ((work / joined) ** (SMOOTH_MAX_POWER - 1) / total)[:, None] * parts
     by_launch = (launch / joined) ** (SMOOTH_MAX_POWER - 1) * launch / total
     shares = np.column_stack([by_work, by_launch, start / total])
-    matrices = [*asked.kinds, asked.launch, asked.start]
+    matrices = [*fit_problem.kinds, fit_problem.launch, fit_problem.start]
     numbers = [np.repeat(np.arange(len(total)), np.diff(matrix.indptr)) for matrix in matrices]
     data = [
         shares[rows, place] * matrix.data for place, (rows, matrix) in enumerate(zip(numbers, matrices, strict=True))
     ]
     places = np.concatenate(numbers), np.concatenate([matrix.indices for matrix in matrices])
-    return sparse.csr_matrix((np.concatenate(data), places), shape=asked.launch.shape)
+    return sparse.csr_matrix((np.concatenate(data), places), shape=fit_problem.launch.shape)
 
 
-def predicted_ms(asked: Problem, fitted: Fitted) -> np.ndarray:
+def predicted_ms(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
     """Milliseconds per step, (rows,)."""
-    _, _, _, start, joined = _forward(asked, fitted.values)
+    _, _, _, start, joined = _forward(fit_problem, fitted.values)
     found: np.ndarray = joined + start
     return found
 

@@ -57,14 +57,14 @@ class HeldOut:
 class Judge:
     """Fits on parts of the rows, starting from the fit on all of them."""
 
-    asked: Problem
+    fit_problem: Problem
     fitted: Fitted
     progress: Progress | None = None
 
     @property
     def data(self) -> EstimateRows:
         """All rows."""
-        return self.asked.rows
+        return self.fit_problem.rows
 
     @cached_property
     def is_cell(self) -> np.ndarray:
@@ -146,20 +146,20 @@ class Judge:
             yield ~held, held & among
 
     def _held_out(self, folds: Iterable[Fold], *, is_known: bool) -> HeldOut:
-        data, asked = self.data, self.asked
+        data, fit_problem = self.data, self.fit_problem
         pairs = list(folds)
-        tasks = [(asked.of(learned), self.fitted) for learned, _ in pairs]
+        tasks = [(fit_problem.of(learned), self.fitted) for learned, _ in pairs]
         latency_ms, shares = np.full(len(data), np.nan), np.ones(len(data))
         numbers, is_point = np.full(len(data), -1), np.zeros(len(data), bool)
         for number, ((learned, judged), fitted) in enumerate(
             zip(pairs, run_tasks(fit, tasks, progress=self.progress), strict=True)
         ):
             numbers[judged] = number
-            latency_ms[judged] = predicted_ms(asked.of(judged), fitted)
+            latency_ms[judged] = predicted_ms(fit_problem.of(judged), fitted)
             names, steps = np.unique(data.gpus[learned], return_counts=True)
             is_point[judged] = ~np.isin(data.gpus[judged], names[steps >= OFTEN])
             if is_known:
-                ratios = np.log(data.latency_ms[learned] / predicted_ms(asked.of(learned), fitted))
+                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.of(learned), fitted))
                 known = known_steps_in(known_steps(data.of(learned), ratios))
                 corrections, shares[judged] = _corrections(known, data.of(judged))
                 latency_ms[judged] *= np.exp(corrections)
@@ -248,7 +248,7 @@ def log_sds_by_case(judge: Judge, skip: int = -1) -> Mapping[str, float]:
 
 def unknown_gpu_log_sd(judge: Judge) -> float:
     """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-    values = dict(zip(judge.asked.keys, judge.fitted.values.tolist(), strict=True))
+    values = dict(zip(judge.fit_problem.keys, judge.fitted.values.tolist(), strict=True))
     speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu"]
     return float(np.sqrt(np.mean(np.square(speeds))))
 

@@ -41,8 +41,8 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     `memory` : does it fit, by counts, one architecture held out.
     """
     rows = estimate_rows(measurements.all_latencies, folder)
-    asked = problem(rows)
-    judge = Judge(asked, fit(asked), progress)
+    fit_problem = problem(rows)
+    judge = Judge(fit_problem, fit(fit_problem), progress)
     return {
         "steps": len(rows),
         "networks": len(set(rows.networks.tolist())),
@@ -63,7 +63,7 @@ def judged(judge: Judge) -> list[dict[str, Any]]:
     is_cnn = data.cases != str(Case.HYBRID)
     timm, every = data.sources == TIMM, np.ones(len(data), bool)
     plain, last = (timm & (data.modes == int(mode)) for mode in (Mode.HALF, Mode.HALF_CHANNELS_LAST))
-    asked: list[tuple[str, HeldOut, np.ndarray]] = [
+    cases: list[tuple[str, HeldOut, np.ndarray]] = [
         ("families, RTX 3090 AMP, NCHW", families, plain & is_cnn),
         ("families, RTX 3090 AMP, NCHW: depthwise", families, plain & is_depthwise),
         ("families, RTX 3090 AMP, channels-last", families, last & is_cnn),
@@ -75,7 +75,7 @@ def judged(judge: Judge) -> list[dict[str, Any]]:
         ("PROFET's cells: networks", judge.networks, every),
         ("PROFET's cells: GPUs", judge.cell_gpus, every),
     ]
-    return [{"held_out": name, **figures(judge, held, mask)} for name, held, mask in asked]
+    return [{"held_out": name, **figures(judge, held, mask)} for name, held, mask in cases]
 
 
 def inside(judge: Judge) -> dict[str, dict[str, Any]]:

@@ -50,7 +50,7 @@ _GPUS = {
 }
 #: Its steps in one table are those of another card.
 _MISNAMED = ("GeForce RTX 2080", "aisensiy")
-#: Files and networks in half precision at a fifth of FP32's throughput or less, where others reach more than FP32's.
+#: Files and networks in half precision at a fifth of FP32's throughput or less, where others attain more than FP32's.
 _BROKEN = re.compile("bitahub/GeForce_GTX_1080_Ti.*half|A100-SXM4-40GB.*fp16-1gpus/vgg16")
 #: Families of networks by their names; of others what stands before the first digit.
 _FAMILIES = re.compile(

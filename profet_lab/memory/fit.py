@@ -150,7 +150,7 @@ PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
 TENSORFLOW_PEAK = "without_indices_bytes"
 #: Batch size at which peaks are recorded: with 4 instead answers were less certain.
 RECORDED_BATCH = 16
-#: How far a peak at the size that is asked would be from the memory that another GPU needs, where libraries choose
+#: How far a peak at the requested size would be from the memory that another GPU needs, where libraries choose
 #: their workspace by what is free. Assumed: the cells only tell what a doubling adds.
 LOG_SCALE = 0.04
 #: Arithmetic without a fit to measurements.
@@ -163,8 +163,8 @@ ASSUMED_PEAK = PeakRelation(
     unsplit_log_scale_a_doubling=0.15,
 )
 _PEAK_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_peak")
-#: Activations are at the least this share of a peak, as where one is asked.
-_SMALLEST_SHARE = 0.01
+#: Activations are at the least this share of a peak, as where one is requested.
+_MIN_ACTIVATION_SHARE = 0.01
 _NETWORK = ["model", "pixels"]
 
 
@@ -212,7 +212,7 @@ def _parts(rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarra
     """Parameters, and of the recorded peak what stays and what grows, GiB; unsplit: as if all grew."""
     parameters_gib = rows["parameters"].to_numpy(float) * GIB_PER_VALUE * is_split
     peak = rows["peak_gib"].to_numpy(float)
-    grows = np.clip(peak - HELD_COPIES * parameters_gib, _SMALLEST_SHARE * peak, peak)
+    grows = np.clip(peak - HELD_COPIES * parameters_gib, _MIN_ACTIVATION_SHARE * peak, peak)
     return parameters_gib, peak - grows, grows
 
 
@@ -247,7 +247,7 @@ MOVING = (
 )
 UPDATE = "weight update"
 #: Steps with fewer activations, GiB, fit everywhere and are bound by launches: they teach nothing here.
-SMALLEST_GIB = 0.3
+MIN_GIB = 0.3
 #: Parameters, GiB, from which on the weight update is bound by bandwidth.
 LARGE_PARAMETERS_GIB = 0.05
 #: Error (of the logarithm) beyond which a profile counts linearly, not squared.
@@ -328,7 +328,7 @@ def _held_out_errors(table: pd.DataFrame, formula: MemoryFormula) -> pd.Series:
     """Mean square log error of each architecture, by the relation fitted without it."""
     found = {}
     for name in sorted(table["model"].unique()):
-        one = table[(table["model"] == name) & (activations_gib(formula, table) > SMALLEST_GIB)]
+        one = table[(table["model"] == name) & (activations_gib(formula, table) > MIN_GIB)]
         if len(one):
             relation = _traffic(table[table["model"] != name], formula, log_scale=1.0)
             error = np.log(estimated_gib(relation, one) / activations_gib(formula, one))
@@ -347,7 +347,7 @@ def estimated_gib(relation: TrafficRelation, table: pd.DataFrame) -> np.ndarray:
 
 def _fit(table: pd.DataFrame, formula: MemoryFormula) -> tuple[list[float], dict[str, float]]:
     wanted = activations_gib(formula, table)
-    table, wanted = table[wanted > SMALLEST_GIB], np.log(wanted[wanted > SMALLEST_GIB])
+    table, wanted = table[wanted > MIN_GIB], np.log(wanted[wanted > MIN_GIB])
     moved = np.stack([_moved_gib(table, group) for group in MOVING], axis=1)
     names = sorted(table["gpu_model"].unique())
     is_gpu = np.stack([(table["gpu_model"] == name).to_numpy(float) for name in names], axis=1)

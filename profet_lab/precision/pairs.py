@@ -23,7 +23,7 @@ from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THR
 from profet_lab.measurements.tables import Measurements, found_file
 
 #: Profiles that the shares are read from: no launch-bound steps.
-_LEAST_BATCH, _LEAST_PIXELS = 16, 128
+_MIN_BATCH, _MIN_PIXELS = 16, 128
 SHARES_OF = "p3.2xlarge"
 #: Networks whose time is in depthwise kernels, or whose profiles are truncated: no line goes through them.
 _ODD = ("MobileNetV2", "InceptionResNetV2")
@@ -173,7 +173,7 @@ def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
             },
         }
     )
-    table = table[(table["batch"] >= _LEAST_BATCH) & (table["pixels"] >= _LEAST_PIXELS)]
+    table = table[(table["batch"] >= _MIN_BATCH) & (table["pixels"] >= _MIN_PIXELS)]
     return table.groupby(["network", "pixels"])[["share", *_CLASS_COLUMNS]].median().reset_index()
 
 
@@ -198,7 +198,7 @@ _SAME_GPU = {
 #: V100s of other tables, about as fast.
 _LARGE_V100 = (*("Tesla V100-SXM2-32GB", "Tesla V100 (16 GB)", "Tesla V100 (32 GB)", "Tesla V100-PCIE-32GB"),)
 #: Half precision may run up to twice the batch, as tables do that fill the memory.
-_MOST_BATCH_RATIO = 2.3
+_MAX_BATCH_RATIO = 2.3
 #: Where a table states no batch size.
 _ASSUMED_BATCH = 64
 #: On tensor cores a run that takes this many times as long in AMP has failed; so has a table's GPU whose median does.
@@ -284,7 +284,7 @@ _TRAINING = (
     "NVIDIA/DeepLearningExamples, TensorFlow",
     "ml-energy/zeus, PyTorch",
 )
-_LEAST_TRAINING_BATCH = 64
+_MIN_TRAINING_BATCH = 64
 #: One script of many hands, at batches of 12: only networks that no host delays compare.
 _SCRIPT, _GPU_BOUND = "pytorch-gpu-benchmark", ("VGG11", "VGG13", "VGG16", "VGG19")
 #: Its steps there are those of the 2080 Ti, at three quarters of whose specs.
@@ -297,7 +297,7 @@ def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) ->
     """
     rows = _rows(folder)
     rows["gpu"] = rows["gpu"].replace(dict.fromkeys(_LARGE_V100, "Tesla V100-SXM2-16GB"))
-    large = rows["table"].isin(_TRAINING) & ~(rows["batch_size"] < _LEAST_TRAINING_BATCH)
+    large = rows["table"].isin(_TRAINING) & ~(rows["batch_size"] < _MIN_TRAINING_BATCH)
     script = rows["table"].str.contains(_SCRIPT) & rows["network"].isin(_GPU_BOUND) & (rows["gpu"] != _MISNAMED)
     rows = rows.assign(table=rows["table"].where(~script, f"{_SCRIPT}, PyTorch"))
     plain = ~rows["version"].str.contains("XLA") | (rows["table"] == _XLA)
@@ -358,7 +358,7 @@ def _paired(half: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
     """Rows of the same version at the same batch, or at up to about twice of it in half precision."""
     both = half.merge(full, on="version", suffixes=("_half", "_full"))
     ratio = (both["batch_size_half"] / both["batch_size_full"]).fillna(1.0)
-    both = both[(ratio >= 0.99) & (ratio <= _MOST_BATCH_RATIO)]
+    both = both[(ratio >= 0.99) & (ratio <= _MAX_BATCH_RATIO)]
     return pd.DataFrame(
         {
             "half": both["images_per_s_half"],

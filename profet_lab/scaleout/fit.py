@@ -40,7 +40,7 @@ _ROBUST_FROM = 0.05
 #: Weight of where a coefficient starts, which decides only where no row speaks of it.
 _PRIOR_WEIGHT = 0.02
 #: How far, in the logarithm, a coefficient may go from its start.
-_REACH = 6.0
+_RANGE = 6.0
 _LINK = "link "
 #: Coefficient -> where its fit starts. Bridges were in no published machine: they take NVLink's.
 STARTS: Mapping[str, float] = MappingProxyType(
@@ -70,7 +70,7 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
     predicted = _predictor(rows)
     true_log = np.log(rows["latency_ms"].to_numpy())
     starts = np.log(list(STARTS.values()))
-    most = starts + _REACH
+    most = starts + _RANGE
     for place, name in enumerate(STARTS):
         if name in _SHARES:
             most[place] = 0.0
@@ -78,7 +78,7 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
     def errors(logs: Array) -> Array:
         return np.concatenate([np.log(predicted(_model(logs))) - true_log, _PRIOR_WEIGHT * (logs - starts)])
 
-    found = least_squares(errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _REACH, most))
+    found = least_squares(errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _RANGE, most))
     return _model(found.x)
 
 

@@ -81,7 +81,7 @@ def _of(
     return Interconnect(gpus, link, gb_per_s, generation, root, 10.0, source)
 
 
-#: Published GPU -> its machine. GeForce cards and TITANs reach one another through host memory, whose bandwidth does
+#: Published GPU -> its machine. GeForce cards and TITANs communicate through host memory, whose bandwidth does
 #: not rise with PCIe 4 (two RTX 3080 share gradients at the rate of two RTX 2080 Ti). Folders whose name says NVLink
 #: are as slow as those without (2080 Ti, RTX 8000): they count as PCIe.
 RIGS: Mapping[str, Interconnect] = MappingProxyType(

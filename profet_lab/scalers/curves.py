@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from profet_core.sizes.axes import AXIS_RANGE, HEAD_OPERATIONS, KNOTS
 from profet_core.sizes.scaler import (
-    LARGEST_LOG_RESIDUAL,
+    MAX_LOG_RESIDUAL,
     DocumentedScaler,
     LearnedScaler,
     ResidualPolynomial,
@@ -81,9 +81,9 @@ def curve_from_bend(instance: str, axis: str, bend: float) -> DocumentedScaler:
 #: The constant is hardly shrunk, so the scaling model may be biased.
 _CONSTANT_SHARE = 0.02
 #: Reweighting steps that turn squares into absolute errors, and the residual below which an error counts as none.
-_STEPS, _SMALLEST_RESIDUAL = 6, 0.02
+_STEPS, _MIN_RESIDUAL = 6, 0.02
 #: With fewer architectures there is nothing to choose by.
-_FEWEST_ARCHITECTURES = 3
+_MIN_ARCHITECTURES = 3
 #: Cubic in the inputs, with an offset for each instance, since each switches between its own kernels. The model and
 #: this form were settled with all architectures in view; how strongly terms are shrunk is chosen by inner folds.
 DEGREE = 3
@@ -125,7 +125,7 @@ def learned_scalers(measurements: Measurements) -> list[dict]:
     return [
         fit_learned_scaler(rows, axis).as_json()
         for axis, rows in tables.items()
-        if rows["model"].nunique() >= _FEWEST_ARCHITECTURES
+        if rows["model"].nunique() >= _MIN_ARCHITECTURES
     ]
 
 
@@ -188,7 +188,7 @@ class _Problem:
         columns = np.column_stack([terms, *offsets])
         penalties = np.array([penalty * _CONSTANT_SHARE, *[penalty] * (terms.shape[1] - 1), *[penalty] * len(names)])
         targets = np.log(self.true_ms[training] / self.model_ms[training])
-        targets = np.clip(targets, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL)
+        targets = np.clip(targets, -MAX_LOG_RESIDUAL, MAX_LOG_RESIDUAL)
         solved = np.column_stack([_least_absolute(columns, target, penalties) for target in targets.T])
         return ResidualPolynomial(
             degree=DEGREE,
@@ -224,7 +224,7 @@ def _least_absolute(columns: np.ndarray, target: np.ndarray, penalties: np.ndarr
         weighted = columns * (weights / len(target))[:, None]
         solved = np.linalg.solve(columns.T @ weighted + np.diag(penalties), weighted.T @ target)
         # 0.05: a usual residual, so that the penalties weigh as much beside absolute errors as beside squares.
-        weights = 0.05 / np.maximum(np.abs(target - columns @ solved), _SMALLEST_RESIDUAL)
+        weights = 0.05 / np.maximum(np.abs(target - columns @ solved), _MIN_RESIDUAL)
     return solved
 
 

@@ -29,16 +29,16 @@ from profet_lab.tasks import run_tasks
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
 PENALTIES = (3e-3, 1e-3, 2e-2)
 #: An error below this, in the logarithm, counts as little as none.
-_SMALLEST_ERROR = 0.03
+_MIN_SMOOTH_ERROR = 0.03
 _ITERATIONS = 120
 #: Of pairs that differ on both axes, every so many one is fitted: they are twice as many as those along one.
 _BOTH_AXES_EVERY = 3
 #: Least error of a size e times as large, in the logarithm.
-_LEAST_ERROR = 0.01
+_MIN_ERROR = 0.01
 #: Share of measurements that an interval is to cover.
 LEVEL = 0.9
 #: With fewer architectures or sizes there is nothing to learn from.
-_FEWEST_ARCHITECTURES, _FEWEST_SIZES = 3, 3
+_MIN_ARCHITECTURES, _MIN_SIZES = 3, 3
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def fit_error(errors: pd.DataFrame) -> ScalingError:
 
 def _axis_error(errors: pd.DataFrame, axis: str) -> list[float]:
     """Coefficients of size and still, up and down, by the rows along one axis; the least ones without rows."""
-    least = np.array([_LEAST_ERROR, _LEAST_ERROR, 0.0, 0.0])
+    least = np.array([_MIN_ERROR, _MIN_ERROR, 0.0, 0.0])
     if errors.empty:
         return least.tolist()
     log_batch, log_area, error, share = errors[["log_batch", "log_area", "error", "share"]].to_numpy(float).T
@@ -184,8 +184,8 @@ def _axis_error(errors: pd.DataFrame, axis: str) -> list[float]:
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
     """The value below which `level` of the weight lies."""
     order = np.argsort(values)
-    reached = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(reached, level * reached[-1])])
+    cumulative = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(cumulative, level * cumulative[-1])])
 
 
 def _row_by_row(growth: Growth, rows: GrowthRows) -> np.ndarray:
@@ -226,19 +226,19 @@ class _Problem:
         )
         rows, sharpness = self.rows, growth.sharpness
         error = _row_by_row(growth, rows) - rows.log_growth
-        smooth = np.sqrt(error**2 + _SMALLEST_ERROR**2)
+        smooth = np.sqrt(error**2 + _MIN_SMOOTH_ERROR**2)
         work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
-        reached = _sigmoid(share + sharpness * work)
-        by_work = (1 - MIN_GROWTH) * reached + MIN_GROWTH
+        sigmoid = _sigmoid(share + sharpness * work)
+        by_work = (1 - MIN_GROWTH) * sigmoid + MIN_GROWTH
         joined = np.logaddexp(-np.logaddexp(0, share), -np.logaddexp(0, -share) + sharpness * work) / sharpness
         pull = self.weights * error / smooth
         gradient = [
-            (1 - MIN_GROWTH) * (reached - _sigmoid(share)) / sharpness,
+            (1 - MIN_GROWTH) * (sigmoid - _sigmoid(share)) / sharpness,
             by_work * rows.log_batch * growth.batch_power * (1 - _sigmoid(batch)),
             by_work * rows.log_area * growth.area_power * (1 - _sigmoid(area)),
         ]
         parts = [self.columns.T @ (pull * part) for part in gradient]
-        by_sharpness = float((pull * (1 - MIN_GROWTH) * (reached * work - joined)).sum())
+        by_sharpness = float((pull * (1 - MIN_GROWTH) * (sigmoid * work - joined)).sum())
         loss = float((self.weights * smooth).sum() + (self.penalty * values**2).sum())
         return loss, np.concatenate([*parts, [by_sharpness]]) + 2 * self.penalty * values
 
@@ -262,13 +262,13 @@ class HeldOutGrowth:
     """Everything fitted without one architecture, for each.
 
     rows : anchor -> pairs of sizes. models : anchor -> architecture -> the scaling model that never saw it.
-    carried : anchor -> out-of-fold log scaling, and share that grows.
+    scaled : anchor -> out-of-fold log scaling, and share that grows.
     errors : columns model, log_batch, log_area, error (absolute) and share of all rows.
     """
 
     rows: Mapping[str, GrowthRows]
     models: Mapping[str, Mapping[str, AnchorGrowthModel]]
-    carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    scaled: Mapping[str, tuple[np.ndarray, np.ndarray]]
     errors: pd.DataFrame
 
 
@@ -276,34 +276,34 @@ def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
     """All scaling models; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
     models = {anchor: held_out_growth(part) for anchor, part in rows.items()}
-    carried = {anchor: growth_by_model(models[anchor], part) for anchor, part in rows.items()}
+    scaled = {anchor: growth_by_model(models[anchor], part) for anchor, part in rows.items()}
     errors = [
         pd.DataFrame(
             {
                 "model": part.models,
                 "log_batch": part.log_batch,
                 "log_area": part.log_area,
-                "error": np.abs(carried[anchor][0] - part.log_growth),
-                "share": carried[anchor][1],
+                "error": np.abs(scaled[anchor][0] - part.log_growth),
+                "share": scaled[anchor][1],
             }
         )
         for anchor, part in rows.items()
     ]
-    return HeldOutGrowth(rows, models, carried, pd.concat(errors, ignore_index=True))
+    return HeldOutGrowth(rows, models, scaled, pd.concat(errors, ignore_index=True))
 
 
 def measured_sizes(measurements: Measurements) -> bool:
     """Whether the measurements have enough networks and sizes to learn scaling from."""
     table = measurements.workloads
     sizes = table[["pixels", "batch_size"]].drop_duplicates()
-    return table["model"].nunique() >= _FEWEST_ARCHITECTURES and len(sizes) >= _FEWEST_SIZES
+    return table["model"].nunique() >= _MIN_ARCHITECTURES and len(sizes) >= _MIN_SIZES
 
 
 def growth_content(measurements: Measurements) -> dict:
     """Content of `growth.json`: a scaling model per anchor, and its leave-one-architecture-out error."""
     if not measured_sizes(measurements):
         raise DataError(
-            f"Scaling is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."
+            f"Scaling is learned from at least {_MIN_ARCHITECTURES} networks at {_MIN_SIZES} sizes or more."
         )
     found = fit_held_out(measurements, class_bank(measurements))
     content = {

@@ -20,9 +20,9 @@ SPEED_LOG_SD, BANDWIDTH_LOG_SD, NETWORK_LOG_SD = 0.40, 0.25, 0.10
 #: Error of a new network's step before any cell (GPUs held out, one cell). It counts as so many cells.
 PRIOR_LOG_SD, PRIOR_CELLS = 0.14, 8.0
 #: The farthest start of the search.
-_MOST_LOG_SPEED = 1.5
+_MAX_LOG_SPEED = 1.5
 #: An input that hardly varies counts as one that varies by this.
-_LEAST_SCALE = 1e-3
+_MIN_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _fit_speeds(own: Mapping[str, KnownSteps], reference: str, prior: Target, lo
         return np.concatenate([each, away / (SPEED_LOG_SD, BANDWIDTH_LOG_SD)])
 
     # Too long by so much by the specs: the speed is so much more, but for launches.
-    start = np.clip(np.median(np.concatenate(missed(prior))), -_MOST_LOG_SPEED, _MOST_LOG_SPEED)
+    start = np.clip(np.median(np.concatenate(missed(prior))), -_MAX_LOG_SPEED, _MAX_LOG_SPEED)
     return at(least_squares(residuals, [start, 0.0], diff_step=1e-3).x)
 
 
@@ -132,7 +132,7 @@ def _fit_correction(
     inputs: np.ndarray, left: np.ndarray, scale: np.ndarray, networks: np.ndarray
 ) -> tuple[Correction, np.ndarray]:
     """The correction, and each cell's error by one that saw none of its network, (cells,)."""
-    mean, scale = inputs.mean(axis=0), np.maximum(scale, _LEAST_SCALE)
+    mean, scale = inputs.mean(axis=0), np.maximum(scale, _MIN_SCALE)
     cells = (inputs - mean) / scale
     shared = covariance(cells, cells)
     noisy = shared + NOISE_LOG_SD**2 * np.eye(len(left))

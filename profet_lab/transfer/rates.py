@@ -410,6 +410,10 @@ def _small_batches(pairs: pd.DataFrame, gpus: Mapping[str, Gpu]) -> pd.DataFrame
     return known.fillna(dict.fromkeys(("product_share", "normalization_share", "depthwise_share"), 0.0))
 
 
+def _gpu_content(row: GpuRates) -> dict[str, Any]:
+    return {key.replace("statement", "said"): value for key, value in asdict(row).items()}
+
+
 def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
     """The rates as `transfer.json` holds them."""
     places, shares = evidence.effects.places, evidence.benchmark
@@ -433,9 +437,9 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
             bandwidth=float(default[-1]),
             amp_compute=float(amp[0] - default[0]),
             amp_bandwidth=float(amp[-1] - default[-1]),
-            log_sd=max(fit.log_sd(of_default), _LEAST_LOG_SD),
-            fp32_log_sd=max(fit.log_sd(of_fp32), _LEAST_LOG_SD),
-            amp_log_sd=max(fit.log_sd(of_amp - of_default), _LEAST_LOG_SD),
+            log_sd=max(fit.log_sd(of_default), _MIN_LOG_SD),
+            fp32_log_sd=max(fit.log_sd(of_fp32), _MIN_LOG_SD),
+            amp_log_sd=max(fit.log_sd(of_amp - of_default), _MIN_LOG_SD),
             tables=len({row.table for row in rows}),
         )
     classes = [value("amp class", name) for name in CLASSES]
@@ -462,7 +466,7 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
             "tf32_log_sd": _FP32,
             "amp_log_sd": _AMP,
         },
-        "gpus": {name: asdict(row) for name, row in gpus.items()},
+        "gpus": {name: _gpu_content(row) for name, row in gpus.items()},
         "amp_classes": classes,
         "tuned": [float(one) for one in tuned],
         "within_log_sd": _WITHIN,
@@ -472,7 +476,7 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
 
 
 #: No speed is known better; and what networks' speedups by a precision differ by from the model.
-_LEAST_LOG_SD, _WITHIN = 0.02, 0.10
+_MIN_LOG_SD, _WITHIN = 0.02, 0.10
 
 
 def held_out_gpu(evidence: Evidence, gpu: str) -> pd.DataFrame:

@@ -116,11 +116,11 @@ HOST_OF = {
 #: it fills at most the second.
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
 #: Minimum milliseconds of a kind's work, and minimum steps, to fit its speed.
-_LEAST_MS, _LEAST_STEPS = 0.3, 5
+_MIN_MS, _MIN_STEPS = 0.3, 5
 #: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
 _LOG_SLOPES = (-0.5, 0.5, 1.5)
 _ITERATIONS = 1500
-_MOST_LOG_SLOPE = 10.0
+_MAX_LOG_SLOPE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +215,11 @@ def _shortest_if_launched(steps: Steps, instance: str, inferred_ms: np.ndarray) 
 def _kind_log_speeds(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> Mapping[str, tuple[float, ...]]:
     """By instance and kind, over the geometric mean of the instances: medians over steps with enough of the kind."""
     logs = np.log(np.maximum([steps.with_latency[name].kinds_ms[rows] for name in instances], 1e-9))
-    enough = np.exp(logs).min(axis=0) > _LEAST_MS
+    enough = np.exp(logs).min(axis=0) > _MIN_MS
     over_mean = logs.mean(axis=0) - logs
     typical = np.median(over_mean[:, :, 0], axis=1)
     columns = [
-        np.median(over_mean[:, enough[:, kind], kind], axis=1) if enough[:, kind].sum() >= _LEAST_STEPS else typical
+        np.median(over_mean[:, enough[:, kind], kind], axis=1) if enough[:, kind].sum() >= _MIN_STEPS else typical
         for kind in range(len(KINDS))
     ]
     return {name: tuple(float(column[place]) for column in columns) for place, name in enumerate(instances)}
@@ -299,7 +299,7 @@ def _with_floor(
             row,
             idle_ms=max(idle_ms, 0.0),
             idle_per_copy=max(idle_per_copy, 0.0),
-            floor_per_idle=math.exp(min(log_slope, _MOST_LOG_SLOPE)),
+            floor_per_idle=math.exp(min(log_slope, _MAX_LOG_SLOPE)),
             profiling_slowdown=row.profiling_slowdown * math.exp(min(max(log_slower, -math.log(2)), math.log(2))),
         )
 

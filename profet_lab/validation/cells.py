@@ -128,13 +128,13 @@ def cells_report(
     predicted : as `folds` takes it.
     """
     networks = [str(name) for name in np.unique(medians.architectures)]
-    asked = [(count, draw) for count in counts for draw in range(draws)]
+    draws_by_count = [(count, draw) for count in counts for draw in range(draws)]
     of_gpus: dict[str, dict[int, dict[str, float]]] = {}
     for gpu in medians.instances:
         of_gpu = folds(medians, predicted, gpu, networks)
         # Each fold's own generator: what is drawn in one depends on no other.
         tasks = [
-            (fold, [(draw, count, [seed + draw, at]) for count, draw in asked])
+            (fold, [(draw, count, [seed + draw, at]) for count, draw in draws_by_count])
             for at, fold in enumerate(of_gpu.values())
         ]
         found = pd.concat(run_tasks(_judged, tasks, progress=progress))
@@ -147,9 +147,9 @@ def cells_report(
     return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
 
 
-def _judged(fold: Fold, asked: Sequence[tuple[int, int, Sequence[int]]]) -> pd.DataFrame:
+def _judged(fold: Fold, draws_by_count: Sequence[tuple[int, int, Sequence[int]]]) -> pd.DataFrame:
     """By draw, number of cells and seed of the draw."""
-    return pd.concat([fold.judge(draw, count, np.random.default_rng(seed)) for draw, count, seed in asked])
+    return pd.concat([fold.judge(draw, count, np.random.default_rng(seed)) for draw, count, seed in draws_by_count])
 
 
 def _figures(rows: pd.DataFrame) -> dict[str, float]:

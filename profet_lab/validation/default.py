@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from profet_core.ensemble.intervals import IntervalScale
-from profet_core.prediction.correction import share_carried_over
+from profet_core.prediction.correction import share_transferred
 from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.folds import (
     ClassFold,
@@ -73,9 +73,9 @@ def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
     errors = np.empty(len(rows))
     for number, meta in enumerate(metas):
         others = [other for other in range(len(metas)) if other != number]
-        carried = np.array([share_carried_over(meta, metas[other]) * known[other] for other in others])
+        transferred = np.array([share_transferred(meta, metas[other]) * known[other] for other in others])
         here = workload == number
-        left = log_error[here][:, None] - carried[None, :]
+        left = log_error[here][:, None] - transferred[None, :]
         errors[here] = 100 * np.abs(np.exp(-left) - 1).mean(axis=1)
     return errors
 

@@ -278,7 +278,7 @@ def served_report(models: Models, measurements: Measurements, folder: Path) -> d
 
 
 #: A GPU with fewer rows tells no coverage.
-_LEAST_ROWS = 4
+_MIN_ROWS = 4
 
 
 def held_out_report(evidence: Evidence, progress: Progress) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield "A100-SXM4-40GB held out of the rates, all precisions", f"{a100['mape']:.1f}%", "8%"
     yield "AMP, GPU held out of the rates: error", f"{rates['amp']['mape']:.1f}%", "14%"
     yield "AMP as served: median half-width", f"{served['half_width'][AMP]:.0f}%", "30%"
-    many = [row for row in rates["gpus"] if row["n"] >= _LEAST_ROWS]
+    many = [row for row in rates["gpus"] if row["n"] >= _MIN_ROWS]
     least = min(many, key=lambda row: row["coverage_90"])
     figure = f"{rates['pooled']['coverage_90']:.1f}; {least['gpu']} {least['coverage_90']:.0f}%"
     yield "rates of held-out GPUs in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"

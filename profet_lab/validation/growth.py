@@ -38,7 +38,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     models = sorted(set(found.errors["model"]))
     # An architecture's interval comes from the errors on all others.
     errors = {model: fit_error(found.errors[found.errors["model"] != model]) for model in models}
-    report = {"carried": _figures(_carried_table(found, errors)), "between": _between(measurements, found, errors)}
+    report = {"carried": _figures(_scaled_table(found, errors)), "between": _between(measurements, found, errors)}
     if predictions is not None:
         report["chain"] = _figures(_chain_table(measurements, bank, found, errors, predictions))
     return report
@@ -51,9 +51,9 @@ def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
 
 
-def _carried_table(found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> pd.DataFrame:
+def _scaled_table(found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> pd.DataFrame:
     parts = [
-        _with_errors(part, *found.carried[anchor], errors, np.zeros(len(part.log_growth)))
+        _with_errors(part, *found.scaled[anchor], errors, np.zeros(len(part.log_growth)))
         for anchor, part in found.rows.items()
     ]
     return pd.concat(parts, ignore_index=True)
@@ -79,16 +79,16 @@ def _with_errors(
     rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, ScalingError], halves: np.ndarray
 ) -> pd.DataFrame:
     """The rows with distances in knots, log errors, intervals, and the error of proportional scaling."""
-    carrying = np.empty(len(grown))
+    scaling_width = np.empty(len(grown))
     for model, error in errors.items():
         judged = rows.models == model
-        carrying[judged] = quantile() * error.log_sd(shares[judged], rows.log_batch[judged], rows.log_area[judged])
+        scaling_width[judged] = quantile() * error.log_sd(shares[judged], rows.log_batch[judged], rows.log_area[judged])
     table = rows.table
     return table.assign(
         batch_knots=_knots(table, "batch", "other_batch", "batch_size"),
         pixel_knots=_knots(table, "pixels", "other_pixels", "pixels"),
         log_error=grown - rows.log_growth,
-        log_half_width=np.hypot(halves, carrying),
+        log_half_width=np.hypot(halves, scaling_width),
         proportional=rows.log_batch + rows.log_area - rows.log_growth,
     )
 
@@ -174,9 +174,9 @@ def _between_table(
             _profiled_end(high[there], axis, largest, scaling),
         )
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
-        carried = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
-        error = np.log(carried.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
-        half = carried.log_half_width.ravel()
+        scaled = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
+        error = np.log(scaled.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
+        half = scaled.log_half_width.ravel()
         parts.append(pd.DataFrame({"model": str(model), "log_error": error.ravel(), "log_half_width": half}))
     return pd.concat(parts, ignore_index=True)
 

@@ -1,7 +1,7 @@
 """Transfer accuracy on held-out GPUs: each profiled one as target and as anchor.
 
 Known of a held-out anchor are its specs and ResNet-50's step. Neither the analytical model nor the trained models saw
-its profiles or the architecture asked for. Serving differs: members have the manifest's weights and know batch and
+its profiles or the requested architecture. Serving differs: members have the manifest's weights and know batch and
 pixel size where the profile has them, and a published point replaces the GPU's own ResNet-50 step.
 """
 
@@ -191,8 +191,8 @@ class FoldModels:
                 there.latency_ms,
                 np.array(
                     [
-                        self.predict(anchor, name, architecture, inputs, carried)
-                        for anchor, carried in back.by_instance.items()
+                        self.predict(anchor, name, architecture, inputs, mapped)
+                        for anchor, mapped in back.by_instance.items()
                         if anchor != name
                     ]
                 ),

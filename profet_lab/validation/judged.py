@@ -98,9 +98,9 @@ def ensemble_latencies(
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
-    asked = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
-    predicted = predict_cases(bank, asked, seed=seed, steps=steps, progress=progress)
-    for case, out_of_fold in zip(asked, predicted, strict=True):
+    fold_cases = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
+    predicted = predict_cases(bank, fold_cases, seed=seed, steps=steps, progress=progress)
+    for case, out_of_fold in zip(fold_cases, predicted, strict=True):
         weights = weights_by_others(bank, wanted, out_of_fold)
         for anchor, target in wanted:
             values = out_of_fold.all_ensemble_ms((anchor, target), weights)

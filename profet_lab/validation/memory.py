@@ -35,7 +35,7 @@ KNOWN = ("profile and its meta", "meta without times", "that it ran")
 _ANSWER = ["known", "ran", "probability", "verdict"]
 #: Batch size of the second recorded peak.
 SECOND_BATCH = 64
-#: Rows with a recorded peak: asked as `KNOWN`, and at other pixels.
+#: Rows with a recorded peak: answered as `KNOWN`, and at other pixels.
 ONE_PEAK = "recorded peak"
 _OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
 
@@ -100,7 +100,7 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
 def _answers(
     model: MemoryModel, known: str, step: RecordedStep, profiled_gib: float, cells: pd.DataFrame
 ) -> list[tuple[str, bool, float | None, Verdict]]:
-    """Rows as `_ANSWER` names them: a step asked about every size and GPU of `cells`."""
+    """Rows as `_ANSWER` names them: a step judged at every size and GPU of `cells`."""
     return [
         (known, bool(cell["ran"]), answer.probability, answer.verdict)
         for cell in cells.to_dict("records")
@@ -123,9 +123,9 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
     memory_gib = cells.groupby("instance")["memory_gib"].first()
     rows: list[tuple] = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
-        asked = cells[cells["pixels"] == profile["pixels"]]
+        queried = cells[cells["pixels"] == profile["pixels"]]
         for known, (meta, times) in _known_inputs(profile, classes).items():
-            rows += _answers(model, known, RecordedStep(meta, times), float(memory_gib[profile["instance"]]), asked)
+            rows += _answers(model, known, RecordedStep(meta, times), float(memory_gib[profile["instance"]]), queried)
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
@@ -136,7 +136,7 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
     at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
         pixels, gib = profiled["pixels"], profiled["memory_gib"]
-        asked, others = cells[cells["pixels"] == pixels], cells[cells["pixels"] != pixels]
+        queried, others = cells[cells["pixels"] == pixels], cells[cells["pixels"] != pixels]
         # Where dense layers take all pixels, another pixel size is another network.
         same = others["parameters"] == profiled["parameters"]
         more = {
@@ -145,7 +145,7 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
         }
         ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
         for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
-            parts = {**({known: asked} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
+            parts = {**({known: queried} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
             for name, part in parts.items():
                 rows += _answers(model, name, step, gib, part)
     return pd.DataFrame(rows, columns=_ANSWER)

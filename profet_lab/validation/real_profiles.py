@@ -134,7 +134,7 @@ class Places:
         """The profiled instance, else the GPU's full name."""
         return self.profiled(gpu) or self._gpus.find(gpu).name
 
-    def reaches(self, place: str) -> bool:
+    def supports(self, place: str) -> bool:
         """True if the models can predict what `stands_for` gave."""
         return place in self.models.instances or place in self._gpus
 
@@ -167,8 +167,8 @@ def truth_of(
         here = found.pop(places.stands_for(entry.gpu), None) if found else None
     except InputError as error:
         raise InputError(f"{entry.file}: {error}") from None
-    reached = {name: value for name, value in found.items() if places.reaches(name)}
-    return reached, here.latency_ms if here else None
+    supported = {name: value for name, value in found.items() if places.supports(name)}
+    return supported, here.latency_ms if here else None
 
 
 def measured_latencies(measurements: Measurements, workload: Measured) -> dict[str, float]:

@@ -18,7 +18,7 @@ _COUNTED = ("serious", "critical")
 #: Counted whatever their impact.
 _COUNTED_RULES = ("heading-order", "page-has-heading-one", "empty-heading")
 #: No page has more expanders.
-_MOST_FOLDS = 60
+_MAX_FOLDS = 60
 #: Labels, tables and captions take a moment longer than the script, and colors and folds change gradually: a page rests
 #: when nothing is loading or moving and its markup is the same as a quarter of a second before.
 _AT_REST = """async patience_ms => {
@@ -175,7 +175,7 @@ def findings_of(browser: Browser, url: str, path: str) -> dict[str, list[Finding
 
 def unfold(page: Page) -> None:
     """Open every expander, and those within."""
-    for _ in range(_MOST_FOLDS):
+    for _ in range(_MAX_FOLDS):
         closed = page.locator("details:not([open]) > summary:visible")
         if not closed.count():
             return

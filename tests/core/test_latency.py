@@ -41,7 +41,7 @@ def test_every_basis_has_words_of_its_own():
 def test_what_is_exact_was_profiled_and_what_is_rough_was_not():
     assert [basis for basis in Basis if basis.is_exact] == [Basis.GIVEN]
     assert [basis for basis in Basis if basis.is_profiled] == [Basis.GIVEN, Basis.MEASURED]
-    rough = [Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.CALIBRATED]
+    rough = [Basis.DERIVED, Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED]
     assert [basis for basis in Basis if basis.is_rough] == rough
 
 

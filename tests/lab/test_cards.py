@@ -179,10 +179,10 @@ def test_the_verdict_on_memory_follows_from_the_figures(files):
     for part in ({"layers": report["memory"]["arithmetic"]}, report["memory"]["served"], report["memory"]["recorded"]):
         for row in part.values():
             row |= {"recall": 0.9, "false_fits": 0.03, "strict_recall": 0.7, "strict_false_fits": 0.01}
-    assert "reached with nothing; as said, with nothing" in card_of(report, files)
+    assert "met with nothing; as answered, with nothing" in card_of(report, files)
     report["memory"]["arithmetic"] |= {"false_fits": 0.01}
     report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
-    assert "reached with layers known; as said, with that it ran." in card_of(report, files)
+    assert "met with layers known; as answered, with that it ran." in card_of(report, files)
 
 
 #: These are in the report alone.

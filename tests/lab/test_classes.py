@@ -188,7 +188,7 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
 @pytest.mark.parametrize("member", MEMBERS)
-def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member, known, sizes):
+def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measurements, member, known, sizes):
     from profet_lab.classes.folds import fit_member
 
     held_out = measurements.architectures == "MobileNetV2"

@@ -90,7 +90,7 @@ def test_a_task_that_no_worker_survives_ends_in_one_line(cluster):
         run_tasks(os._exit, [(1,)])
 
 
-def test_where_no_scheduler_or_worker_answers_is_told_in_one_line(monkeypatch):
+def test_where_no_scheduler_or_worker_answers_is_reported_in_one_line(monkeypatch):
     import distributed
 
     monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 0.5)

@@ -50,20 +50,20 @@ def test_families_are_read_from_names():
 
 
 def test_the_fit_finds_steps_that_follow_it(few):
-    asked = problem(few)
+    fit_problem = problem(few)
     random = np.random.default_rng(0)
-    truth = fit(asked)
-    made = predicted_ms(asked, truth) * np.exp(random.normal(0, 0.01, len(few)))
+    truth = fit(fit_problem)
+    made = predicted_ms(fit_problem, truth) * np.exp(random.normal(0, 0.01, len(few)))
     again = problem(replace(few, latency_ms=made))
     found = predicted_ms(again, fit(again))
     assert np.abs(np.log(found / made)).mean() < 0.02
 
 
 def test_poisoned_rows_that_are_held_out_change_nothing(few):
-    asked = problem(few)
+    fit_problem = problem(few)
     held = few.networks == "VGG16"
     poisoned = problem(replace(few, latency_ms=np.where(held, 7 * few.latency_ms, few.latency_ms)))
-    found = [predicted_ms(one.of(held), fit(one.of(~held))) for one in (asked, poisoned)]
+    found = [predicted_ms(one.of(held), fit(one.of(~held))) for one in (fit_problem, poisoned)]
     assert np.array_equal(*found)
 
 
@@ -83,10 +83,10 @@ def test_the_shipped_rates_are_those_of_the_shipped_file(models):
 
 
 def test_the_file_answers_as_the_fit_does(few):
-    asked = problem(few)
-    fitted = fit(asked)
-    content = coefficients(asked, fitted, 0.1)
-    values = dict(zip(asked.keys, fitted.values.tolist(), strict=True))
+    fit_problem = problem(few)
+    fitted = fit(fit_problem)
+    content = coefficients(fit_problem, fitted, 0.1)
+    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)
     assert content["log_costs"][mode][place] == pytest.approx(

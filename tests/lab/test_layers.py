@@ -152,7 +152,7 @@ def test_work_by_hand_of_a_file_with_branches(tmp_path):
     assert counts.classes == 7
 
 
-def test_what_is_assumed_of_a_file_is_said(tmp_path):
+def test_what_is_assumed_of_a_file_is_noted(tmp_path):
     augmented().save(tmp_path / "net.keras")
     network = read_network(tmp_path / "net.keras")
     assert any(line.startswith("Augmentation") and "random_flip" in line for line in network.caveats)

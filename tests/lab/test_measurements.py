@@ -235,6 +235,6 @@ def test_times_are_those_of_one_step_and_latencies_are_not_divided(published, tm
     np.testing.assert_array_equal(found.device_total_us("slow"), [6_000, 12_000])
 
 
-def test_a_workload_that_one_instance_lacks_is_told(published, tmp_path):
+def test_a_workload_that_one_instance_lacks_is_reported(published, tmp_path):
     with pytest.raises(DataError, match="slow has other workloads than the rest"):
         load_measurements(write(tmp_path, published[1:]))

@@ -91,7 +91,7 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
         assert figures([check])["coverage_90"] == covered
 
 
-def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
+def test_the_measurements_are_the_truth_and_state_what_the_anchor_took(models, sample, write):
     workload = {"model": "ResNet50", "pixels": 224, "batch_size": 32}
     folder = write({"step_ms": sample.latency_ms, "measured": workload})
     wanted_workloads = []
@@ -160,7 +160,7 @@ def test_a_step_count_that_differs_and_time_without_an_operation_are_seen(models
     assert row["left_out"] == pytest.approx(10)
 
 
-def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, write):
+def test_a_refused_profile_is_reported_and_not_compared(models, sample, operations, write):
     for name in [name for name in operations if name.startswith("Device_")]:
         del operations[name]
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
@@ -172,7 +172,7 @@ def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, 
     assert found == ["", None, None, None] and "a.json" in row["refusal"]
 
 
-def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
+def test_a_latency_that_makes_no_sense_is_used_and_reported(models, sample, write):
     folder = write({"step_ms": 1000 * sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
     report = real_report(models, read_index(folder))
     assert len(report["profiles"]) == 1 and report["read"][0]["note"] == DOUBTED

@@ -159,7 +159,7 @@ def accuracy(model):
 
 
 @pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
-def test_the_shipped_figures_are_those_that_were_asked_for(accuracy, data_set):
+def test_the_shipped_figures_are_those_that_were_required(accuracy, data_set):
     found = accuracy["data_sets"][data_set]
     assert found["networks"]["every"]["mape"] <= 10
     assert found["gpus"]["every"]["mape"] <= 15

@@ -117,7 +117,7 @@ def test_the_model_of_made_up_steps_is_recovered(step_models):
     assert speeds[0, 0] - speeds[1, 0] == pytest.approx(-math.log(1.7))
 
 
-def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, step_models):
+def test_one_point_predicts_made_up_steps_of_the_benchmarks_mix(made, step_models):
     step_model = step_models[LEFT]
     target = target_of(step_model, made, profiled_target(made, LEFT, sheet_only=False), 0.0)
     assert target.nearness == pytest.approx(math.log(SLOWNESS["g4dn.xlarge"] / SLOWNESS[LEFT]), abs=0.04)

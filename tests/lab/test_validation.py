@@ -12,7 +12,7 @@ import pytest
 
 from profet_core import load_models
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
-from profet_core.prediction.correction import share_carried_over
+from profet_core.prediction.correction import share_transferred
 from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.folds import WEIGHTS
@@ -211,7 +211,7 @@ def test_no_error_of_those_held_out_counts(poison):
         assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
 
 
-def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
+def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     from profet_lab.classes.folds import FoldCase, distances, half_widths, one_held_out, predict_cases
     from profet_lab.validation.default import inner_errors, nested_scale, two_held_out
@@ -256,7 +256,7 @@ def table(log_errors: dict[int, float]) -> pd.DataFrame:
 
 
 def test_an_error_shrinks_to_what_the_weight_leaves():
-    weight = share_carried_over(ProfileMeta(batch_size=16, pixels=64), ProfileMeta(batch_size=32, pixels=64))
+    weight = share_transferred(ProfileMeta(batch_size=16, pixels=64), ProfileMeta(batch_size=32, pixels=64))
     found = measured_report(table({16: 0.2, 32: 0.2}), ("with_latency",))
     assert found["mape_with_latency"] == pytest.approx(100 * (1 - np.exp(-0.2 * (1 - weight))))
 

@@ -96,7 +96,7 @@ def test_with_onednn_or_without_the_operations_are_the_same_and_the_profile_says
 
 
 @needs("tensorflow", "keras")
-def test_a_context_manager_and_an_iterator_record_a_loop_of_ones_own(run):
+def test_a_context_manager_and_an_iterator_record_a_custom_loop(run):
     done = run(
         NETWORK.format(keras="keras")
         + """

@@ -42,7 +42,7 @@ def test_a_gpu_of_which_the_profiler_saw_nothing_is_refused(trace, plan):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
 
 
-def test_a_processor_stands_in_for_a_device_where_it_is_asked_to(trace, plan):
+def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
     plain = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
     found = recorded_profile(trace, StepFacts(), plan(as_device=True), TIMED, None)
     assert found.operations == {
@@ -66,7 +66,7 @@ def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, pl
     assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), batch 8, pixels 32, CPU, PyTorch 2.13.0")
 
 
-def test_what_is_asked_for_is_what_the_step_has(trace, plan):
+def test_only_missing_sizes_are_requested(trace, plan):
     recorded = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
 
     def asked(operations, **meta):

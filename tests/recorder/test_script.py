@@ -87,7 +87,7 @@ def test_what_is_wrong_is_refused_before_the_script_runs(ended, script, folder, 
         (["python", "-m", "package.train"], "profet profile -m package.train"),
     ],
 )
-def test_what_is_no_script_is_told_how(ended, folder, arguments, says):
+def test_what_is_no_script_gets_advice(ended, folder, arguments, says):
     (folder / "train.ipynb").write_text('{"cells": []}')
     status, lines = ended(*arguments)
     assert status == 2 and says in lines[-1]

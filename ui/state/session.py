@@ -15,7 +15,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.instance import SPOT
-from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
+from profet_core.from_layers.estimate import OPTIMIZERS
 from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
@@ -25,6 +25,7 @@ from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.extras import INTERRUPTION_BANDS
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
@@ -376,7 +377,7 @@ class NetworkFile(Part):
     net_from = one_of({"name": "By name", "file": "File"})
     net = _named()
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
-    net_batch = number(32, 1, MOST_BATCH)
+    net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
     net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
     net_frozen = _flag()

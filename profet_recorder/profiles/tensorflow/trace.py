@@ -69,7 +69,7 @@ _WORKED_SHARE = 0.1
 #: So many different convolution kernels without an operation, beside convolutions that have one, are cuDNN's search.
 _SEARCH_KERNELS = 3
 #: One operation runs at most so many different convolution kernels, as Winograd's and FFT's with their transforms do;
-#: where more carry its name, cuDNN tried them. From this share of the GPU's time on, that makes a step a first one.
+#: where more have its name, cuDNN tried them. From this share of the GPU's time on, that makes a step a first one.
 _OPERATIONS_KERNELS, _SEARCHED_SHARE = 8, 0.2
 #: Copies shorter than this, microseconds, on a stream without kernels are between steps and no part of one, if it is
 #: less than this share of the time from the first kernel's start to the last one's end.

@@ -106,9 +106,9 @@ def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples
     answer = answer_predict(context, PredictQuestion(profile=recorded_on(samples, gpu)))
     rows = {row.instance: row for row in answer.prediction.predictions}
     bases = {row.basis for row in rows.values()}
-    assert bases == {Basis.CARRIED_BACK, Basis.TRANSFERRED}
+    assert bases == {Basis.MAPPED, Basis.TRANSFERRED}
     for name in (*context.models.instances, "g4dn.12xlarge", "verda/1V100.6V"):
-        assert rows[name].basis is Basis.CARRIED_BACK and rows[name].interval.log_half_width > 0.2
+        assert rows[name].basis is Basis.MAPPED and rows[name].interval.log_half_width > 0.2
     assert gpu not in rows and set(answer.fits) == set(rows)
     assert Note(Code.UNTRAINED_ANCHOR, gpu=gpu) in answer.prediction.warnings
     assert Code.WRONG_GPU not in codes(answer.prediction)
@@ -130,7 +130,7 @@ def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):
     assert advice.plans and {plan.basis for plan in advice.plans} <= set(Basis) - {Basis.MEASURED, Basis.GIVEN}
 
 
-def test_other_sizes_grow_by_the_instance_that_the_profile_was_carried_to(context, samples):
+def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context, samples):
     profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
     steps = [
         answer_cost(context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING)).training.steps
@@ -140,7 +140,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_carried_to(contex
         latencies_ms = [one.latencies_ms[name] for one in steps]
         assert latencies_ms == sorted(latencies_ms) and latencies_ms[0] < latencies_ms[-1]
     rows = {row.instance: row for row in steps[-1].step_times}
-    assert rows["g4dn.xlarge"].basis is Basis.CARRIED_BACK and "scaled from batch 16" in rows["g4dn.xlarge"].note
+    assert rows["g4dn.xlarge"].basis is Basis.MAPPED and "scaled from batch 16" in rows["g4dn.xlarge"].note
 
 
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
@@ -156,7 +156,7 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     assert narrower.log_half_width < wider.log_half_width
 
 
-def test_memory_is_judged_from_the_anchors_own_gpu(context, samples):
+def test_memory_is_judged_from_the_anchors_gpu(context, samples):
     profile, model = samples[VGG].profile, context.models.memory
     for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
         found = fits_by_instance(model, context.catalog, context.gpus, profile, anchor, ["p5.48xlarge"])
@@ -204,7 +204,7 @@ def test_each_size_is_as_advice_says(context, question, axis, field, size, whole
     assert compared > 4
 
 
-def test_rows_are_the_advice_s_own_or_at_the_largest_batch(context, question):
+def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
     at = answer_sizes(context, question, "batch", [64], choose=original)
     assert len(at.rows) == 4
     assert {row.plan.offer.name: row.plan for row in at.rows} == {
@@ -217,7 +217,7 @@ def test_rows_are_the_advice_s_own_or_at_the_largest_batch(context, question):
     assert {row.size for row in largest.rows} != {256}
 
 
-def test_what_is_not_known_is_asked(context, question):
+def test_what_is_not_known_is_required(context, question):
     bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
     asked = replace(question, profile=bare, images=None)
     with pytest.raises(InputError, match="batch size"):
@@ -333,7 +333,7 @@ def test_one_name_stands_for_a_list_of_one(models, catalog, sample):
     assert [row.instance for row in found.predictions] == [ANCHOR, "p3.2xlarge"]
 
 
-def test_own_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, monkeypatch):
+def test_custom_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, monkeypatch):
     own = tmp_path / "gpus.csv"
     own.write_text(custom_gpus_text([custom_gpu_from({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
     monkeypatch.setenv("PROFET_GPUS", str(own))

@@ -52,7 +52,7 @@ def advice() -> Advice:
     return advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=1.5, budget_usd=4))
 
 
-def test_it_has_what_was_asked_the_answer_and_the_versions(advice):
+def test_it_has_the_question_the_answer_and_the_versions(advice):
     read = Read(report_html(advice, SOURCE))
     assert all(line in read.text for line in answer_sentences(advice))
     for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images per epoch, 36 epochs, batch size 64"):

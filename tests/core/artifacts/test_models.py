@@ -89,7 +89,7 @@ def flip_one_bit(path: Path) -> None:
     ],
     ids=["missing", "truncated", "one bit", "empty"],
 )
-def test_a_damaged_member_is_refused_by_verify_and_before_it_is_asked(tiny_folder, damage, says):
+def test_a_damaged_member_is_refused_by_verify_and_before_it_is_used(tiny_folder, damage, says):
     damage(tiny_folder / "g4dn.xlarge" / "forest.npz")
     models = load_models(tiny_folder)
     says = rf"^The model file .*forest\.npz {says}.*{AGAIN}"
@@ -141,7 +141,7 @@ def test_a_member_that_is_not_there_is_refused(tiny_folder):
     models.verify()
 
 
-def test_members_answer_for_many_targets_at_once_in_the_order_asked(tiny_folder):
+def test_members_answer_for_many_targets_at_once_in_the_requested_order(tiny_folder):
     models, inputs = load_models(tiny_folder), {"latency_ms": np.array([[10], [20]], np.float32)}
     targets = ["p2.xlarge", "p3.2xlarge"]
     assert models.run_members("g4dn.xlarge", targets, "line", inputs).tolist() == [[20, 40], [5, 10]]
@@ -232,7 +232,7 @@ def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(models):
 # --- own models ------------------------------------------------------------------------------------------------------
 
 
-def test_their_measurements_date_and_base_are_told(tmp_path, repository):
+def test_their_measurements_date_and_base_are_shown(tmp_path, repository):
     assert custom_models(load_models(repository / "models")) is None, "what ships is nobody's own"
     home = make_custom_home(tmp_path / "home")
     for name, day in (("manifest.json", 0), ("calibrated.json", 86_400)):

@@ -55,7 +55,7 @@ def test_the_model_inside_a_gpus_name():
 # --- own prices -----------------------------------------------------------------------------------------------------
 
 
-def test_an_own_price_is_marked_as_such_and_the_rest_stays(catalog):
+def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
     own = catalog.with_prices({"g3s.xlarge": 0.4})
     entry = own["g3s.xlarge"]
     assert (entry.usd_per_hour, entry.market, entry.as_of, entry.source) == (0.4, "own price", "", "given by the user")
@@ -76,7 +76,7 @@ def written(tmp_path, *lines: str, encoding: str = "utf-8"):
     return path
 
 
-def test_a_catalog_of_ones_own_is_read(tmp_path):
+def test_a_custom_catalog_is_read(tmp_path):
     entry = load_catalog(written(tmp_path, HEADER, ROW, encoding="utf-8-sig"))["my.box"]
     assert (entry.gpu, entry.gpu_count, entry.vcpus, entry.usd_per_hour) == ("Tesla T4", 1, 8, 0.5)
     assert type(entry.gpu_count) is int
@@ -165,14 +165,14 @@ def test_every_cloud_is_there_with_its_offers():
         ("nebius/gpu-h200-sxm_1gpu-16vcpu-200gb", "H200-SXM-141GB", 1, "sapphire-rapids", 3.5),
     ],
 )
-def test_an_offers_gpu_is_told_by_its_name(name, gpu, gpu_count, host, usd_per_hour):
+def test_an_offers_gpu_is_inferred_from_its_name(name, gpu, gpu_count, host, usd_per_hour):
     entry = load_shipped()[name]
     assert (entry.gpu, entry.gpu_count, entry.host) == (gpu, gpu_count, host)
     assert entry.usd_per_hour == usd_per_hour
     assert entry.gpu in load_gpus() and entry.usd_per_gpu_hour == usd_per_hour / gpu_count
 
 
-def test_what_a_name_leaves_open_is_said():
+def test_what_a_name_leaves_open_is_noted():
     shipped = load_shipped()
     assert "SXM2 assumed" in shipped["verda/1V100.6V"].machine_source
     assert "PCIe assumed" in shipped["lambda/gpu_1x_a100"].machine_source
@@ -204,6 +204,6 @@ def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
         mine.offers("p9")
 
 
-def test_an_own_price_replaces_the_usual_offer_only(tmp_path):
+def test_a_custom_price_replaces_the_usual_offer_only(tmp_path):
     mine = load_catalog(written(tmp_path, HEADER, SPOT, USUAL)).with_prices({"my.box": 0.3})
     assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "own price"), (0.2, "spot")]

@@ -88,7 +88,7 @@ def test_without_the_file_the_shipped_catalog_is_whole(own, tmp_path):
 # --- laid over ------------------------------------------------------------------------------------------------------
 
 
-def test_own_rows_are_laid_over_the_shipped_ones(own):
+def test_custom_rows_are_laid_over_the_shipped_ones(own):
     own(HEADER, CHEAPER, MINE)
     catalog, shipped = load_catalog(), load_shipped()
     assert list(catalog) == [*shipped, "my.l4"]
@@ -104,7 +104,7 @@ def test_own_rows_are_laid_over_the_shipped_ones(own):
     assert not catalog["g5.xlarge"].own
 
 
-def test_own_rows_may_name_their_provider_and_host(own):
+def test_custom_rows_may_name_their_provider_and_host(own):
     own(f"{HEADER},provider,host", f"{CHEAPER},,", f"{MINE},hetzner,genoa")
     catalog = load_catalog()
     assert (catalog["my.l4"].provider, catalog["my.l4"].host) == ("hetzner", "genoa")
@@ -114,7 +114,7 @@ def test_own_rows_may_name_their_provider_and_host(own):
         load_catalog()
 
 
-def test_an_own_price_of_another_market_or_region_stands_beside_the_shipped_one(own):
+def test_a_custom_price_of_another_market_or_region_stands_beside_the_shipped_one(own):
     own(HEADER, CHEAPER.replace("on-demand", "spot"))
     offers = load_catalog().offers("g4dn.xlarge")
     assert [(o.market, o.usd_per_hour, o.own) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
@@ -124,7 +124,7 @@ def test_an_own_price_of_another_market_or_region_stands_beside_the_shipped_one(
     assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.region == "us-east-1"] == [0.526, 0.2039]
 
 
-def test_an_own_status_counts_and_an_empty_one_follows_the_catalog(own):
+def test_a_custom_status_counts_and_an_empty_one_follows_the_catalog(own):
     retired = CHEAPER.replace("g4dn.xlarge", "p3.2xlarge")
     own(HEADER, retired)
     assert load_catalog()["p3.2xlarge"].status == "retired"
@@ -235,7 +235,7 @@ def home(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_the_catalog_lies_beside_the_models_of_one_s_own(home, monkeypatch):
+def test_the_catalog_lies_beside_custom_models(home, monkeypatch):
     assert (custom_path(), custom_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert "my.l4" in load_catalog()
@@ -253,7 +253,7 @@ def test_a_server_shows_the_catalog_beside_the_models_it_serves(home, monkeypatc
     assert served_custom_gpus_path() is None
 
 
-def test_what_ships_is_no_folder_of_one_s_own(home, monkeypatch, repository):
+def test_what_ships_is_no_custom_folder(home, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", str(repository / "models"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     assert custom_path() == home / "profet" / "instances.csv"
@@ -268,7 +268,7 @@ def custom_gpu(**cells: str):
     return custom_gpu_from({**RTX, **cells}, SHIPPED)
 
 
-def test_what_is_not_said_is_as_of_the_gpu_that_it_is_like():
+def test_what_is_not_given_is_as_of_the_gpu_that_it_is_like():
     gpu, like = custom_gpu(fp32_tflops="48.7", tf32_tensor_dense_tflops="none").gpu, SHIPPED["L40S"]
     assert (gpu.fp32_tflops, gpu.memory_gib, gpu.tf32_tensor_dense_tflops) == (48.7, 16, None)
     assert (gpu.bandwidth_gb_per_s, gpu.sm_count, gpu.tdp_w) == (like.bandwidth_gb_per_s, like.sm_count, like.tdp_w)
@@ -334,7 +334,7 @@ def test_a_list_has_each_once_and_not_too_many():
         parse_custom_gpus("gpu\nRTX 4080\n", SHIPPED)
 
 
-def test_an_own_gpu_s_model_means_it():
+def test_a_custom_gpu_s_model_means_it():
     laptop = "NVIDIA GeForce RTX 3090 Laptop GPU"
     assert custom_gpu(gpu=laptop).offer.gpu_model == laptop, "a part has a name of its own"
     gpus = SHIPPED.with_custom([custom_gpu(gpu="Lab card").gpu, custom_gpu(gpu="B999").gpu])

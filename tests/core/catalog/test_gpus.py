@@ -174,7 +174,7 @@ def test_what_clouds_say(table, instance, link, gb_per_s, gbit_per_s):
     assert found.network_gb_per_s == gbit_per_s / 8
 
 
-def test_what_nobody_says_is_assumed_and_said(table):
+def test_what_nobody_states_is_assumed_and_noted(table):
     rented = table.of(load_catalog()["lambda/gpu_8x_a100"])
     assert (rented.link, rented.gpus) == (Link.NVSWITCH, 8)
     assert "typical links for this GPU's form factor" in rented.assumed and "10 Gb/s between nodes" in rented.assumed

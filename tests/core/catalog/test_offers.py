@@ -30,7 +30,7 @@ SHIPPED = load_shipped()
 # --- a market ------------------------------------------------------------------------------------------------------
 
 
-def test_one_offer_of_each_market_and_one_s_own_hardware_in_all():
+def test_one_offer_of_each_market_and_custom_hardware_in_all():
     def at(market: str, region: str, usd_per_hour: float, name: str = "a") -> Instance:
         return offer(name, usd_per_hour, market=market, region=region)
 
@@ -71,7 +71,7 @@ def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
             offers_in_market(catalog, spot_discount=discount)
 
 
-def test_an_own_price_stands_in_every_market(catalog):
+def test_a_custom_price_stands_in_every_market(catalog):
     for market in ("on-demand", "spot", "any"):
         rows = offers_in_market(catalog, market, custom_usd_per_hour={"g5.xlarge": 0.3})
         assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
@@ -82,7 +82,7 @@ def test_an_own_price_stands_in_every_market(catalog):
 # --- filtered ------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_asked_for_is_everything():
+def test_no_filter_keeps_everything():
     assert filtered_offers(SHIPPED.all_offers, OfferFilter()) == list(SHIPPED.all_offers)
     assert filtered_catalog(SHIPPED, OfferFilter()) == (SHIPPED, frozenset(SHIPPED))
 
@@ -99,11 +99,11 @@ def test_nothing_asked_for_is_everything():
         ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V"}),
     ],
 )
-def test_what_is_asked_for_is_what_is_kept(asked, found):
+def test_what_is_requested_is_kept(asked, found):
     assert {offer.name for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(**asked))} == found
 
 
-def test_a_market_keeps_its_offers_and_one_s_own_hardware_counts_in_each():
+def test_a_market_keeps_its_offers_and_custom_hardware_counts_in_each():
     box = replace(SHIPPED["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
     every = [*SHIPPED.all_offers, box]
     spot = filtered_offers(every, OfferFilter(market="spot", region="us-east-1"))

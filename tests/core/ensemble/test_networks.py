@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from profet_core.ensemble.intervals import (
     BAND_WORDS,
     DISTANCE_BANDS,
-    MOST_LOG_SD,
+    MAX_LOG_SD,
     IntervalScale,
     class_shares,
     nearest_distance,
@@ -47,7 +47,7 @@ CLASSES_MS = np.array([[30.0, 10.0, 4.0, 7.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 
 LATENCY_MS = np.array([[20.0], [0.7], [1.0], [180.0]])
 SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([[128.0], [32.0], [256.0], [64.0]]))
 #: What is left above zero when an overhead of -1 is rounded off.
-LEAST_OVERHEAD_MS = math.log(1 + math.exp(-1))
+MIN_OVERHEAD_MS = math.log(1 + math.exp(-1))
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------
@@ -117,20 +117,20 @@ def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
     constants = np.log([[0.5, 2.0, 1.0]])
     raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
     assert outputs_of(CLASS_RATIO, DEVICE) == 5
-    said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    found_ms = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
     # 30 / 2 + 10 x 2 + 4 ms, and the least overhead.
-    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS)
+    assert found_ms.item() == pytest.approx(39 + MIN_OVERHEAD_MS)
 
 
 @pytest.mark.parametrize(("raw", "ratio"), [(1e9, math.e), (-1e9, 1 / math.e), (0.0, 1.0)])
 def test_class_ratios_are_bounded_to_a_factor_e(raw, ratio):
-    said = class_latencies(np, np.full((1, 5), raw), CLASSES_MS[:1], DEVICE, np.zeros((1, DEVICE)))
-    np.testing.assert_allclose(said, CLASSES_MS[:1, :DEVICE] * ratio)
+    found_ms = class_latencies(np, np.full((1, 5), raw), CLASSES_MS[:1], DEVICE, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(found_ms, CLASSES_MS[:1, :DEVICE] * ratio)
 
 
 def test_the_class_ratio_latency_is_never_below_zero():
-    said = network_latency(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
-    np.testing.assert_allclose(said.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
+    found_ms = network_latency(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(found_ms.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
 
 
 # --- unknown operations, and what serving asks ----------------------------------------------------------------------
@@ -141,9 +141,9 @@ def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
     return StepInputs(CLASSES_MS[:1], np.array([[unknown_ms]]), known, None, np.ones(1), np.zeros(1))
 
 
-def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
-    # Typical ratios 4 and 1/4 carry 8 ms at 2 and 1/2.
-    said = member_latency(
+def test_unknown_time_is_scaled_by_the_root_of_the_typical_ratio():
+    # Typical ratios 4 and 1/4 scale 8 ms by 2 and 1/2.
+    found_ms = member_latency(
         HOMOGENEOUS,
         lambda seen: np.zeros((2, 1, 1)),
         step(8.0),
@@ -151,11 +151,11 @@ def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
         np.zeros((2, 1, 1)),
         np.log([4.0, 0.25]),
     )
-    np.testing.assert_allclose(said, [[16.0], [4.0]])
+    np.testing.assert_allclose(found_ms, [[16.0], [4.0]])
     # It comes on top of a network's answer.
     constants, network = np.log([[[0.5, 2.0, 1.0]]]), lambda seen: np.zeros((1, 1, 5))
-    said = member_latency(CLASS_RATIO, network, step(8.0, 20.0), DEVICE, constants, np.zeros(1))
-    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS + 8.0)
+    found_ms = member_latency(CLASS_RATIO, network, step(8.0, 20.0), DEVICE, constants, np.zeros(1))
+    assert found_ms.item() == pytest.approx(39 + MIN_OVERHEAD_MS + 8.0)
 
 
 def class_times(unknown_ms: float) -> ClassTimes:
@@ -210,8 +210,8 @@ def test_serving_computes_what_training_computes():
         classes, known = tensor(CLASSES_MS), tensor(latency_ms)
         inputs = network_inputs(np, member, CLASSES_MS, DEVICE, latency_ms, sizes)
         check(network_inputs(ops, member, classes, DEVICE, known, tensor(sizes)), inputs)
-        said = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
-        check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), said)
+        found_ms = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
+        check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), found_ms)
 
 
 # --- intervals -------------------------------------------------------------------------------------------------------
@@ -229,9 +229,9 @@ SCALE = IntervalScale(
 
 def half_width(spread: float, distance: float, doubt: float = 0.0) -> float:
     """Of two members whose logarithms have this standard deviation."""
-    said = np.array([[10.0 * math.exp(-spread), 10.0 * math.exp(spread)]])
+    found_ms = np.array([[10.0 * math.exp(-spread), 10.0 * math.exp(spread)]])
     return float(
-        quantile() * SCALE.log_sd("here", ["there"], said[None], np.array([distance]), np.array([doubt]))[0, 0]
+        quantile() * SCALE.log_sd("here", ["there"], found_ms[None], np.array([distance]), np.array([doubt]))[0, 0]
     )
 
 
@@ -241,16 +241,16 @@ def test_the_half_width_by_hand():
     assert half_width(0.15, 0.08, doubt=0.1) == pytest.approx(math.hypot(0.24, 0.16448536))
     # Equal members and a twin in the data still have a width.
     assert half_width(0.0, 0.0) == pytest.approx(3 * 2 * 0.1 * 0.02)
-    said = np.array([[20.0, 20.0], [10.0, 10.0 * math.exp(0.2)]])
+    found_ms = np.array([[20.0, 20.0], [10.0, 10.0 * math.exp(0.2)]])
     expected = np.log([[0.01, 0.02], [0.11, 0.12]])
-    np.testing.assert_allclose(scale_features(said, np.array([0.0, 0.1])), expected, rtol=1e-9)
+    np.testing.assert_allclose(scale_features(found_ms, np.array([0.0, 0.1])), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("distance", "conformal"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
 def test_a_scale_that_runs_away_beyond_few_networks_stays_a_number(distance, conformal):
     runaway = replace(SCALE, distance=distance, quantile={"here": {"there": conformal}})
     log_sd = runaway.log_sd("here", ["there"], np.array([[[10.0, 11.0]]]), np.array([20.0]), np.zeros(1))[0]
-    assert log_sd.tolist() == [MOST_LOG_SD if conformal else 0.0]
+    assert log_sd.tolist() == [MAX_LOG_SD if conformal else 0.0]
     assert np.isfinite(10.0 * np.exp(quantile() * log_sd)).all()
 
 
@@ -264,10 +264,10 @@ def test_the_interval_never_narrows_with_spread_distance_or_doubt(low, more):
 
 
 def test_each_profile_has_its_own_width():
-    said = np.array([[10.0, 11.0], [500.0, 900.0]])
-    together = SCALE.log_sd("here", ["there"], said[None], np.array([0.1, 0.4]), np.array([0.0, 0.2]))[0]
+    found_ms = np.array([[10.0, 11.0], [500.0, 900.0]])
+    together = SCALE.log_sd("here", ["there"], found_ms[None], np.array([0.1, 0.4]), np.array([0.0, 0.2]))[0]
     alone = [
-        SCALE.log_sd("here", ["there"], said[[row]][None], np.array([distance]), np.array([doubt]))[0, 0]
+        SCALE.log_sd("here", ["there"], found_ms[[row]][None], np.array([distance]), np.array([doubt]))[0, 0]
         for row, (distance, doubt) in enumerate([(0.1, 0.0), (0.4, 0.2)])
     ]
     np.testing.assert_allclose(together, alone, rtol=1e-12)

@@ -71,7 +71,7 @@ def test_an_operation_of_a_kind_the_models_saw_counts_as_that_and_is_not_unknown
     ("operation", "served_by"),
     [("TopKV2", "elementwise"), ("aten::_fft_r2c", "elementwise"), ("CudnnRNNV3", "matrix product")],
 )
-def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_told_where_it_is_notable(operation, served_by):
+def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_reported_where_it_is_notable(operation, served_by):
     name = f"Device_{operation}"
     assert times_of({name: 3000.0}) == {served_by: 3.0}
     _, (unknown,) = CLASSES.encode([Profile({name: 3000.0, "Device_MatMul": 1000.0})])
@@ -95,7 +95,7 @@ def test_letters_place_nothing():
     assert {name: CLASSES.names[column] for name, column in CLASSES.place(list(far)).items()} == far
 
 
-def test_communication_between_gpus_is_part_of_nothing_and_told():
+def test_communication_between_gpus_is_part_of_nothing_and_reported():
     profile = Profile({"Device_MatMul": 1000.0, "Device_NcclAllReduce": 3000.0, "Device_CollectiveReduceV2": 2000.0})
     times, (unknown,) = CLASSES.encode([profile])
     assert (times.times_ms.sum(), times.unknown_ms.tolist()) == (1.0, [0.0])

@@ -68,7 +68,7 @@ def test_a_refusal_is_the_same_line():
         assert str(here.value) == str(there.value)
 
 
-def test_too_much_memory_is_said():
+def test_too_much_memory_is_reported():
     with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
         read_network_guarded(WIDE, "net.json", limits=ReadLimits(80, 5))
 

@@ -134,7 +134,7 @@ def test_channels_last_is_found_by_the_sides():
     assert read_network(model.data(), pixels=7).counts.convolution_flops == 2 * 15 * 49
 
 
-def test_folded_normalization_is_said():
+def test_folded_normalization_is_noted():
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
     model.add("Conv", ["image", model.weights("w", 4, 3, 1, 1)], "out")
     assert any("folded it into convolutions" in line for line in read_network(model.data()).caveats)

@@ -3,7 +3,7 @@
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED, asked_precision, canonical, is_half
+from profet_core.precision.names import AS_PROFILED, canonical, is_half, requested_precision
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,6 @@ def test_what_recorders_and_data_write_means_one_precision(said, meant):
 
 
 def test_a_question_asks_for_a_known_precision():
-    assert asked_precision("as profiled") == AS_PROFILED and asked_precision("FP16") == "amp"
+    assert requested_precision("as profiled") == AS_PROFILED and requested_precision("FP16") == "amp"
     with pytest.raises(InputError, match="int8"):
-        asked_precision("int8")
+        requested_precision("int8")

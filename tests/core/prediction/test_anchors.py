@@ -9,7 +9,7 @@ import pytest
 from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.messages import Code
 from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
-from profet_core.prediction.correction import correct_by_measurement, share_carried_over
+from profet_core.prediction.correction import correct_by_measurement, share_transferred
 from profet_core.prediction.diagnosis import placements
 from tests.codes import codes
 
@@ -185,8 +185,8 @@ SMALL = ProfileMeta(batch_size=16, pixels=128)
     ],
 )
 def test_the_weight_fades_with_doublings_and_is_smaller_without_sizes(other, weight):
-    assert share_carried_over(SMALL, other) == pytest.approx(weight)
-    assert share_carried_over(other, SMALL) == pytest.approx(weight)
+    assert share_transferred(SMALL, other) == pytest.approx(weight)
+    assert share_transferred(other, SMALL) == pytest.approx(weight)
 
 
 @pytest.fixture(scope="module")

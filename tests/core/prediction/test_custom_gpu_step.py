@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.core.transfer.test_custom_gpu import RTX_4080, rows_of
 
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.prediction.custom_gpu_step import speed_of_step
+from tests.core.transfer.test_custom_gpu import RTX_4080, rows_of
 
 RTX = custom_gpu_from(RTX_4080, load_gpus())
 

@@ -106,7 +106,7 @@ def test_rows_carry_latency_price_status_and_cost(tiny, catalog):
     assert row(own, "p3.2xlarge").cost_per_1000_steps_usd == pytest.approx(0.1)
 
 
-def test_only_the_targets_asked_for_in_their_order_and_once(tiny, catalog):
+def test_only_the_requested_targets_in_their_order_and_once(tiny, catalog):
     names = ["p2.xlarge", "p3.2xlarge", "p2.xlarge", ANCHOR]
     prediction = predict(tiny, catalog, PROFILE, ANCHOR, targets=names)
     assert [each.instance for each in prediction.predictions] == [ANCHOR, "p2.xlarge", "p3.2xlarge"]
@@ -174,7 +174,7 @@ def test_unknown_operations_are_named_with_their_share_and_place(tiny, catalog):
     assert (note.code, note.values["operations"]) == (Code.UNKNOWN_OPERATIONS, "2 operations")
     assert note.values["share"] == 0.4
     assert note.values["weight"] == "expect larger errors"
-    assert note.values["placed"] == "Device_Conv1D counted as Device_Conv2D&Conv3D; Device_FlashAttention ignored"
+    assert note.values["treated"] == "Device_Conv1D counted as Device_Conv2D&Conv3D; Device_FlashAttention ignored"
     assert prediction.unknown_operations.share == 0.4
     # Conv1D's time is used, FlashAttention's is not: 230,000 us.
     assert row(prediction, "p2.xlarge").members["dense"] == pytest.approx(230)
@@ -184,9 +184,9 @@ def test_unknown_operations_are_named_with_their_share_and_place(tiny, catalog):
 
 def test_many_unknown_operations_are_not_all_listed(tiny, catalog):
     (note,) = warnings_of(tiny, catalog, {**OPERATIONS, **{f"Host_Op{i}": 1.0 for i in range(20)}})
-    placed = note.values["placed"]
-    assert note.values["operations"] == "20 operations" and placed.endswith("; and 12 more")
-    assert placed.count("ignored") == 8
+    treated = note.values["treated"]
+    assert note.values["operations"] == "20 operations" and treated.endswith("; and 12 more")
+    assert treated.count("ignored") == 8
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_at_its_own_size_a_step_is_its_prediction(models):
             assert curves[row.instance][place].latency_ms == pytest.approx(row.latency_ms)
 
 
-def test_one_profile_reaches_the_sizes_that_were_measured(models):
+def test_one_profile_scales_to_the_sizes_that_were_measured(models):
     """ResNet-50 at 128 pixels on g4dn: 68.6 ms at batch 16, 203.3 at 64, 731.5 at 256; on p3 32.1, 74.2, 229.3."""
     for batch_size, g4dn_ms, p3_ms in ((16, 68.6, 32.1), (256, 731.5, 229.3)):
         found = latencies(steps_at(models, [resnet(64)], batch_size=batch_size))
@@ -91,7 +91,7 @@ def test_a_scaled_row_has_a_note_and_a_wider_interval_the_farther_it_is(models):
     halves = []
     for batch_size in (80, 128, 256, 512):
         rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size).step_times}
-        assert rows["g4dn.xlarge"].basis is Basis.CARRIED, "the anchor's own measurement holds at its size alone"
+        assert rows["g4dn.xlarge"].basis is Basis.RESIZED, "the anchor's own measurement holds at its size alone"
         assert rows["p5.4xlarge"].basis is Basis.TRANSFERRED
         assert rows["p3.2xlarge"].note.startswith("scaled from batch 64, 128 pixels")
         halves.append([row.interval.log_half_width for row in rows.values()])
@@ -200,7 +200,7 @@ def test_what_was_measured_counts_more_than_what_was_predicted():
     assert large.prediction.latencies_ms["g4dn.xlarge"] == given_ms
 
 
-def test_what_must_be_known_is_asked_for(models):
+def test_what_must_be_known_is_required(models):
     with pytest.raises(InputError, match="batch size the profile was recorded at"):
         steps_at(models, [replace(resnet(64), batch_size=None)], batch_size=16)
     with pytest.raises(InputError, match="pixel size the profile was recorded at"):

@@ -25,8 +25,8 @@ from profet_core import (
 from profet_core.latency import quantile
 from profet_core.messages import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import (
-    LARGEST_RATIO,
-    MOST_LIKELY_STEPS,
+    MAX_LIKELY_STEPS,
+    MAX_RATIO,
     check_predictable,
     counted,
     doubted_steps,
@@ -96,7 +96,7 @@ def test_where_nothing_is_inferred():
     # One step of 1.5 times the latency is usual for version 2; four times it is 400 / 105.4 = 3.8 steps.
     assert [counted(version_2({"Device_Conv2D": us}), LATENCY_MS).steps for us in (150_000.0, 400_000.0)] == [1, 4]
     # Less than 0.745 of even one step, or hundreds of steps: the latency belongs to something else or another unit.
-    for total_ms in (0.5, 74.0, (MOST_LIKELY_STEPS + 1) * 105.4, 1e6):
+    for total_ms in (0.5, 74.0, (MAX_LIKELY_STEPS + 1) * 105.4, 1e6):
         profile = version_1(total_ms)
         assert counted(profile, LATENCY_MS) is profile and profile.steps_basis == "assumed"
     host = read_profile(b'{"Host_IDLE": 9000}')
@@ -169,7 +169,7 @@ def test_a_given_number_is_questioned_if_another_fits(ratio, steps, instead):
 
 
 def test_a_number_that_the_file_states_is_questioned_beyond_the_largest_ratio_only():
-    ratios = (LARGEST_RATIO - 0.01, LARGEST_RATIO + 0.01, 0.75, 0.527)
+    ratios = (MAX_RATIO - 0.01, MAX_RATIO + 0.01, 0.75, 0.527)
     assert [doubted_steps(one_step(ratio, 2, "stated"), LATENCY_MS) for ratio in ratios] == [None, 6, None, 1]
     for basis in ("marked", "counted", "assumed", "inferred"):
         assert [doubted_steps(one_step(ratio, 2, basis), LATENCY_MS) for ratio in (0.1, 50.0)] == [None, None]
@@ -179,7 +179,7 @@ def test_a_number_that_the_file_states_is_questioned_beyond_the_largest_ratio_on
     ("covers", "said", "read", "suggested"),
     [(5, 2, " as 2 steps", "5 steps"), (2, 1, " as one step", "2 steps"), (1, 2, " as 2 steps", "1 step")],
 )
-def test_a_wrong_number_is_asked_back_with_the_right_one(models, catalog, samples, covers, said, read, suggested):
+def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, covers, said, read, suggested):
     for name in ("resnet50-128px-b64-g4dn", "vgg16-224px-b16-g3s"):
         sample = samples[name]
         file = json.dumps({name: us * covers for name, us in sample.profile.operations.items()})

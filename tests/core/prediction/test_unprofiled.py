@@ -65,8 +65,8 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     }
     gpu, anchor_ms = models.transfer.gpus.find("L40S"), np.array([sample.latency_ms])
     recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
-    placed = gpu, host_named(catalog["g6e.xlarge"].host)
-    found = estimate_gpus(models.transfer, recorded, known, [placed], tf32=True)[placed]
+    gpu_on_host = gpu, host_named(catalog["g6e.xlarge"].host)
+    found = estimate_gpus(models.transfer, recorded, known, [gpu_on_host], tf32=True)[gpu_on_host]
     row = rows["g6e.xlarge"]
     assert row.latency_ms == found.latency_ms[0]
     assert row.interval.log_half_width == pytest.approx(found.log_half_width[0])
@@ -87,7 +87,7 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_the_anchor(models, catalog, sa
         assert rows[name].relative is None
 
 
-def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
+def test_a_custom_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
     sample, prediction = asked
     own = replace(catalog["p3.2xlarge"], name="my-v100", status="available")
     wider = Catalog([*catalog.values(), own])
@@ -105,7 +105,7 @@ def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, c
     assert "p3.2xlarge" in rows["my-v100"].note
 
 
-def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models, catalog):
+def test_a_custom_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models, catalog):
     """Without one advice could say of nothing how sure it is."""
     sample, _ = asked
     own = replace(catalog[sample.anchor], name="my-t4")
@@ -226,10 +226,10 @@ def test_profiled_instances_and_other_offers_of_their_gpus_are_mapped_back(model
     rows = rows_of(predict(models, catalog, profile, "A10", latency_ms=90.0))
     guessed = rows_of(predict(models, catalog, profile, "A10"))
     for name in models.instances:
-        assert rows[name].basis is Basis.CARRIED_BACK and "A10" in rows[name].note
+        assert rows[name].basis is Basis.MAPPED and "A10" in rows[name].note
         assert half(guessed[name]) > half(rows[name])
     for offer, instance in (("gcp/n1-standard-4+1xV100", "p3.2xlarge"), ("g4dn.12xlarge", "g4dn.xlarge")):
-        assert rows[offer].basis is Basis.CARRIED_BACK
+        assert rows[offer].basis is Basis.MAPPED
         assert rows[offer].latency_ms == rows[instance].latency_ms
         # As unsure as the instance's own row, and its host besides.
         assert half(rows[offer]) > half(rows[instance])
@@ -253,7 +253,7 @@ def test_offers_of_the_anchor_s_gpu_take_its_latency_and_only_the_host_s_uncerta
     own = [row for name, row in rows.items() if catalog[name].gpu == "A10G"]
     assert len(own) == 3
     for row in own:
-        assert row.latency_ms == 90.0 and row.basis is Basis.CARRIED_BACK
+        assert row.latency_ms == 90.0 and row.basis is Basis.MAPPED
         assert 0 < half(row) < quantile() * 0.26
         assert row.note.startswith("latency of A10G, which has the same GPU")
     guessed = rows_of(predict(models, catalog, profile, "A10G"))

@@ -162,7 +162,7 @@ def test_whoever_leaves_makes_room():
 
 
 @pytest.mark.parametrize(("limit", "value"), [("MAX_WAITING", 2), ("MAX_WAITING_BYTES", 20)])
-def test_a_full_queue_is_said_at_once(monkeypatch, limit, value):
+def test_a_full_queue_is_reported_at_once(monkeypatch, limit, value):
     monkeypatch.setattr(queues, limit, value)
     queue = ReadingQueue(1)
 

@@ -82,7 +82,7 @@ def test_what_one_more_dollar_buys_and_who_dominates_the_dominated():
     assert "middle" in dominated_line(found) and "98%" in dominated_line(found)
 
 
-def test_the_cheapest_in_time_with_the_certainty_asked_for():
+def test_the_cheapest_in_time_with_the_requested_certainty():
     limits = Limits(deadline_h=2.1)
     certain = advised(limits)
     assert (certain.within.sure.label, certain.within.expected.label) == ("middle", "slow")
@@ -144,7 +144,7 @@ def test_a_close_call_is_called_one():
     assert "GPU of a at a is 1.03 times cheaper than GPU of b at b (60% sure)" in found[1]
 
 
-def test_retired_instances_are_left_out_unless_asked_for():
+def test_retired_instances_are_excluded_unless_requested():
     offers = (replace(OFFERS[0], status="retired"), *OFFERS[1:])
     advice = advised(offers=offers)
     assert advice.cheapest.plan.label == "middle"
@@ -206,7 +206,7 @@ def test_nothing_to_choose_from_says_why_of_each():
     assert frontier([]) == []
 
 
-def test_a_guessed_price_is_said_to_be_one(catalog):
+def test_a_guessed_price_is_marked(catalog):
     spot = offers_in_market(catalog, "spot", spot_discount=0.6)
     lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
     assert any("guess" in line for line in lines)
@@ -222,7 +222,7 @@ def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
     assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
 
 
-def test_the_interval_is_carried_into_time_and_money():
+def test_the_interval_is_applied_to_time_and_money():
     plan = planned(row("middle", 100, deviation=math.log(1.5) / Z90), offer("middle", 2))
     assert (plan.interval.low_s, plan.total_s, plan.interval.high_s) == pytest.approx((2400, 3600, 5400))
     assert (plan.interval.low_usd, plan.total_usd, plan.interval.high_usd) == pytest.approx((4 / 3, 2, 3))
@@ -265,7 +265,7 @@ def test_loading_lengthens_the_training_and_its_range():
     assert Workload(1, 1, with_loading=True).steps == (1, 0)
 
 
-def test_hardware_of_ones_own_is_not_rented():
+def test_custom_hardware_is_not_rented():
     own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
 

@@ -125,7 +125,7 @@ def test_a_larger_picture_counts_as_so_many_more():
     assert unknown.verdict is Verdict.CANT_TELL and "size it was recorded at" in unknown.why
 
 
-def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
+def test_parameters_are_inferred_from_the_weight_update_where_none_are_given():
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
     times = seconds_moving(4.0)
     stated = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
@@ -188,7 +188,7 @@ def test_what_ran_fits_wherever_there_is_as_much_memory():
     assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
 
 
-def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone():
+def test_on_less_memory_or_at_a_larger_batch_nothing_follows_from_that_alone():
     for answer in (
         answered(SURE, ProfileMeta(), 16, 8),
         answered(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),

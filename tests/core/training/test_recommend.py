@@ -53,7 +53,7 @@ def test_chances_of_a_normal_distribution():
     assert chance_at_most(1e6, 0.01) == chance_less(1e-6, 0.01) == 0.999
     assert chance_at_most(1e-6, 0.01) == pytest.approx(0.001)
     assert surest_certainty(Basis.MEASURED, Basis.GIVEN) == 0.999
-    assert surest_certainty(Basis.MEASURED, Basis.DERIVED) == surest_certainty(Basis.CARRIED) == 0.99
+    assert surest_certainty(Basis.MEASURED, Basis.DERIVED) == surest_certainty(Basis.RESIZED) == 0.99
 
 
 def test_certainties_are_never_rounded_to_all_or_nothing():
@@ -111,7 +111,7 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
         (Basis.MEASURED, None, Confidence.ROUGH),
         (Basis.DERIVED, 1.1, Confidence.FAIR),
         (Basis.TRANSFERRED, 1.7, Confidence.ROUGH),
-        (Basis.CARRIED, 1.1, Confidence.GOOD),
+        (Basis.RESIZED, 1.1, Confidence.GOOD),
     ],
 )
 def test_the_interval_decides_and_a_gpu_nobody_profiled_is_never_good(basis, factor, step):

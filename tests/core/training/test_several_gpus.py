@@ -430,7 +430,7 @@ def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
     assert found.one_gpu.interval is not None
 
 
-def test_another_batch_on_a_gpu_is_carried(answered, samples):
+def test_another_batch_on_a_gpu_is_scaled(answered, samples):
     profile = recorded_on(samples, "NVIDIA L4", 123.0)
     found = answered(profile=profile, batch=128, gpus=[1, 2])
     assert found.curve[0].step.batch_per_gpu == 128
@@ -442,7 +442,7 @@ def test_another_batch_on_a_gpu_is_carried(answered, samples):
 MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": None}
 
 
-def test_cards_without_peer_access_are_said_to_differ(answered):
+def test_cards_without_peer_access_are_reported_to_differ(answered):
     geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
     assert codes(geforce) == [Code.NO_PEER_ACCESS]
     two, eight = (row.step for row in geforce.curve[1:])
@@ -451,7 +451,7 @@ def test_cards_without_peer_access_are_said_to_differ(answered):
     assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
 
 
-def test_a_network_that_was_measured_nowhere_is_said(answered):
+def test_a_network_that_was_measured_nowhere_is_noted(answered):
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
     unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
     assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured

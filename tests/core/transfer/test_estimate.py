@@ -16,7 +16,7 @@ from profet_core.features.classes import load_operation_classes
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
 from profet_core.messages import Code, Note
-from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
+from profet_core.transfer.estimate import GpuOnHost, estimate_gpus, other_host_log_sd
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
     CONSTANT_LOG_SD,
@@ -85,13 +85,13 @@ def estimates(
     known=KNOWN,
     tf32=True,
     hosts: tuple[Host, ...] = (HOST,),
-) -> dict[Placed, Estimate]:
+) -> dict[GpuOnHost, Estimate]:
     others = {name: row for name, row in known.items() if name != anchor}
-    placed = [(shipped.gpus[name], host) for name in names for host in hosts]
-    return estimate_gpus(shipped, recorded(anchor, latency_ms), others, placed, tf32=tf32)
+    pairs = [(shipped.gpus[name], host) for name in names for host in hosts]
+    return estimate_gpus(shipped, recorded(anchor, latency_ms), others, pairs, tf32=tf32)
 
 
-def by_name(found: dict[Placed, Estimate]) -> dict[str, Estimate]:
+def by_name(found: dict[GpuOnHost, Estimate]) -> dict[str, Estimate]:
     return {gpu.name: row for (gpu, _), row in found.items()}
 
 
@@ -150,9 +150,9 @@ def test_a_host_counts_in_launches_copies_and_width(shipped):
 def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(shipped):
     unsure = {name: replace(row, log_sd=row.log_sd + 0.25) for name, row in KNOWN.items()}
     sure = estimates(shipped)
-    for placed, other in estimates(shipped, known=unsure).items():
-        assert latency(other) == latency(sure[placed])
-        assert width(other) > width(sure[placed])
+    for pair, other in estimates(shipped, known=unsure).items():
+        assert latency(other) == latency(sure[pair])
+        assert width(other) > width(sure[pair])
 
 
 def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measured(shipped):
@@ -167,8 +167,8 @@ def test_a_launch_bound_row_has_a_note(shipped):
         {**PROFILE.operations, "Device_Conv2D": 2_000.0, "Device_FusedBatchNormV3": 1_000.0, "Device_IDLE": 4e4}
     )
     steps = AnchorSteps("p3.2xlarge", recorded("p3.2xlarge", 21.0, idle).parts, np.array([21.0]))
-    placed = (shipped.gpus["H100-SXM5-80GB"], HOST)
-    (found,) = estimate_gpus(shipped, steps, {}, [placed], tf32=True).values()
+    pair = (shipped.gpus["H100-SXM5-80GB"], HOST)
+    (found,) = estimate_gpus(shipped, steps, {}, [pair], tf32=True).values()
     assert found.at(0).limited_by_host
     assert not by_name(estimates(shipped))["L40S"].at(0).limited_by_host
 
@@ -262,7 +262,7 @@ def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
     assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
     assert found.parts.free_ms[0] == pytest.approx(1.5 * other.parts.free_ms[0], rel=1e-6)
     assert found.basis is Basis.CALIBRATED
-    assert found.notes[0] == Note(Code.MEASURED_STEPS, said="20 measured steps of my-h100", networks=7)
+    assert found.notes[0] == Note(Code.MEASURED_STEPS, steps="20 measured steps of my-h100", networks=7)
     assert found.log_half_width[0] >= quantile() * 0.1
     assert estimate(plain).basis is Basis.TRANSFERRED
 

@@ -133,7 +133,7 @@ def test_every_gpu_with_specs_has_a_target_a_width_and_a_source(shipped, tf32):
         assert "spread of" in line_of(found.notes)
 
 
-def test_another_model_is_asked_anew(shipped):
+def test_another_model_is_computed_anew(shipped):
     """What is kept of one model's targets is no other's."""
     gpu, host = shipped.gpus["H100-SXM5-80GB"], host_named("rome")
     before, _ = target_of(shipped, gpu, host, True)

@@ -118,7 +118,7 @@ def varied(dataset) -> Dataset:
     return replace(dataset, cells=cells, operations=dataset.operations.assign(time_us=times_us))
 
 
-def test_what_is_there_is_told(varied):
+def test_what_is_there_is_described(varied):
     found = checked(varied)
     one = next(row for row in found["instances"] if row["instance"] == "p3.2xlarge")
     stated = {

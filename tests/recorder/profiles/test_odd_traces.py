@@ -115,7 +115,7 @@ def test_a_forward_pass_is_refused(name):
     assert "forward pass" in read(name, odd.sound_kernels(training=False)).refusal
 
 
-def test_times_as_text_are_told_by_name():
+def test_times_as_text_are_refused_by_name():
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
     for each in document["traceEvents"]:
         each.update(ts=str(each["ts"]), dur=str(each["dur"]))

@@ -334,6 +334,6 @@ def test_what_pytorch_and_others_write_beside_the_standard_is_read():
         b'{"traceEvents": [' + b"9" * 5000 + b"]}",
     ],
 )
-def test_damage_is_told_from_a_cut(data):
+def test_damage_is_distinguished_from_a_cut(data):
     with pytest.raises(ProfileError, match="not valid JSON"):
         events_of(data)

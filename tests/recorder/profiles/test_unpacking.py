@@ -60,7 +60,7 @@ def test_a_long_pipe_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_progress_rises_to_one_and_is_not_told_too_often(pack):
+def test_progress_rises_to_one_and_is_not_reported_too_often(pack):
     stated: list[float] = []
     content = Content(pack(NOISE), watch=Watch(stated.append))
     content.follow()
@@ -351,7 +351,7 @@ CASES = (
 )
 
 
-def test_a_file_that_is_no_profile_is_named_and_what_to_upload_said():
+def test_a_file_that_is_no_profile_is_named_and_what_to_upload_stated():
     for data, what, instead in CASES:
         with pytest.raises(ProfileError) as caught:
             read_profile(data, "upload")
@@ -360,7 +360,7 @@ def test_a_file_that_is_no_profile_is_named_and_what_to_upload_said():
         assert message.endswith(".") and message.isprintable() and len(message) < 300
 
 
-def test_reports_of_nsight_are_told_by_their_names():
+def test_reports_of_nsight_are_recognized_by_their_names():
     with pytest.raises(ProfileError, match="an NVIDIA Nsight report"):
         read_profile(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
 

@@ -246,7 +246,7 @@ def test_what_follows_the_last_whole_step_is_left_out():
     assert "1 step that is not complete" in profile.ignored
 
 
-def test_a_first_step_of_start_up_is_told_and_left_out():
+def test_a_first_step_of_start_up_is_recognized_and_left_out():
     cold = [op("aten::empty", -9000, 10), op("aten::cudnn_convolution", -8900, 7800), *loop_step(9, -1000)]
     events = [*cold, *(made for number in range(3) for made in loop_step(number, 1000 * number))]
     profile = read_profile(trace(events))
@@ -452,7 +452,7 @@ def test_real_traces(name, steps, step_ms, gpu, sizes):
         ("nonsense", (50.0, 50.0)),
     ],
 )
-def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
+def test_a_gradient_is_split_by_what_was_computed(mask, expected):
     found = operations([op("aten::convolution_backward", 0, 100, **{"Concrete Inputs": ["", "[1]", mask]})])
     assert (found.get("Host_Conv2DBackpropInput"), found.get("Host_Conv2DBackpropFilter")) == expected
 
@@ -532,7 +532,7 @@ def test_a_detector_s_steps_batch_and_sizes_are_read(marked):
         ([event("user_annotation", "## Call CompiledFxGraph abc ##", 200, 5)], "fp32", True),
     ],
 )
-def test_precision_and_compilation_are_told_by_names(events, precision, compiled):
+def test_precision_and_compilation_are_inferred_from_names(events, precision, compiled):
     meta = read_profile(trace([*cuda_step(1, 0), *events], deviceProperties=GPU)).meta
     assert (meta.precision, meta.compiled) == (precision, compiled)
 

@@ -88,7 +88,7 @@ def test_steps_are_counted_from_how_often_operations_ran():
     )
 
 
-def test_how_the_steps_are_known_is_told():
+def test_how_the_steps_are_known_is_reported():
     counted = read_profile(csv_of(*ROWS))
     assert (counted.steps, counted.steps_basis, counted.may_be_cut) == (1, "counted", False)
     uncounted = read_profile(b"Host/device,Type,Total time (us)\nHost,IDLE,5\nHost,Mul,6")

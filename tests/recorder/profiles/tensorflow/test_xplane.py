@@ -83,7 +83,7 @@ def test_what_xprof_counts_as_no_operation_is_none():
     assert host(*others, ("a:Mul", 100, 10, {})) == {"Host_Mul": 10, "Host_IDLE": 0}
 
 
-def test_a_type_that_may_be_a_name_is_not_told():
+def test_a_type_that_may_be_a_name_is_not_shown():
     for name in ("net/secret_3:", "x:secret", "x:__inference_secret_layer_5", "x:secret_op[a=1]"):
         assert host((name, 0, 10, {})) == {"Host_Unknown": 10, "Host_IDLE": 0}
     for name in ("x:secret", "secret", "c d:Conv2D", "a/b:XlaLaunch;Z"):
@@ -184,7 +184,7 @@ def test_a_kernel_without_an_operation_counts_by_its_name_or_as_unknown():
 SEARCH = [(f"volta_scudnn_128x64_relu_kind{number}_nn_v1", 100 * number, 100, {}) for number in range(4)]
 
 
-def test_cudnns_search_is_told_and_left_out():
+def test_cudnns_search_is_recognized_and_left_out():
     profile = gpu(
         *SEARCH, ("volta_sgemm_64x64_nn", 400, 100, {}), kernel("a:Conv2D", 500, 300), kernel("g:ReluGrad", 900, 50)
     )
@@ -293,7 +293,7 @@ def test_a_step_that_a_stranger_recorded_is_read_whole():
     assert profile.device_total_us == pytest.approx(21_310.4, abs=0.1), "as long as the step's mark"
 
 
-def test_precision_and_compilation_are_told_by_the_kernels():
+def test_precision_and_compilation_are_inferred_from_the_kernels():
     profile = gpu(kernel("a:Conv2D", 0, 10), ("loop_add_fusion_3", 10, 90, {}))
     assert profile.meta.compiled is True and profile.operations["Device_Unknown"] == 90
     for name, capability, precision in (
