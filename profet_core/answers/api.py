@@ -57,6 +57,7 @@ def predict(
     without_latency: bool = False,
     trust_latency: bool = False,
     precision: str = "as profiled",
+    training_code: str = "as profiled",
 ) -> Prediction:
     """Predict one profile's step latency on every target.
 
@@ -68,6 +69,7 @@ def predict(
     method : "default", or "profet" for the documented ensemble.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
+    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled".
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
@@ -81,6 +83,7 @@ def predict(
         method=method,
         trust_latency=trust_latency,
         precision=precision,
+        training_code=training_code,
     )
 
 

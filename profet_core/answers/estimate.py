@@ -15,10 +15,10 @@ from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, ma
 from profet_core.answers.training import predicted_profile
 from profet_core.errors import InputError
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
-from profet_core.from_layers.rates import CODES, PLAIN
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
+from profet_core.precision.names import CODES, PLAIN
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
@@ -79,8 +79,7 @@ def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     if "profile" not in of_profile:
         others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
         raise InputError(others, "anchor", "latency_ms", "profiled_precision")
-    if "precision" in values:
-        of_profile["precision"] = values["precision"]
+    of_profile |= {name: values[name] for name in ("precision", "training_code") if name in values}
     return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 

@@ -76,6 +76,7 @@ def predicted_profile(
         method=question.method,
         trust_latency=question.trust_latency,
         precision=question.precision,
+        training_code=question.training_code,
     )
     return counted(profile, prediction.anchor_latency_ms), prediction
 

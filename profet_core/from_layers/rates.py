@@ -25,7 +25,7 @@ from profet_core.files import JsonObject, finite_number, load_coefficients, mode
 from profet_core.latency import smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.precision.names import FP32, TF32
+from profet_core.precision.names import CHANNELS_LAST, FP32, TF32
 from profet_core.transfer.targets import Host
 
 #: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
@@ -43,9 +43,6 @@ NO_PEAK = ("images", "kernels")
 KINDS = (*FLOPS, *ELEMENTS, *ONCE, *NO_PEAK)
 #: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
 _ON_PLAIN_CORES = ("depthwise convolution",)
-#: Training code: as frameworks do by default, or with channels last and compiled.
-PLAIN, CHANNELS_LAST = "plain", "channels-last"
-CODES = (PLAIN, CHANNELS_LAST)
 
 
 class Mode(IntEnum):

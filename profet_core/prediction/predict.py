@@ -14,14 +14,15 @@ from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.precision.names import AS_PROFILED, FP32, TF32, requested_precision
+from profet_core.precision.names import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import bottleneck_note, caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
+    Change,
     RecordedStep,
-    in_precision,
+    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
@@ -46,6 +47,7 @@ def predict(
     method: str = "default",
     trust_latency: bool = False,
     precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
 ) -> Prediction:
     """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
     known_ms = None if latency_ms is None else [latency_ms]
@@ -59,6 +61,7 @@ def predict(
         method=method,
         trust_latency=trust_latency,
         precision=precision,
+        training_code=training_code,
     )
     return found
 
@@ -74,6 +77,7 @@ def predict_many(
     method: str = "default",
     trust_latency: bool = False,
     precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
 ) -> Predictions:
     """Predict step latency on every target from profiles of one anchor.
 
@@ -91,19 +95,20 @@ def predict_many(
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
+    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
 
     Raises
     ------
-    InputError : unknown anchor, target, method or precision, or a latency that is not a positive number.
+    InputError : unknown anchor, target, method, precision or training code, or a latency that is not a positive number.
     LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
-    requested = requested_precision(precision)
+    requested, code = requested_precision(precision), requested_code(training_code)
     where, chosen = find_anchor(models, catalog, anchor), models.method(method)
     wanted = _wanted(models, catalog, where, chosen, targets)
     steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
-    question = _Question(models, catalog, chosen, where, requested, wanted)
+    question = _Question(models, catalog, chosen, where, requested, code, wanted)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -175,6 +180,7 @@ class _Question:
     method: Method
     anchor: Anchor
     precision: str
+    training_code: str
     wanted: Sequence[str] | None
 
     def predicted(self, steps: Sequence[RecordedStep], recorded: str | None) -> _Predicted:
@@ -218,9 +224,10 @@ class _Predicted:
     def of(self, number: int) -> Prediction:
         """Answer for one profile: its table in the requested precision, joined with the offers."""
         question, step, estimates = self.question, self.steps[number], self.estimates
-        table = in_precision(question.models, self.table.column(number), question.anchor, step, question.precision)
-        table = self.layout.in_order(with_other_kernels(table, step.profile))
-        precision, anchor = step.answer_precision(question.precision), question.anchor
+        tuned = is_tuned(step.profile) if question.training_code == AS_PROFILED else question.training_code != PLAIN
+        change = Change(question.models, question.anchor, step, question.precision, tuned)
+        table = self.layout.in_order(with_other_kernels(change.in_precision(self.table.column(number)), change))
+        anchor = question.anchor
         notes = caveats(question.models, step.base, anchor, estimates, number)
         notes = (*bottleneck_note(counted(step.profile, step.latency_ms), step.latency_ms), *notes)
         return Prediction(
@@ -232,11 +239,11 @@ class _Predicted:
             interval_level=estimates.interval_level,
             unknown_operations=estimates.unknown[number],
             similarity=estimates.similarity(number),
-            warnings=tuple(dict.fromkeys((*precision_notes(precision, step.precision), *notes))),
+            warnings=tuple(dict.fromkeys((*precision_notes(change), *notes))),
             steps=step.base.steps,
             steps_basis=step.base.steps_basis,
             read_by=anchor.instance,
-            precision=precision,
+            precision=change.precision,
         )
 
     @cached_property

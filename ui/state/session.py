@@ -16,9 +16,8 @@ from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.instance import SPOT
 from profet_core.from_layers.estimate import OPTIMIZERS
-from profet_core.from_layers.rates import CODES
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
+from profet_core.precision.names import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.prediction.anchors import anchor_named
 from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.training.advise import ORIGINAL, Preset, Sort
@@ -268,6 +267,7 @@ class Network(Part):
             BF16: "AMP (mixed BF16)",
         }
     )
+    training_code = one_of(dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last"), strict=True)))
 
 
 class Training(Part):
