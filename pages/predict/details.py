@@ -126,7 +126,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
 
 
 def _basis(plan: Plan) -> str:
-    """'Estimated from the specs and the published training speeds of B200, in TF32.'"""
+    """'Estimated from the specs and published training speeds of B200, in TF32.'"""
     source = next((part for part in plan.latency_note.split("; ") if part.startswith("from ")), None)
     return f"{plan.basis.words}." if source is None else f"{plan.basis.word} {source}."
 

@@ -27,7 +27,7 @@ from profet_core.training.cost import Workload
 from profet_core.training.plans import Limits, Plan, Request, plan_of
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
-from ui.state.own import own_prices
+from ui.state.custom import custom_prices
 from ui.state.resources import Resources
 from ui.state.session import Offers, SizesView, session
 from ui.words import plain, sentence
@@ -46,7 +46,7 @@ def _filter(resources: Resources) -> None:
     known = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
-        more: Any = {"placeholder": "any", "help": "All except some: select all, then remove those.", "wrap": True}
+        more: Any = {"placeholder": "any", "help": "To exclude some, select all, then remove those.", "wrap": True}
         with clouds:
             some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
         with gpus:
@@ -57,7 +57,7 @@ def _filter(resources: Resources) -> None:
                 "Spot is cheaper by (%)",
                 Offers.spot_discount,
                 empty="no guess",
-                tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
+                tip="Your guess, used where no spot price is listed. Spot prices change by hour and region.",
             )
         region, memory = st.columns(2, gap="small")
         with region:
@@ -69,10 +69,10 @@ def _filter(resources: Resources) -> None:
             known["gpu_count"],
             selection_mode="multi",
             key=Offers.gpu_count.key,
-            help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
+            help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
             persist_state="session",
         )
-        toggle("Retired instances", Offers.retired, "Can't be rented any more.")
+        toggle("Retired instances", Offers.retired, "No longer for rent.")
         choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
@@ -104,7 +104,7 @@ def _remove(*filters: str) -> None:
 
 
 def chosen_filter(resources: Resources) -> OfferFilter:
-    """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
+    """What the settings ask of an offer; what is no longer there, such as a removed custom GPU, is dropped."""
     offers = session.offers
     given = offers.provider or offers.region or offers.gpu or offers.gpu_count
     for name, options in resources.catalog.filter_options().items() if given else ():
@@ -194,7 +194,7 @@ def offer_values(resources: Resources) -> dict[str, Any]:
     return {
         **asdict(offer_filter),
         "market": offers.market,
-        "price": own_prices(resources),
+        "price": custom_prices(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
     }
 

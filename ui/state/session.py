@@ -403,13 +403,13 @@ class ScaleOut(Part):
 
 
 class CompareView(Part):
-    """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
+    """What Compare lists and shows: `inspect` is a sample's name; `inspect_custom`, an upload, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
-    inspect_own: Field[str | None] = Field(None)
+    inspect_custom: Field[str | None] = Field(None)
 
 
 class Texts(Part):
@@ -470,8 +470,8 @@ class Table(Part):
         self.open = row_key
 
 
-class Own(Part):
-    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link.
+class Custom(Part):
+    """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
     Attributes
     ----------
@@ -480,10 +480,10 @@ class Own(Part):
     link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
-    own_profiles: Field[Mapping[str, Held]] = Field({})
-    own_instances: Field[tuple[Instance, ...]] = Field(())
-    own_gpus: Field[tuple[CustomGpu, ...]] = Field(())
-    carry_profile: Field[bool] = Field(False)
+    profiles: Field[Mapping[str, Held]] = Field({})
+    instances: Field[tuple[Instance, ...]] = Field(())
+    gpus: Field[tuple[CustomGpu, ...]] = Field(())
+    share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[str] = Field("")
@@ -499,7 +499,7 @@ class Session:
     """All that one visitor's session holds."""
 
     profile, second = Slot(), Slot("second")
-    network, training, offers, own = Network(), Training(), Offers(), Own()
+    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
