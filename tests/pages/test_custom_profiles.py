@@ -219,7 +219,7 @@ def test_the_list_is_bounded_and_bad_files_leave_a_line_each(open_app, samples):
     app = upload(open_app(profiled_batch="16"), bad[0], *good, bad[1], ("more.json", b'{"Device_ReluGrad": 1}'))
     assert len(custom(app)) == MAX_PROFILES
     assert [line.split(" can't")[0] for line in lines(app.error)] == ["one.json", "two.bin", "more.json"]
-    assert f"holds {MAX_PROFILES} profiles" in lines(app.error)[-1]
+    assert f"full ({MAX_PROFILES} profiles)" in lines(app.error)[-1]
     go(go(app, "about"), "predict")
     app.button(key=":remove-all").click().run()
     give(app, ("x" * 300 + ".json", samples[VGG].data), ("\u202e\n", samples[LENET].data))
