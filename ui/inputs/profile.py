@@ -135,7 +135,7 @@ def missing_input(resources: Resources, held: Held) -> None:
 
     with st.form("missing"):
         found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
-        st.markdown(f"Missing from **{plain(held.name)}**:{found}")
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
         if "anchor" in keys:
             row.selectbox(
