@@ -106,7 +106,8 @@ def edit_profiles(
     resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
 ) -> None:
     """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
-    notes, inside = notes_on(_PREFIX), session.compare.view == "inside"
+    state, notes = session.compare, notes_on(_PREFIX)
+    inside = state.view == "inside"
     waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
     panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
     left, right = panel.columns(2, gap="medium")
@@ -126,7 +127,7 @@ def edit_profiles(
         _show_chosen(resources, chosen)
     with right:
         upload_input(_PREFIX)
-        read_uploads(resources, _PREFIX, _take)
+        read_uploads(resources, _PREFIX, lambda _, last: _choose(last.key))
         show_notes(_PREFIX)
         some_of(
             "Samples",
@@ -135,23 +136,15 @@ def edit_profiles(
             format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
             wrap=True,
-            on_change=_choose_last_sample,
+            on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
         record_link()
 
 
-def _choose_last_sample() -> None:
-    session.compare.inspect = next(reversed(session.compare.compare_samples), None)
-
-
-def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
-    _choose(last.key)
-    return ()
-
-
-def _choose(key: str) -> None:
+def _choose(key: str) -> tuple[str, ...]:
     custom = key in session.custom.profiles
     session.compare.inspect, session.compare.inspect_custom = (None, key) if custom else (key, None)
+    return ()
 
 
 def _facts(resources: Resources, one: Candidate) -> str:

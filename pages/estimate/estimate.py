@@ -106,12 +106,10 @@ def main(resources: Resources) -> None:
         else:
             show_warning(note)
     profiled, said = _profiled(resources, question)
-    rows = _rows(resources, found, profiled)
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
-        for text in said:
-            st.caption(plain(text))
-    _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
+        st.caption(plain(" ".join(said)))
+    _table(_rows(resources, found, profiled), f"profet-without-profile-{question.batch_size}", profiled is not None)
     st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
 
@@ -138,7 +136,6 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     rows = [
         EstimateRow(
             plan=plan,
-            epochs=session.training.epochs,
             fit=found.fits.get(plan.instance),
             regime=found.regimes[plan.instance],
             profiled_ms=compared.get(plan.instance),
@@ -148,10 +145,10 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
-def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
+def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
     shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
-    unit = shared_time_unit(row.plan.total_s / row.epochs for row in shown)
+    unit = shared_time_unit(row.plan.epoch_s for row in shown)
     opened = result_table(
         shown,
         estimate_columns(unit, compared=compared),

@@ -185,11 +185,8 @@ def _details_choice(rows: list[OfferRow]) -> None:
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
-    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
-
-
-def _open_chosen() -> None:
-    session.predict_table.choose(st.session_state[_DETAILS] or "")
+    choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
+    select("Details of an instance", _DETAILS, names, on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:

@@ -65,11 +65,9 @@ def number_field(
     at: DeltaGenerator | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A number above 0.
+    """A number above 0; whole bounds take whole numbers only.
 
-    `field`: of the session, with its bounds, or a key. `bounds`: of a key: smallest and largest number; whole ones take
-    whole numbers only. `empty`: stands in the field while it is empty; None: it may not be. `at`: where it is drawn,
-    such as a column.
+    `field`: of the session, with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
     """
     key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
     kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
@@ -205,7 +203,7 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
-    """Whether a node of several GPUs is answered with all of them training, and what they share."""
+    """Whether all GPUs of a machine train, and the gradients they share."""
     tip = "Each GPU gets your batch size, so a step has more images. Off: one GPU of the machine trains."
     toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
     if session.training.whole_nodes:

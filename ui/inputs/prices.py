@@ -63,6 +63,12 @@ def _prices(resources: Resources) -> None:
         entry = resources.catalog[str(option)]
         return f"{instance_words(entry)}, list {format_usd(entry.usd_per_hour)}/h"
 
+    def put(rows: Sequence[tuple[str, float]]) -> None:
+        given = [name for name, _ in rows]
+        if twice := [name for name in given if given.count(name) > 1]:
+            raise InputError(f"{twice[0]} has two prices: keep one.")
+        session.offers.price = dict(rows)
+
     st.caption("A price here replaces the list price in every market and is part of the page's link.")
     _custom_table(
         "custom-prices",
@@ -73,16 +79,8 @@ def _prices(resources: Resources) -> None:
         list(custom_prices(resources).items()),
         lambda row: {"instance": row[0], "usd": as_typed(row[1])},
         lambda cells: (cells["instance"], typed_positive(cells["usd"])),
-        _put_prices,
+        put,
     )
-
-
-def _put_prices(rows: Sequence[tuple[str, float]]) -> None:
-    names = [name for name, _ in rows]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice} has two prices: keep one.")
-    session.offers.price = dict(rows)
 
 
 def say_whose() -> None:
@@ -174,7 +172,7 @@ def _gpus(_: Resources) -> None:
 
 
 def _gpu_cells(custom: CustomGpu) -> dict[str, str]:
-    """As in a file, without what is as the similar GPU has it."""
+    """As in a file, without the specs that equal the similar GPU's."""
     cells, like = custom_gpu_cells(custom), load_resources().gpus[custom.like]
     same = {column: "" for column in SHEET_COLUMNS if getattr(custom.gpu, column) == getattr(like, column)}
     return {column: "0" if text == HAS_NONE else text for column, text in (cells | same).items()}

@@ -110,11 +110,6 @@ def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = Non
     return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
 
 
-def _named() -> Field[str]:
-    """A network's name; read when a link has one, as the table of names is loaded then."""
-    return Field("resnet50", lambda text, _: network_name(text))
-
-
 def _one_known(options: Options) -> Field[str | None]:
     """One that the resources have; empty until it is chosen."""
     return Field(None, lambda text, resources: _checked(text, options(resources)))
@@ -375,7 +370,7 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = _named()
+    net = Field("resnet50", lambda text, _: network_name(text))
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
@@ -444,7 +439,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = _named()
+    manycore_name = Field("resnet50", lambda text, _: network_name(text))
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
