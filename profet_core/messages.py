@@ -52,6 +52,8 @@ class Code(StrEnum):
     UNATTRIBUTED = "unattributed"
     ESTIMATED_TIMES = "estimated_times"
     INPUT_WAIT = "input_wait"
+    INPUT_BOUND = "input_bound"
+    GPU_IDLE = "gpu_idle"
     UNKNOWN_OPERATIONS = "unknown_operations"
     TRUNCATED = "truncated"
     DISSIMILAR = "dissimilar"
@@ -135,6 +137,14 @@ SENTENCES = {
     Code.INPUT_WAIT: (
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall, "
         "which a faster GPU would not shorten."
+    ),
+    Code.INPUT_BOUND: (
+        "This step is input-bound: the input pipeline takes about {share:.0%} of it, and the GPU is busy for about "
+        "{busy:.0%} of the step. A faster GPU won't help: prefetch, cache or use more loader workers first."
+    ),
+    Code.GPU_IDLE: (
+        "This step leaves the GPU idle: the GPU is busy for about {busy:.0%} of the step. A faster GPU won't help: use "
+        "larger batches or fewer, larger operations, or rent a cheaper GPU."
     ),
     Code.UNKNOWN_OPERATIONS: (
         "The models don't know {operations}, {share:.1%} of the busy time ({weight}): {treated}."

@@ -17,7 +17,7 @@ from profet_core.latency import Basis
 from profet_core.precision.names import AS_PROFILED, FP32, TF32, requested_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
-from profet_core.prediction.diagnosis import caveats
+from profet_core.prediction.diagnosis import bottleneck_note, caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
     RecordedStep,
@@ -222,6 +222,7 @@ class _Predicted:
         table = self.layout.in_order(with_other_kernels(table, step.profile))
         precision, anchor = step.answer_precision(question.precision), question.anchor
         notes = caveats(question.models, step.base, anchor, estimates, number)
+        notes = (*bottleneck_note(counted(step.profile, step.latency_ms), step.latency_ms), *notes)
         return Prediction(
             anchor=anchor.name,
             anchor_latency_ms=step.latency_ms,
