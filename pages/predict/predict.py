@@ -15,7 +15,7 @@ from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan

@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
-from profet_core.messages import Code
-from profet_core.sizes.axes import KNOTS, axis_range, sizes_for
+from profet_core.errors import Code
+from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan

@@ -174,7 +174,7 @@ def add_estimate(parser: argparse.ArgumentParser) -> None:
 def run_estimate(options: argparse.Namespace) -> None:
     """Estimate and print."""
     from profet_core.answers.estimate import ESTIMATED, answer_estimate
-    from profet_core.from_layers.estimate import disagreement_words
+    from profet_core.layers.estimate import disagreement_words
 
     question = _estimate_question(options)
     answer = answer_estimate(open_context(options), question)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
 from profet_core.answers.questions import PredictQuestion
 from profet_core.answers.training import measured_there, memory_fits, predicted_question
+from profet_core.catalog.gpus import AS_PROFILED
 from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements

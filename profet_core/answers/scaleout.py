@@ -21,12 +21,11 @@ from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestio
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.gpus import AS_PROFILED
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.errors import InputError
+from profet_core.errors import InputError, Note
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.messages import Note
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.training.cost import Workload, cost_usd, epoch_steps
 from profet_core.training.memory import FitAnswer, does_not_fit

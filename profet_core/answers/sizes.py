@@ -10,9 +10,16 @@ from profet_core.answers.context import Context
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
+from profet_core.prediction.scaler import (
+    KNOTS,
+    ScaleContext,
+    ScaledLatency,
+    axis_range,
+    scale,
+    scale_context,
+    scale_curve,
+)
 from profet_core.prediction.sizes import curves_at
-from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
-from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Plan, plan_of

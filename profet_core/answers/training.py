@@ -8,9 +8,8 @@ from typing import Any
 
 from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
-from profet_core.messages import Code, Note
-from profet_core.precision.names import canonical, requested_precision
+from profet_core.catalog.gpus import canonical, requested_precision
+from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import counted, read_as
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.mixed_precision import activation_growth

@@ -12,7 +12,7 @@ from profet_core.errors import InputError
 from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
+    from profet_core.prediction.models import Models
 
 _ADD_IT = "add it as a custom GPU with that name."
 _NO_GPU = "an accelerator that is no GPU, and the models support GPUs only: record the step on a GPU."

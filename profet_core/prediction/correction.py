@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from profet_core.catalog.naming import gpu_words
-from profet_core.errors import InputError
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, InputError, Note
 from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import ProfileMeta

@@ -8,18 +8,25 @@ from itertools import compress
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Method, Models
-from profet_core.ensemble.intervals import BAND_WORDS, IntervalScale, class_shares, nearest_distance, words_of
-from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latency, size_inputs
-from profet_core.errors import InputError
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Basis
-from profet_core.messages import Code, Note
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import (
+    BAND_WORDS,
+    IntervalScale,
+    ProfileBatch,
+    StepInputs,
+    class_shares,
+    member_latency,
+    nearest_distance,
+    size_inputs,
+    words_of,
+)
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.errors import Code, InputError, Note
+from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import unattributed_log_sd
+from profet_core.prediction.models import Method, Models
+from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import StepTable
-from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import SMALLEST_NUMBER
 from profet_recorder.profiles.record import Profile
 

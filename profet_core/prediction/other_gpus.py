@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
 from profet_core.catalog import gpu_model
-from profet_core.latency import Basis, Estimate, combined_sd
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, Note
+from profet_core.latency import Basis, Estimate, FloatArray, combined_sd
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable, Target
 from profet_core.transfer.estimate import (
@@ -25,7 +24,7 @@ from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HostColumns
 
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
+    from profet_core.prediction.models import Models
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog, Instance
+from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_precision
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.precision.names import AS_PROFILED, FP32, TF32, requested_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
@@ -26,6 +25,7 @@ from profet_core.prediction.mixed_precision import (
     recorded_step,
     with_other_kernels,
 )
+from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus
 from profet_core.prediction.records import Prediction, Predictions
 from profet_core.prediction.table import StepTable

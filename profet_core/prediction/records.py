@@ -11,10 +11,10 @@ import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.catalog.frames import frame_of, offer_cells, step_cells
-from profet_core.features.operations import UnknownOperations
+from profet_core.catalog.gpus import AS_PROFILED
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.errors import Code, Note
 from profet_core.latency import Estimate, StepTime
-from profet_core.messages import Code, Note
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.table import StepTable
 from profet_core.training.cost import cost_usd

@@ -7,27 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Instance
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import ArtifactError, InputError
-from profet_core.features.classes import load_operation_classes
+from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     SMOOTH_MAX_POWER,
     Basis,
     Estimate,
+    FloatArray,
     StepTime,
     combined_sd,
     log_sd_of,
     smooth_max,
 )
-from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
-from profet_core.prediction.records import Prediction, offer_rows
-from profet_core.prediction.table import StepTable
-from profet_core.sizes.axes import LARGEST_PIXELS, axis_range
-from profet_core.sizes.growth import (
+from profet_core.prediction.growth import (
     Growth,
     GrowthBySource,
     GrowthModel,
@@ -38,6 +33,10 @@ from profet_core.sizes.growth import (
     scale_from_two,
     step_signs,
 )
+from profet_core.prediction.models import Models
+from profet_core.prediction.records import Prediction, offer_rows
+from profet_core.prediction.scaler import LARGEST_PIXELS, axis_range
+from profet_core.prediction.table import StepTable
 from profet_core.units import whole_number
 from profet_recorder.profiles.record import Profile
 

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, LatencyParts, Relative, Values, combined_sd
-from profet_core.messages import Note
+from profet_core.errors import Note
+from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, Values, combined_sd
 from profet_core.transfer.targets import Host
 
 

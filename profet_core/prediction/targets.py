@@ -19,7 +19,7 @@ from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import host_named
 
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
+    from profet_core.prediction.models import Models
 
 #: Bases in the order of an answer's rows.
 _ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.DERIVED, Basis.TRANSFERRED)

@@ -10,9 +10,9 @@ from typing import final
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import state_copies, traffic_factor
 from profet_core.errors import InputError
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import state_copies, traffic_factor
 from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel, PeakRelation
 from profet_core.units import US_PER_MS, positive_number, whole_number
 from profet_recorder.profiles.record import Profile, ProfileMeta

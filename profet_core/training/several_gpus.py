@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from profet_core.catalog.interconnects import Interconnect, Link
-from profet_core.errors import InputError
+from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Estimate, Interval, combined_sd, log_sd_of, quantile
-from profet_core.messages import Code, Note
 from profet_core.training.scaling_model import (
     ScaleoutModel,
     Strategy,

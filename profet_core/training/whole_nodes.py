@@ -9,8 +9,8 @@ from typing import Any
 from profet_core.catalog.frames import frame_of
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.messages import Code, Note
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import NodeTime, Plan
 from profet_core.training.scaling_model import ScaleoutModel, Strategy

@@ -8,9 +8,18 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.ensemble.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
-from profet_core.ensemble.members import MEMBERS, TREES, StepInputs, step_inputs
-from profet_core.features.classes import ClassTimes
+from profet_core.ensemble.classes import ClassTimes
+from profet_core.ensemble.members import (
+    DISTANCE_BANDS,
+    MEMBERS,
+    TREES,
+    IntervalScale,
+    StepInputs,
+    class_shares,
+    nearest_distance,
+    scale_features,
+    step_inputs,
+)
 from profet_core.latency import quantile
 from profet_core.prediction.members import combine
 from profet_lab.classes.bank import ClassBank, TrainingRows

@@ -14,6 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
+from profet_core.ensemble.classes import IDLE_CLASS
 from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.members import (
     CLASS_RATIO,
@@ -25,7 +26,6 @@ from profet_core.ensemble.members import (
     network_latency,
     outputs_of,
 )
-from profet_core.features.classes import IDLE_CLASS
 from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.tasks import Progress
 

@@ -21,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from profet_core.features.operations import FeatureSpec, OperationCluster
+from profet_core.ensemble.operations import FeatureSpec, OperationCluster
 from profet_core.units import US_PER_MS
 from profet_lab.classes.networks import Layer, forward
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements

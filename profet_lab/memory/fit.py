@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from profet_core.catalog import Catalog, load_gpus, load_shipped
-from profet_core.features.classes import OperationClasses, load_operation_classes
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.files import sha256_hex
 from profet_core.training.memory import HELD_COPIES
 from profet_core.training.memory_model import (

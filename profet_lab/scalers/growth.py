@@ -1,4 +1,4 @@
-"""Fit `growth.json`: scaling with batch and pixel size, `profet_core.sizes.growth`."""
+"""Fit `growth.json`: scaling with batch and pixel size, `profet_core.prediction.growth`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize, nnls
 
-from profet_core.sizes.growth import (
+from profet_core.prediction.growth import (
     GROWTH_VERSION,
     MAX_AREA_POWER,
     MAX_BATCH_POWER,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from profet_core.ensemble.intervals import IntervalScale
+from profet_core.ensemble.members import IntervalScale
 from profet_core.prediction.correction import share_transferred
 from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.folds import (

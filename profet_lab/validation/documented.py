@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
 from profet_core.prediction.members import combine
-from profet_core.sizes.axes import KNOTS
+from profet_core.prediction.scaler import KNOTS
 from profet_lab.documented.ensemble import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements, Pair
 from profet_lab.scalers.curves import curve_rows, curves_of, fit_scaler, held_out_scalers, latency_curves

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu, load_gpus, supported_precisions
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP, FP32, TF32, supported_precisions
+from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import KnownStep, curves_at
 from profet_core.transfer.rates import no_less

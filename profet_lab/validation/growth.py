@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import quantile
-from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import AnchorGrowthModel, KnownPoint, ScalingError, SizePoint, Sizes, scale_from_two
+from profet_core.prediction.growth import AnchorGrowthModel, KnownPoint, ScalingError, SizePoint, Sizes, scale_from_two
+from profet_core.prediction.scaler import KNOTS
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, Measurements
 from profet_lab.scalers.growth import (

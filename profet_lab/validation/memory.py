@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from profet_core.features.classes import OperationClasses, load_operation_classes
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.training.memory import DeviceTimes, RecordedStep, Verdict, fit_answer
 from profet_core.training.memory_model import MemoryModel
 from profet_lab.measurements.tables import Measurements

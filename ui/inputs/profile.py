@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.messages import STEPS_CODES, Code, Note
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.anchors import anchor_in_text
 from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose

@@ -33,9 +33,8 @@ from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_core.catalog.custom_instances import parse_custom_instances
-from profet_core.errors import NoPredictionError
+from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
-from profet_core.messages import Code, Note
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.training.memory import fits_by_instance
 from profet_recorder.version import VERSION

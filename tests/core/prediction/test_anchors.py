@@ -7,7 +7,7 @@ import math
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from profet_core.prediction.correction import correct_by_measurement, share_transferred
 from profet_core.prediction.diagnosis import placements

@@ -17,7 +17,7 @@ from profet_core import predict
 from profet_core.answers.context import Context
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.training import predicted_training
-from profet_core.precision.names import PRECISIONS
+from profet_core.catalog.gpus import PRECISIONS
 
 # float32 members on another CPU differ by some units in the seventh digit.
 TOLERANCE = 1e-4

@@ -11,12 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileMeta
-from profet_core.artifacts.models import load_models
-from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import load_shipped
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (

@@ -22,9 +22,9 @@ from profet_core.answers.scaleout import (
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.messages import Code, Note
 from profet_core.training.advise import advise
 from profet_core.training.plans import Limits, NodeTime, Request, plan_confidence, plan_of
 from profet_core.training.recommend import compare

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profet_core.precision.names import has_tensor_cores
+from profet_core.catalog.gpus import has_tensor_cores
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.mixed_precision import work_of
 from profet_core.prediction.predict import predict
