@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.models import Models
     from profet_core.prediction.predict import predict_many
-    from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale, scale_context, scale_curve
+    from profet_core.prediction.table import InstancePrediction, Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_recorder.profiles import Profile, ProfileMeta, read_profile
 
@@ -53,7 +53,7 @@ _EXPORTS = {
     ),
     "profet_core.prediction.checks": ("check_latency",),
     "profet_core.prediction.predict": ("predict_many",),
-    "profet_core.prediction.records": ("InstancePrediction", "Prediction"),
+    "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
     "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
     "profet_core.prediction.scaler": (
         "ScaleContext",

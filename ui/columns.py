@@ -16,7 +16,7 @@ from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
-from profet_core.training.whole_nodes import WholeNodePlan
+from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
     format_co2e,

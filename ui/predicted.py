@@ -9,12 +9,12 @@ from typing import Any
 import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core.answers.predict import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
-from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.prediction.anchors import unknown_gpu
 from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.targets import unknown_gpu
 from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session

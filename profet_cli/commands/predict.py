@@ -29,7 +29,7 @@ from profet_core.errors import InputError
 from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.records import InstancePrediction
+from profet_core.prediction.table import InstancePrediction
 from profet_core.training.plans import Plan
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 

@@ -68,7 +68,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
         from profet_core.prediction.growth import GROWTH_NAME
-        from profet_core.training.memory_model import MEMORY_NAME
+        from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.fit import memory_content

@@ -15,11 +15,10 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import CostRow
+from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
-from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
-from profet_core.catalog.frames import frame_of, offer_cells
-from profet_core.catalog.instance import ON_DEMAND
+from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
@@ -28,7 +27,7 @@ from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
 from profet_core.training.recommend import Comparison, compare
-from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.several_gpus import Gradients, whole_nodes
 from profet_core.training.words import spot_sentence
 
 

@@ -18,8 +18,8 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
-from profet_core.prediction.records import Prediction
-from profet_core.training.whole_nodes import ScaledTraining
+from profet_core.prediction.table import Prediction
+from profet_core.training.several_gpus import ScaledTraining
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_recorder.profiles.record import Profile
 

@@ -1,22 +1,250 @@
-"""Predict step latency from one profile, or side by side from several."""
+"""Predict a question's profile, and its training's steps at the profiled or another size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
-from profet_core.answers.questions import PredictQuestion
-from profet_core.answers.training import measured_there, memory_fits, predicted_question
-from profet_core.catalog.gpus import AS_PROFILED
-from profet_core.errors import InputError
-from profet_core.prediction.anchors import find_anchor
-from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
+from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
+from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
+from profet_core.prediction.checks import check_latency, counted, read_as, refusal, refusal_by
+from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
+from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.predict import predict
-from profet_core.prediction.records import Prediction
-from profet_core.training.memory import FitAnswer
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+from profet_core.prediction.sizes import (
+    KnownStep,
+    TrainingSteps,
+    joint_predictions,
+    other_networks,
+    steps_at,
+)
+from profet_core.prediction.table import Prediction
+from profet_core.prediction.targets import find_anchor
+from profet_core.training.memory import FitAnswer, fits_by_instance
+from profet_core.units import whole_number
+from profet_recorder.profiles import Profile
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+
+NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
+
+
+def predicted_question(context: Context, question: ProfileQuestion) -> tuple[Profile, Prediction]:
+    """Predict the question's own profile, corrected by the latencies in `measured`.
+
+    Returns it with the known sizes and the number of steps used for the prediction.
+    """
+    targets = question.targets if isinstance(question, PredictQuestion) else None
+    profile = read_as(question.profile, question.steps)
+    profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
+    profile, prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
+    if question.measured:
+        prediction = _corrected(context, question, profile, prediction, targets)
+    return profile, prediction
+
+
+def predicted_profile(
+    context: Context,
+    question: ProfileQuestion,
+    profile: Profile,
+    latency_ms: float | None,
+    targets: Sequence[str] | None = None,
+) -> tuple[Profile, Prediction]:
+    """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
+
+    Returns the profile with the number of steps used for the prediction; raises NoPredictionError if there is none.
+    """
+    anchor, stated = question_anchor(context, question), question.profiled_precision
+    recorded = profile.meta.precision
+    if stated is not None and recorded is None:
+        profile = replace(profile, meta=replace(profile.meta, precision=stated))
+    elif stated is not None and recorded is not None and canonical(recorded) != requested_precision(stated):
+        raise InputError(
+            f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
+            "profiled_precision",
+        )
+    if latency_ms is None and not question.without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    prediction = predict(
+        context.models,
+        context.catalog,
+        profile,
+        anchor,
+        latency_ms=latency_ms,
+        targets=targets,
+        method=question.method,
+        trust_latency=question.trust_latency,
+        precision=question.precision,
+    )
+    return counted(profile, prediction.anchor_latency_ms), prediction
+
+
+def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
+    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    found: dict[str, Any] = {}
+    for field, option, what, given in (
+        ("batch_size", "batch", "batch size", batch_size),
+        ("pixels", "pixels", "pixel size", pixels),
+    ):
+        recorded = getattr(profile.meta, field)
+        if given is not None and recorded is not None and given != recorded:
+            name = f"{which}_{option}"
+            raise InputError(
+                f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
+            )
+        found[field] = recorded if given is None else whole_number(f"The {what}", given)
+    return replace(profile, meta=replace(profile.meta, **found))
+
+
+def _corrected(
+    context: Context,
+    question: ProfileQuestion,
+    profile: Profile,
+    prediction: Prediction,
+    targets: Sequence[str] | None,
+) -> Prediction:
+    """Correct the prediction by measured latencies, which may belong to another profile of the network."""
+    catalog, measured = context.catalog, question.measured
+    reference, other = prediction, profile
+    if question.measured_trace is not None:
+        latency_ms = question.measured_trace_latency_ms
+        try:
+            other, reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
+        except NoPredictionError as error:
+            raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
+    # Other targets share the error of the first measured one with the same GPU.
+    by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
+    others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
+    same_gpu = {offer.name: by_gpu[offer.gpu] for offer in others if offer.gpu in by_gpu}
+    try:
+        return correct_by_measurement(
+            prediction, reference, measured, meta=profile.meta, reference_meta=other.meta, same_gpu=same_gpu
+        )
+    except InputError as error:
+        raise OptionalInputError(str(error), "measured") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedTraining:
+    """The profile, its prediction, and the step latencies of the training.
+
+    Attributes
+    ----------
+    profile : with the known sizes and number of steps.
+    warnings : of the prediction, of that of `second`, and of scaling to another size.
+    known : the profiled reference steps for scaling; the second one belongs to the second profile.
+    ran_on : instances on which the profiled step was measured.
+    """
+
+    profile: Profile
+    prediction: Prediction
+    steps: TrainingSteps
+    warnings: tuple[Note, ...]
+    known: tuple[KnownStep, ...]
+    ran_on: tuple[str, ...] = ()
+
+    @property
+    def pixels(self) -> int | None:
+        """Pixel size the profile was recorded at; None if unknown."""
+        return self.profile.meta.pixels
+
+
+def predicted_training(
+    context: Context, question: TrainingQuestion, known: PredictedTraining | None = None
+) -> PredictedTraining:
+    """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
+
+    `known`: a training with the same `ProfileQuestion`, whose prediction is used again.
+
+    Raises
+    ------
+    InputError : a size is out of range, unknown, or contradicts a profile.
+    OptionalInputError : `second` or `measured` can't be used.
+    """
+    profile, prediction = (known.profile, known.prediction) if known else predicted_question(context, question)
+    first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
+    if first.batch_size is None and question.images is not None:
+        raise InputError(NO_BATCH)
+    if question.at_pixels is not None and first.pixels is None:
+        raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
+    profiled: tuple[KnownStep, ...] = (first,)
+    warnings = list(prediction.warnings)
+    if question.second is not None:
+        second = _second_step(context, question, question.second, first)
+        own = [note for note in second.prediction.warnings if note not in warnings]
+        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
+        profiled = joint_predictions((first, second))
+    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in profiled):
+        warnings.append(Note(Code.MORE_CLASSES))
+    prediction, pixels = profiled[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
+    batch_size = first.batch_size if question.at_batch is None else question.at_batch
+    if batch_size is None or profiled[0].is_at(batch_size, pixels):
+        # Sizes beyond the scaling range are valid if they were profiled.
+        steps = TrainingSteps(batch_size or 1, prediction.predictions, pixels=pixels)
+    else:
+        steps = steps_at(context.models, profiled, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), profiled, measured_there(question))
+
+
+def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
+    """Instances on which the visitor measured the question's own profile."""
+    return () if question.measured_trace is not None else tuple(question.measured or ())
+
+
+def fits_in_training(
+    context: Context, training: PredictedTraining, instances: Iterable[str], at: tuple[int, int | None] | None = None
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether a training step fits in its memory; empty without a memory model.
+
+    Parameters
+    ----------
+    at : batch size and pixels, if not the training's.
+    """
+    batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
+    size: dict[str, Any] = {"pixels": pixels}
+    size["batch_size"] = None if training.profile.meta.batch_size is None else batch_size
+    second = training.known[1].sized_profile if len(training.known) > 1 else None
+    size |= {"second": second, "ran_on": training.ran_on}
+    return memory_fits(context, training.profile, training.prediction, instances, **size)
+
+
+def memory_fits(
+    context: Context, profile: Profile, prediction: Prediction, instances: Iterable[str], **size: Any
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    growth = activation_growth(context.models, profile, prediction.precision)
+    known = context.models.memory, context.catalog, context.gpus
+    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
+
+
+class NoSecondPredictionError(OptionalInputError, NoPredictionError):
+    """Nothing can be predicted from the second profile."""
+
+
+def _second_step(context: Context, question: TrainingQuestion, second: Profile, first: KnownStep) -> KnownStep:
+    """`second` and its prediction; OptionalInputError says why it can't be combined with the first."""
+    try:
+        profile = read_as(second, question.second_steps)
+        profile = _sized(profile, question.second_batch, question.second_pixels, "second")
+        counted, prediction = predicted_profile(context, question, profile, question.second_latency_ms)
+        found = KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
+        if found.profile.operations == first.profile.operations:
+            raise InputError("it is the same as the first profile: give a profile at another size.")
+        if found.batch_size is None:
+            raise InputError("give the batch size it was recorded at: {second_batch}.", "second_batch")
+        if first.pixels is not None and found.pixels is None:
+            raise InputError("give the pixel size it was recorded at: {second_pixels}.", "second_pixels")
+        if lines := other_networks(first.profile, found.profile):
+            raise InputError(lines[0])
+        if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
+            raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
+    except ProfetError as error:
+        kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
+        raise kind(f"{{second}}: {error.args[0]}", "second", *error.fields) from None
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from profet_core.answers.context import (
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
 from profet_core.answers.fields import LARGE, Fields, fields_of, option
+from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
-from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
 from profet_core.catalog.instance import Instance
@@ -34,18 +34,16 @@ from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
     MAX_GPUS,
-    ScaledStep,
-    nodes_of,
-    scaled_step,
-    scaling_notes,
-)
-from profet_core.training.whole_nodes import (
     CurveRow,
     Gradients,
     ScaledEpoch,
+    ScaledStep,
     ScaledTraining,
     WholeNodePlan,
     node_time,
+    nodes_of,
+    scaled_step,
+    scaling_notes,
 )
 from profet_core.units import MS_PER_S, positive_number, whole_number
 from profet_recorder.profiles.record import ProfileMeta

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
 from profet_core.answers.context import Context
+from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.answers.questions import AdviseQuestion
-from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
     KNOTS,

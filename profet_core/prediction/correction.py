@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import Code, InputError, Note
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.table import Prediction
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import ProfileMeta
 

@@ -27,10 +27,10 @@ from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
-from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
+from profet_core.prediction.targets import Anchor
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,

@@ -14,7 +14,6 @@ from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.members import Estimates, documented_estimates
@@ -27,9 +26,8 @@ from profet_core.prediction.mixed_precision import (
 )
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus
-from profet_core.prediction.records import Prediction, Predictions
-from profet_core.prediction.table import StepTable
-from profet_core.prediction.targets import Layout, offer_targets
+from profet_core.prediction.table import Prediction, Predictions, StepTable
+from profet_core.prediction.targets import Anchor, Layout, find_anchor, offer_targets
 from profet_core.prediction.unprofiled_anchor import profiled_steps
 from profet_core.units import positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile

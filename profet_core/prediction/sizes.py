@@ -34,9 +34,8 @@ from profet_core.prediction.growth import (
     step_signs,
 )
 from profet_core.prediction.models import Models
-from profet_core.prediction.records import Prediction, offer_rows
 from profet_core.prediction.scaler import LARGEST_PIXELS, axis_range
-from profet_core.prediction.table import StepTable
+from profet_core.prediction.table import Prediction, StepTable, offer_rows
 from profet_core.units import whole_number
 from profet_recorder.profiles.record import Profile
 

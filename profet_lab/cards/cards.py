@@ -28,7 +28,7 @@ from profet_core.training.many_core import (
     CheckRow,
     mean_apart_percent,
 )
-from profet_core.training.memory_model import MemoryModel
+from profet_core.training.memory import MemoryModel
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import GpuRates
 from profet_core.transfer.speed import evidence_of, known_rates, known_speed

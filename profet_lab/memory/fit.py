@@ -15,9 +15,9 @@ from scipy.special import expit, log_expit
 from profet_core.catalog import Catalog, load_gpus, load_shipped
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.files import sha256_hex
-from profet_core.training.memory import HELD_COPIES
-from profet_core.training.memory_model import (
+from profet_core.training.memory import (
     GIB_PER_VALUE,
+    HELD_COPIES,
     MEMORY_VERSION,
     ImageRelation,
     MemoryFormula,

@@ -10,8 +10,7 @@ import pandas as pd
 from scipy.special import expit
 
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
-from profet_core.training.memory import DeviceTimes, RecordedStep, Verdict, fit_answer
-from profet_core.training.memory_model import MemoryModel
+from profet_core.training.memory import DeviceTimes, MemoryModel, RecordedStep, Verdict, fit_answer
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.fit import (
     CERTAIN,

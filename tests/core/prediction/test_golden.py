@@ -15,8 +15,8 @@ import pytest
 
 from profet_core import predict
 from profet_core.answers.context import Context
+from profet_core.answers.predict import predicted_training
 from profet_core.answers.questions import AdviseQuestion
-from profet_core.answers.training import predicted_training
 from profet_core.catalog.gpus import PRECISIONS
 
 # float32 members on another CPU differ by some units in the seventh digit.

@@ -3,9 +3,9 @@
 import pytest
 
 from profet_core.catalog.gpus import has_tensor_cores
-from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.mixed_precision import work_of
 from profet_core.prediction.predict import predict
+from profet_core.prediction.targets import find_anchor
 
 MAX_SLOWDOWN = 1.1
 

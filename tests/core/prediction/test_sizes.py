@@ -17,7 +17,6 @@ from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
-from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
     curves_at,
@@ -25,6 +24,7 @@ from profet_core.prediction.sizes import (
     other_networks,
     steps_at,
 )
+from profet_core.prediction.table import Prediction
 from profet_core.transfer.targets import host_named
 from profet_recorder.profiles.record import Profile
 

@@ -40,8 +40,7 @@ from profet_core.training.scaling_model import (
     one_process_ms,
     several_ms,
 )
-from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step
-from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.several_gpus import GpuStep, Gradients, nodes_of, scaled_step, whole_nodes
 from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
