@@ -147,10 +147,9 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (given := question.profiled) is not None:
-        profile = read_as(given.profile, given.steps)
-        profile, profiled = predicted_profile(context, given, profile, given.latency_ms)
+        profiled = predicted_profile(context, given, read_as(given.profile, given.steps), given.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
-        warnings += other_sizes(profile, question)
+        warnings += other_sizes(profiled.profile, question)
     return EstimateAnswer(
         estimate=found,
         costs=costs,

@@ -16,13 +16,11 @@ from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, pla
 from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import (
-    KnownStep,
-    TrainingSteps,
     joint_predictions,
     other_networks,
     steps_at,
 )
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.training.memory import FitAnswer, fits_by_instance
 from profet_core.units import whole_number
@@ -32,18 +30,13 @@ from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
-def predicted_question(context: Context, question: ProfileQuestion) -> tuple[Profile, Prediction]:
-    """Predict the question's own profile, corrected by the latencies in `measured`.
-
-    Returns it with the known sizes and the number of steps used for the prediction.
-    """
+def predicted_question(context: Context, question: ProfileQuestion) -> Prediction:
+    """Predict the question's own profile, corrected by the latencies in `measured`."""
     targets = question.targets if isinstance(question, PredictQuestion) else None
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
-    profile, prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
-    if question.measured:
-        prediction = _corrected(context, question, profile, prediction, targets)
-    return profile, prediction
+    prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
+    return _corrected(context, question, prediction, targets) if question.measured else prediction
 
 
 def predicted_profile(
@@ -52,10 +45,10 @@ def predicted_profile(
     profile: Profile,
     latency_ms: float | None,
     targets: Sequence[str] | None = None,
-) -> tuple[Profile, Prediction]:
+) -> Prediction:
     """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
 
-    Returns the profile with the number of steps used for the prediction; raises NoPredictionError if there is none.
+    Raises NoPredictionError if there is none.
     """
     anchor, stated = question_anchor(context, question), question.profiled_precision
     recorded = profile.meta.precision
@@ -68,7 +61,7 @@ def predicted_profile(
         )
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
-    prediction = predict(
+    return predict(
         context.models,
         context.catalog,
         profile,
@@ -79,7 +72,6 @@ def predicted_profile(
         trust_latency=question.trust_latency,
         precision=question.precision,
     )
-    return counted(profile, prediction.anchor_latency_ms), prediction
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -100,19 +92,15 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
 
 
 def _corrected(
-    context: Context,
-    question: ProfileQuestion,
-    profile: Profile,
-    prediction: Prediction,
-    targets: Sequence[str] | None,
+    context: Context, question: ProfileQuestion, prediction: Prediction, targets: Sequence[str] | None
 ) -> Prediction:
     """Correct the prediction by measured latencies, which may belong to another profile of the network."""
     catalog, measured = context.catalog, question.measured
-    reference, other = prediction, profile
+    reference = prediction
     if question.measured_trace is not None:
         latency_ms = question.measured_trace_latency_ms
         try:
-            other, reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
+            reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
         except NoPredictionError as error:
             raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
     # Other targets share the error of the first measured one with the same GPU.
@@ -120,73 +108,86 @@ def _corrected(
     others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
     same_gpu = {offer.name: by_gpu[offer.gpu] for offer in others if offer.gpu in by_gpu}
     try:
-        return correct_by_measurement(
-            prediction, reference, measured, meta=profile.meta, reference_meta=other.meta, same_gpu=same_gpu
-        )
+        return correct_by_measurement(prediction, reference, measured, same_gpu)
     except InputError as error:
         raise OptionalInputError(str(error), "measured") from None
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedTraining:
-    """The profile, its prediction, and the step latencies of the training.
+    """Step latencies of a training, at its batch and pixel size.
 
     Attributes
     ----------
-    profile : with the known sizes and number of steps.
-    warnings : of the prediction, of that of `second`, and of scaling to another size.
-    known : the profiled reference steps for scaling; the second one belongs to the second profile.
+    known : prediction of the profile, and that of the second one, at their own sizes.
+    batch_size, pixels : of the training; pixels None: unknown.
+    step_times : one per instance, each with its basis.
+    warnings : of the predictions, and of scaling to another size.
     ran_on : instances on which the profiled step was measured.
     """
 
-    profile: Profile
-    prediction: Prediction
-    steps: TrainingSteps
+    known: tuple[Prediction, ...]
+    batch_size: int
+    pixels: int | None
+    step_times: tuple[InstancePrediction, ...]
     warnings: tuple[Note, ...]
-    known: tuple[KnownStep, ...]
     ran_on: tuple[str, ...] = ()
 
     @property
-    def pixels(self) -> int | None:
-        """Pixel size the profile was recorded at; None if unknown."""
-        return self.profile.meta.pixels
+    def prediction(self) -> Prediction:
+        """Prediction of the profile at its own size."""
+        return self.known[0]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with its known sizes and number of steps."""
+        return self.prediction.profile
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the steps are scaled from a profile's size."""
+        own = any(one.is_at(self.batch_size, self.pixels) for one in self.known)
+        return self.prediction.batch_size is not None and not own
+
+    @property
+    def latencies_ms(self) -> dict[str, float]:
+        """Instance -> milliseconds per step, for all instances with a latency."""
+        return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
 
 
 def predicted_training(
-    context: Context, question: TrainingQuestion, known: PredictedTraining | None = None
+    context: Context, question: TrainingQuestion, prediction: Prediction | None = None
 ) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
-    `known`: a training with the same `ProfileQuestion`, whose prediction is used again.
+    `prediction`: the answer of `predicted_question`, if it is known.
 
     Raises
     ------
     InputError : a size is out of range, unknown, or contradicts a profile.
     OptionalInputError : `second` or `measured` can't be used.
     """
-    profile, prediction = (known.profile, known.prediction) if known else predicted_question(context, question)
-    first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
+    first = prediction or predicted_question(context, question)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
         raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
-    profiled: tuple[KnownStep, ...] = (first,)
-    warnings = list(prediction.warnings)
+    known: tuple[Prediction, ...] = (first,)
+    warnings = list(first.warnings)
     if question.second is not None:
-        second = _second_step(context, question, question.second, first)
-        own = [note for note in second.prediction.warnings if note not in warnings]
-        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
-        profiled = joint_predictions((first, second))
-    if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in profiled):
+        second = _second_prediction(context, question, question.second, first)
+        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
+        known = joint_predictions((first, second))
+    if question.at_pixels is not None and any(one.pixels != question.at_pixels for one in known):
         warnings.append(Note(Code.MORE_CLASSES))
-    prediction, pixels = profiled[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
+    pixels = first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
-    if batch_size is None or profiled[0].is_at(batch_size, pixels):
+    if batch_size is None or known[0].is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
-        steps = TrainingSteps(batch_size or 1, prediction.predictions, pixels=pixels)
+        rows = known[0].predictions
     else:
-        steps = steps_at(context.models, profiled, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), profiled, measured_there(question))
+        rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), measured_there(question))
 
 
 def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
@@ -203,18 +204,17 @@ def fits_in_training(
     ----------
     at : batch size and pixels, if not the training's.
     """
-    batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
-    size: dict[str, Any] = {"pixels": pixels}
-    size["batch_size"] = None if training.profile.meta.batch_size is None else batch_size
-    second = training.known[1].sized_profile if len(training.known) > 1 else None
-    size |= {"second": second, "ran_on": training.ran_on}
-    return memory_fits(context, training.profile, training.prediction, instances, **size)
+    batch_size, pixels = at or (training.batch_size, training.pixels)
+    size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
+    second = training.known[1].profile if len(training.known) > 1 else None
+    return memory_fits(context, training.prediction, instances, **size, second=second, ran_on=training.ran_on)
 
 
 def memory_fits(
-    context: Context, profile: Profile, prediction: Prediction, instances: Iterable[str], **size: Any
+    context: Context, prediction: Prediction, instances: Iterable[str], **size: Any
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    profile = prediction.profile
     growth = activation_growth(context.models, profile, prediction.precision)
     known = context.models.memory, context.catalog, context.gpus
     return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
@@ -224,13 +224,12 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _second_step(context: Context, question: TrainingQuestion, second: Profile, first: KnownStep) -> KnownStep:
-    """`second` and its prediction; OptionalInputError says why it can't be combined with the first."""
+def _second_prediction(context: Context, question: TrainingQuestion, second: Profile, first: Prediction) -> Prediction:
+    """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
     try:
         profile = read_as(second, question.second_steps)
         profile = _sized(profile, question.second_batch, question.second_pixels, "second")
-        counted, prediction = predicted_profile(context, question, profile, question.second_latency_ms)
-        found = KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
+        found = predicted_profile(context, question, profile, question.second_latency_ms)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:
@@ -249,11 +248,15 @@ def _second_step(context: Context, question: TrainingQuestion, second: Profile, 
 
 @dataclass(frozen=True, slots=True)
 class PredictAnswer:
-    """The prediction, the profile with its step count, and memory fit per instance."""
+    """The prediction, and memory fit per instance."""
 
-    profile: Profile
     prediction: Prediction
     fits: Mapping[str, FitAnswer]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with its step count."""
+        return self.prediction.profile
 
 
 def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
@@ -268,12 +271,12 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         question = replace(question, targets=list(targets))
     context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, {*names, question.anchor})
-    profile, prediction = predicted_question(context, question)
+    prediction = predicted_question(context, question)
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance for row in rows}
     prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)
-    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, instances, ran_on=ran_on))
+    return PredictAnswer(prediction, memory_fits(context, prediction, instances, ran_on=ran_on))
 
 
 @dataclass(frozen=True, slots=True)

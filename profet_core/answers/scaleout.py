@@ -81,7 +81,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
     For a GPU anchor, another batch size is taken from offers with that GPU.
     """
     first = predicted_training(context, question)
-    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
+    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.batch_size
     catalog, trainings, warnings = context.catalog, {batch: first}, list(first.warnings)
 
     def at(batch_size: int) -> PredictedTraining:
@@ -91,13 +91,13 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         return trainings[batch_size]
 
     def step_at(instance: str, batch_size: int) -> StepTime:
-        steps, names = at(batch_size).steps, [instance]
+        training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
-            if given_ms is not None and not steps.scaled:
+            if given_ms is not None and not training.scaled:
                 return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
+        rows = {row.instance: row for row in training.step_times if row.latency_ms is not None}
         found = next((rows[name] for name in names if name in rows), None)
         if found is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
@@ -113,11 +113,11 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         gpu=catalog[anchor].gpu if anchor in catalog else anchor,
         instance=anchor,
         batch_size=batch,
-        known=first.steps.latencies_ms.keys(),
+        known=first.latencies_ms.keys(),
         supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
         step_at=step_at,
         fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
-        pixels=first.steps.pixels or first.pixels,
+        pixels=first.pixels,
         meta=first.profile.meta,
         warnings=warnings,
     )

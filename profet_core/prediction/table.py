@@ -18,7 +18,7 @@ from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, StepTime, Values, combined_sd
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.targets import Host
-from profet_recorder.profiles.record import StepsBasis
+from profet_recorder.profiles.record import Profile, StepsBasis
 
 
 class Target(NamedTuple):
@@ -256,9 +256,9 @@ class Prediction:
     Attributes
     ----------
     anchor : where the profile was recorded; a GPU without an offer has no row.
+    profile : with its known sizes and the number of steps used for the prediction.
     table : steps by GPU and host.
     offers : each offer, and its row of the table.
-    steps, steps_basis : number of training steps in the profile's file, and how it was determined.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -266,16 +266,45 @@ class Prediction:
     anchor: str
     anchor_latency_ms: float | None
     method: str
+    profile: Profile = field(compare=False)
     table: StepTable = field(compare=False)
     offers: tuple[tuple[Instance, int], ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
     similarity: Similarity | None
     warnings: tuple[Note, ...]
-    steps: int = 1
-    steps_basis: StepsBasis = "assumed"
     read_by: str = ""
     precision: str = AS_PROFILED
+
+    @property
+    def steps(self) -> int:
+        """Number of training steps in the profile's file."""
+        return self.profile.steps
+
+    @property
+    def steps_basis(self) -> StepsBasis:
+        """How the number of steps was determined."""
+        return self.profile.steps_basis
+
+    @property
+    def batch_size(self) -> int | None:
+        """Batch size of the profile; None if unknown."""
+        return self.profile.meta.batch_size
+
+    @property
+    def pixels(self) -> int | None:
+        """Height and width of the profile's images; None if unknown."""
+        return self.profile.meta.pixels
+
+    def is_at(self, batch_size: int, pixels: int | None) -> bool:
+        """Whether the profile was recorded at these sizes; pixels None: any pixel size."""
+        return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
+
+    @property
+    def size_words(self) -> str:
+        """'batch 64' or 'batch 64, 224 pixels'."""
+        pixels = "" if self.pixels is None else f", {self.pixels} pixels"
+        return f"batch {self.batch_size}{pixels}"
 
     @cached_property
     def predictions(self) -> tuple[InstancePrediction, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu, load_gpus, supported_
 from profet_core.latency import quantile
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.prediction.sizes import KnownStep, curves_at
+from profet_core.prediction.sizes import curves_at
 from profet_core.transfer.rates import no_less
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.networks import STEPS
@@ -236,7 +236,8 @@ def picture(models: Models, profile: Profile, latency_ms: float) -> dict[str, An
     catalog, rows = one_offer_per_gpu(models), []
     for precision in PRECISIONS:
         found = predict(models, catalog, profile, PICTURE_ANCHOR, latency_ms=latency_ms, precision=precision)
-        curves = curves_at(models, [KnownStep(profile, found, batch_size, pixels)], "batch", PICTURE_SIZES)
+        sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
+        curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
         for name, steps in curves.items():
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
             if precision in supported_precisions(gpu):

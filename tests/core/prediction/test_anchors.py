@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -196,10 +197,9 @@ def case(models, catalog, samples):
     return profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
 
 
-def correct(case, measured_ms, meta=None):
-    profile, prediction = case
-    meta = meta or profile.meta
-    return correct_by_measurement(prediction, prediction, measured_ms, meta=meta, reference_meta=meta)
+def correct(case, measured_ms):
+    _, prediction = case
+    return correct_by_measurement(prediction, prediction, measured_ms)
 
 
 def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
@@ -214,7 +214,8 @@ def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
     assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
     assert after == {**before, "p2.xlarge": moved}
     # The same workload has the full weight even if the profile tells no sizes.
-    corrected = correct(case, {"p2.xlarge": 2 * was.latency_ms}, ProfileMeta())
+    sizeless = replace(prediction, profile=replace(prediction.profile, meta=ProfileMeta()))
+    corrected = correct((None, sizeless), {"p2.xlarge": 2 * was.latency_ms})
     assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(moved.latency_ms)
 
 
