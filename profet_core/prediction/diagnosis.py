@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from profet_core.artifacts.models import Models, TrainingRange
 from profet_core.catalog import gpu_model
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
-from profet_core.messages import Code, Note
-from profet_core.precision.names import has_tensor_cores
-from profet_core.prediction.anchors import Anchor, anchor_gpu
+from profet_core.catalog.gpus import has_tensor_cores
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.errors import Code, Note
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates
+from profet_core.prediction.models import Models, TrainingRange
+from profet_core.prediction.targets import Anchor, anchor_gpu
 from profet_core.units import US_PER_MS, format_ms
 from profet_recorder.profiles.profet_json import VERSION_1
 from profet_recorder.profiles.record import (

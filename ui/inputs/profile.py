@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.messages import STEPS_CODES, Code, Note
-from profet_core.prediction.anchors import anchor_in_text
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox.reading import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms

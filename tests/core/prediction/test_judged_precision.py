@@ -3,10 +3,10 @@
 import pytest
 
 from profet_core import read_profile
-from profet_core.precision.names import has_tensor_cores
-from profet_core.prediction.anchors import find_anchor
+from profet_core.catalog.gpus import has_tensor_cores
 from profet_core.prediction.mixed_precision import work_of
 from profet_core.prediction.predict import predict
+from profet_core.prediction.targets import find_anchor
 
 IDLE_BF16 = "data/real_profiles/pytorch/resnet18-bf16-5steps-ddp-mi300x.json.gz"
 
