@@ -15,7 +15,7 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.prediction.checks import refusal_by
-from ui.state.own import asked_profile, held_in
+from ui.state.custom import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
 from ui.words import error_words
@@ -98,7 +98,7 @@ def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTrain
     """The training; the last one's prediction of the profile holds while only sizes, images or limits change."""
     # All else that it is predicted from is the same for every visitor.
     asked = [getattr(question, one.name) for one in fields(ProfileQuestion)]
-    asked += [session.own.own_gpus, session.own.own_instances]
+    asked += [session.custom.gpus, session.custom.instances]
     before, last = st.session_state.get(_LAST, (None, None))
     training = predicted_training(resources, question, last if before == asked else None)
     st.session_state[_LAST] = asked, training

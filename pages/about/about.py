@@ -75,12 +75,8 @@ def _method(resources: Resources) -> None:
 
 
 def _files(_: Resources) -> None:
-    show_text(
-        _HERE.with_name("files.md"),
-        networks=FORMATS,
-        most_unknown=f"{100 * MAX_UNATTRIBUTED_SHARE:.0f}%",
-        max_upload_mb=max_upload_mb(),
-    )
+    unknown = f"{100 * MAX_UNATTRIBUTED_SHARE:.0f}%"
+    show_text(_HERE.with_name("files.md"), networks=FORMATS, most_unknown=unknown, max_upload_mb=max_upload_mb())
 
 
 def _prices(_: Resources) -> None:

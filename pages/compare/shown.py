@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
-from profet_core.answers.predict import Side, answer_inside
+from profet_core.answers.predict import answer_inside
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_line, price_words
 from profet_core.prediction.checks import steps_words
@@ -193,7 +193,12 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
     show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
-    st.caption(_busy_and_idle_words(answer.host, answer.gpu))
+    gpu, host = answer.gpu, answer.host
+    words = f"GPU: {format_ms(gpu.busy_us / US_PER_MS)} busy per step." if gpu.total_us else "There are no GPU rows."
+    if host.total_us:
+        busy, idle = format_ms(host.busy_us / US_PER_MS), format_ms(host.idle_us / US_PER_MS)
+        words += f" Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected."
+    st.caption(words)
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")
         for note in answer.profile.ignored:
@@ -248,17 +253,6 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
         else:
             facts[label] = f"{value:,}" if isinstance(value, int | float) else str(value)
     return [{"": name, "Value": plain(words)} for name, words in facts.items()]
-
-
-def _busy_and_idle_words(host: Side, gpu: Side) -> str:
-    """Busy and idle time in a sentence or two."""
-    sentences = (
-        [f"GPU: {format_ms(gpu.busy_us / US_PER_MS)} busy per step."] if gpu.total_us else ["There are no GPU rows."]
-    )
-    if host.total_us:
-        busy, idle = format_ms(host.busy_us / US_PER_MS), format_ms(host.idle_us / US_PER_MS)
-        sentences.append(f"Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected.")
-    return " ".join(sentences)
 
 
 def _operation_row(row: Placement) -> dict[str, object]:

@@ -41,7 +41,7 @@ from ui.inputs.fields import (
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
-from ui.state.own import held_in
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
 from ui.words import plain
@@ -106,7 +106,8 @@ def main(resources: Resources) -> None:
     advice = answer.advice.among(plans) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
-        st.markdown(plain(headline(advice.recommended)))
+        if not advice.recommended.none_meets:
+            st.markdown(plain(headline(advice.recommended)))
         if spot := spot_plan(resources, advice):
             st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
@@ -184,16 +185,13 @@ def _details_choice(rows: list[OfferRow]) -> None:
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
-    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
-
-
-def _open_chosen() -> None:
-    session.predict_table.choose(st.session_state[_DETAILS] or "")
+    choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
+    select("Details of an instance", _DETAILS, names, on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    mark = "" if network.held.is_own else "\N{EN SPACE}:primary-badge[Sample]"
+    mark = "" if network.held.is_custom else "\N{EN SPACE}:primary-badge[Sample]"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
         st.markdown(plain(shown_words(resources, network)) + mark, width="content")
         if mark:

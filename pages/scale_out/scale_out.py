@@ -33,7 +33,7 @@ from ui.inputs.fields import (
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.profile import latency_question, network_input, show_notices
 from ui.predicted import current_network
-from ui.state.own import held_in
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import STRATEGIES, ScaleOut, Training, session
 from ui.tables import result_table
@@ -61,7 +61,7 @@ def sidebar(resources: Resources) -> None:
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
     left, right = st.columns(2, gap="small")
-    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
+    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="In whole machines.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
     more_options("scale_out", _more)
 
@@ -116,7 +116,7 @@ def main(resources: Resources) -> None:
         row_key=lambda row: row.label,
     )
     st.caption(
-        "Select a row to see its curve. Formulas fitted to published benchmarks give these numbers. "
+        "Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
         f"{price_line(row.offer for row in rows)}"
     )
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
@@ -171,10 +171,8 @@ def _why_none(question: ScaleoutQuestion) -> str:
             "16 or more. Choose another batch or fewer GPUs."
         )
     if question.total_gpus is not None:
-        return (
-            f"No offer makes {question.total_gpus} GPUs of whole machines: choose another number or clear the filter."
-        )
-    return "None of these offers has several GPUs and a known step: enter a number of GPUs, or clear the filter."
+        return f"No offer has {question.total_gpus} GPUs in whole machines: choose another number or clear the filter."
+    return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:

@@ -24,7 +24,7 @@ from ui.frame import run_page
 from ui.inputs.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, second_input, show_notices
-from ui.predicted import Predicted, current_network
+from ui.predicted import current_network
 from ui.state.resources import Resources
 from ui.state.session import SizesView, session
 from ui.tables import result_table
@@ -70,7 +70,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     network = current_network(resources)
     latency_question(network)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    at = _chosen_size(network, axis)
+    at = network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
     recorded = (network.batch_size if axis == "batch" else network.training.pixels) or 0
     sizes = sizes_for(axis, recorded)
     # Every fourth of the larger sizes, where the profile's are larger.
@@ -99,10 +99,6 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
 def _drawn(place: DeltaGenerator, rows: Sequence[OfferRow]) -> list[OfferRow]:
     with place:
         return drawn_rows(rows, keep=session.sizes_table.open)
-
-
-def _chosen_size(network: Predicted, axis: str) -> int | None:
-    return network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
 
 
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:

@@ -81,7 +81,7 @@ class Diagnosis:
             )
         if self.gpu_busy_share < MOSTLY_BUSY:
             return f"{busy[0].upper()}{busy[1:]}: a faster GPU shortens only that part."
-        return f"The GPU is well utilized: {busy}."
+        return f"The GPU is well utilized: it{busy[7:]}."
 
 
 def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:

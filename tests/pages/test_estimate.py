@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
         assert line.startswith("<b>x</b>.keras") and "\n" not in line and steps(app) == before
         assert not app.file_uploader[0].value and not app.exception
     app = app.file_uploader[0].set_value(("mine.csv", b"", DROPPED_TYPE)).run()
-    assert "let go of it" in lines(app.error)[0]
+    assert "dropped it" in lines(app.error)[0]
     assert not give(app, ("mine.csv", TABLE)).error
 
     def fail(*_):

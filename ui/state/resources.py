@@ -67,10 +67,10 @@ class Held:
         """What to ask of a visitor's own, of "anchor", "batch_size" and "pixels"."""
         meta = self.profile.meta
         answers = {"anchor": self.anchor, "batch_size": meta.batch_size, "pixels": meta.pixels}
-        return [name for name, answer in answers.items() if self.is_own and answer is None]
+        return [name for name, answer in answers.items() if self.is_custom and answer is None]
 
     @property
-    def is_own(self) -> bool:
+    def is_custom(self) -> bool:
         """It is the visitor's own."""
         return self.sample is None
 

@@ -110,11 +110,6 @@ def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = Non
     return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
 
 
-def _named() -> Field[str]:
-    """A network's name; read when a link has one, as the table of names is loaded then."""
-    return Field("resnet50", lambda text, _: network_name(text))
-
-
 def _one_known(options: Options) -> Field[str | None]:
     """One that the resources have; empty until it is chosen."""
     return Field(None, lambda text, resources: _checked(text, options(resources)))
@@ -375,7 +370,7 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = _named()
+    net = Field("resnet50", lambda text, _: network_name(text))
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
@@ -403,13 +398,13 @@ class ScaleOut(Part):
 
 
 class CompareView(Part):
-    """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
+    """What Compare lists and shows: `inspect` is a sample's name; `inspect_custom`, an upload, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
-    inspect_own: Field[str | None] = Field(None)
+    inspect_custom: Field[str | None] = Field(None)
 
 
 class Texts(Part):
@@ -444,7 +439,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = _named()
+    manycore_name = Field("resnet50", lambda text, _: network_name(text))
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
@@ -470,8 +465,8 @@ class Table(Part):
         self.open = row_key
 
 
-class Own(Part):
-    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link.
+class Custom(Part):
+    """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
     Attributes
     ----------
@@ -480,10 +475,10 @@ class Own(Part):
     link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
-    own_profiles: Field[Mapping[str, Held]] = Field({})
-    own_instances: Field[tuple[Instance, ...]] = Field(())
-    own_gpus: Field[tuple[CustomGpu, ...]] = Field(())
-    carry_profile: Field[bool] = Field(False)
+    profiles: Field[Mapping[str, Held]] = Field({})
+    instances: Field[tuple[Instance, ...]] = Field(())
+    gpus: Field[tuple[CustomGpu, ...]] = Field(())
+    share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[str] = Field("")
@@ -499,7 +494,7 @@ class Session:
     """All that one visitor's session holds."""
 
     profile, second = Slot(), Slot("second")
-    network, training, offers, own = Network(), Training(), Offers(), Own()
+    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()

@@ -121,7 +121,7 @@ def test_a_custom_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, mode
     inferred_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
     assert unknown.latency_ms == pytest.approx(inferred_ms)
     assert unknown.interval.log_half_width > row.interval.log_half_width
-    assert unknown.note == f"{row.note}; estimated from the profile, as none was given"
+    assert unknown.note == f"{row.note}; estimated from the profile because none was given"
 
 
 def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(asked, catalog):

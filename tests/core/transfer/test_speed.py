@@ -81,9 +81,7 @@ def test_published_gpus_follow_their_points(shipped):
     for name, images_per_s in published.items():
         assert speed(shipped, shipped.gpus[name]) == pytest.approx(images_per_s / 369, rel=0.05), name
     found = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
-    assert line_of(found.notes).startswith(
-        "from the specs and the published training speeds of H100-SXM5-80GB, in TF32"
-    )
+    assert line_of(found.notes).startswith("from the specs and published training speeds of H100-SXM5-80GB, in TF32")
     spread = shipped.spread
     assert found.step_log_sd == pytest.approx(combined_sd(spread.between, spread.within, found.log_sd))
 
@@ -130,7 +128,7 @@ def test_every_gpu_with_specs_has_a_target_a_width_and_a_source(shipped, tf32):
         target, found = target_of(shipped, gpu, host_named("rome"), tf32)
         assert -4 < target.compute < 4 and 0 < target.log_sd < 1.3, gpu.name
         assert target.runs_ahead and target.log_sd == found.step_log_sd and target.host.name == "rome"
-        assert "spread of" in line_of(found.notes)
+        assert "held-out GPUs" in line_of(found.notes)
 
 
 def test_another_model_is_computed_anew(shipped):

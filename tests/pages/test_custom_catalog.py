@@ -39,19 +39,19 @@ def steps(app) -> dict[str, str]:
     return column(app, "Time")
 
 
-OWN = "own_instances"
+OWN = "custom_instances"
 ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
 CHEAPER = {"instance": "g4dn.xlarge", "usd_per_hour": 0.4, "as_of": "2026-11-21", "source": "our contract"}
 
 
-def own(app) -> list[tuple]:
+def custom(app) -> list[tuple]:
     rows = dict(app.session_state.items()).get(OWN, ())
     return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
 
 
 def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(open_app, edit):
     more = {"gpu_count": 2, "market": "spot", "region": "eu-central-1", "as_of": "2024-05-06"}
-    app = edit(open_app(), "own-instances", ROW | more)
+    app = edit(open_app(), "custom-instances", ROW | more)
     assert not app.error and not app.exception
     (row,) = app.session_state[OWN]
     assert (row.name, row.gpu, row.gpu_count, row.gpu_memory_gib) == ("my.l40s", "L40S", 2, 48.0)
@@ -73,27 +73,29 @@ def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(op
     ],
 )
 def test_what_is_wrong_is_one_line_and_changes_nothing(open_app, edit, wrong, says):
-    app = edit(open_app(), "own-instances", ROW | wrong, {**ROW, "instance": "other"}, {"instance": "a b", "gpu": "L4"})
+    app = edit(
+        open_app(), "custom-instances", ROW | wrong, {**ROW, "instance": "other"}, {"instance": "a b", "gpu": "L4"}
+    )
     first, second = lines(app.error)
-    assert says in first and "a b" in second and not app.exception and own(app) == []
+    assert says in first and "a b" in second and not app.exception and custom(app) == []
 
 
 def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_taken_back(open_app, edit):
-    app = edit(open_app(preset="original"), "own-prices", {"instance": "p3.2xlarge", "usd": 1.5})
+    app = edit(open_app(preset="original"), "custom-prices", {"instance": "p3.2xlarge", "usd": 1.5})
     assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
     assert column(app, "$/h")["p3.2xlarge own price"] == "$1.50"
-    edit(app, "own-prices", changed={0: {"usd": 0}})
+    edit(app, "custom-prices", changed={0: {"usd": 0}})
     assert len(lines(app.error)) == 1 and app.session_state["price"] == {"p3.2xlarge": 1.5}
-    edit(app, "own-prices", {"instance": "p3.2xlarge", "usd": 2})
+    edit(app, "custom-prices", {"instance": "p3.2xlarge", "usd": 2})
     assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
-    edit(app, "own-prices", removed=[0])
+    edit(app, "custom-prices", removed=[0])
     assert column(app, "$/h")["p3.2xlarge"] == "$3.06" and "price_p3.2xlarge" not in app.query_params
 
 
 def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core, samples, edit):
     other, app = open_app(), open_app()
     before = column(app, "Instance")
-    edit(app, "own-gpus", FAST | {"usd_per_hour": 0.2})
+    edit(app, "custom-gpus", FAST | {"usd_per_hour": 0.2})
     assert not app.error and not app.exception
     cells = {column: str(value) for column, value in FAST.items()}
     known = core.context.with_custom_gpus([custom_gpu_from(cells, core.context.gpus)])
@@ -109,27 +111,27 @@ def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core
 
 
 def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, edit):
-    app = edit(open_app(), "own-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
+    app = edit(open_app(), "custom-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
     assert not app.error and not app.exception
     assert steps(app)[MINE] == "55.0 ms"
     assert column(app, "$/h")[MINE] == "$0.064", "its electricity"
-    edit(app, "own-gpus", changed={0: {"usd_per_hour": 2}})
+    edit(app, "custom-gpus", changed={0: {"usd_per_hour": 2}})
     assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
-    assert app.session_state["own_gpus"][0].source == "a step of 55.0 ms that you measured"
+    assert app.session_state["custom_gpus"][0].source == "a step of 55.0 ms that you measured"
     go(app, "sizes")
     assert not app.error and not app.exception
 
 
 def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app, edit):
-    app = edit(open_app(), "own-gpus", FAST)
+    app = edit(open_app(), "custom-gpus", FAST)
     slow = steps(app)[MINE]
-    edit(app, "own-gpus", changed={0: {"images_per_s": 900}})
+    edit(app, "custom-gpus", changed={0: {"images_per_s": 900}})
     assert float(column(app, "Time")[MINE].split()[0]) < float(slow.split()[0])
-    assert [row.name for row in app.session_state["own_gpus"]] == ["RTX 4080"]
-    edit(app, "own-instances", {"instance": "desk.x2", "gpu": "RTX 4080", "usd_per_hour": 0.5})
+    assert [row.name for row in app.session_state["custom_gpus"]] == ["RTX 4080"]
+    edit(app, "custom-instances", {"instance": "desk.x2", "gpu": "RTX 4080", "usd_per_hour": 0.5})
     assert column(app, "Time")["desk.x2"] == column(app, "Time")[MINE] and not app.error
-    edit(app, "own-gpus", removed=[0])
-    assert not app.exception and app.session_state["own_gpus"] == ()
+    edit(app, "custom-gpus", removed=[0])
+    assert not app.exception and app.session_state["custom_gpus"] == ()
     assert not {MINE, "desk.x2"} & set(column(app, "Instance")), "a GPU nobody knows has a price only"
     app.segmented_control(key="chart").set_value("bars").run()
     assert all("desk.x2" in chart.proto.spec for chart in app.get("plotly_chart")), "and a row that says so"
@@ -147,9 +149,9 @@ def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app, ed
     ],
 )
 def test_what_can_t_be_is_one_line_and_changes_nothing(open_app, edit, wrong, says):
-    app = edit(open_app(), "own-gpus", CARD | wrong)
+    app = edit(open_app(), "custom-gpus", CARD | wrong)
     (line,) = lines(app.error)
-    assert says in line and not app.exception and "own_gpus" not in app.session_state
+    assert says in line and not app.exception and "custom_gpus" not in app.session_state
 
 
 def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, samples, edit):
@@ -159,12 +161,12 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
     app = upload(open_app(), data)
     (line,) = lines(app.error)
     assert "laptop GPU" in line and "custom GPU" in line
-    edit(app, "own-gpus", FAST | {"gpu": name})
+    edit(app, "custom-gpus", FAST | {"gpu": name})
     app.selectbox(key="anchor").set_value(name).run()
     assert not app.error and not app.exception
     labels = [label for label in app.selectbox(key="anchor").options if name in label]
     assert labels == [f"{name}, nvidia-geforce-rtx-3080-laptop-gpu"], "as it is called, and its instance"
-    edit(app, "own-gpus", removed=[0])
+    edit(app, "custom-gpus", removed=[0])
     assert app.selectbox(key="anchor").value is None and not app.exception
     assert "a laptop GPU" in lines(app.error)[0]
 
@@ -199,7 +201,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     other, mine = open_app(preset="all"), open_app(preset="all")
     shipped = listed(open_app())
     rows = [{"instance": f"my.{gpu[-2:].lower()}", "gpu": gpu, "usd_per_hour": 0.7} for gpu in ("L4", "Tesla T4")]
-    edit(mine, "own-instances", *rows, CHEAPER)
+    edit(mine, "custom-instances", *rows, CHEAPER)
     assert not mine.error and not mine.exception
     # The box of anchors is searched by its labels.
     labels = [label for label in mine.selectbox(key="anchor").options if "my." in label]
@@ -209,20 +211,20 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     for session in (other.run(), open_app(), open_app(price_my_l4="3")):
         assert "my.l4" not in column(session, "Instance")
         assert listed(session) == shipped
-    edit(mine, "own-instances", removed=[0, 1])
-    edit(mine, "own-instances", changed={0: {"usd_per_hour": 0.3}})
-    assert [row[3] for row in own(mine)] == [0.3]
-    edit(mine, "own-instances", removed=[0])
+    edit(mine, "custom-instances", removed=[0, 1])
+    edit(mine, "custom-instances", changed={0: {"usd_per_hour": 0.3}})
+    assert [row[3] for row in custom(mine)] == [0.3]
+    edit(mine, "custom-instances", removed=[0])
     assert mine.session_state[OWN] == () and listed(mine) == shipped
 
 
 def test_a_visitor_has_two_hundred_rows_at_most_and_no_gpu_s_instance_twice(open_app, edit):
-    app = edit(open_app(), "own-gpus", FAST)
-    edit(app, "own-instances", {"instance": "RTX-4080", "gpu": "L4", "usd_per_hour": 1})
+    app = edit(open_app(), "custom-gpus", FAST)
+    edit(app, "custom-instances", {"instance": "RTX-4080", "gpu": "L4", "usd_per_hour": 1})
     assert lines(app.error) == ["RTX-4080 is the instance of a custom GPU: give this row another name."]
-    edit(app, "own-instances", *({**ROW, "instance": f"m{number}"} for number in range(201)))
+    edit(app, "custom-instances", *({**ROW, "instance": f"m{number}"} for number in range(201)))
     (line,) = lines(app.error)
-    assert "200 is all" in line and own(app) == [] and not app.exception
+    assert "200 is all" in line and custom(app) == [] and not app.exception
 
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
@@ -244,9 +246,11 @@ def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_ap
 def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     server_file(shown, *SERVERS)
     app = open_prices(open_app())
-    assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
+    said = "2 rows come from this server's own list, which everyone sees."
+    assert said in lines(app.caption)
     assert any(
-        "2 rows are this server's own list" in line for line in lines(open_section(go(app, "about"), "prices").caption)
+        "2 rows come from this server's own list" in line
+        for line in lines(open_section(go(app, "about"), "prices").caption)
     ), "on About too"
     found = listed(app)
     assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
@@ -257,7 +261,7 @@ def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows)
     server_file(shown, *rows)
     app = open_prices(open_app())
     assert lines(app.warning)[:1] == [
-        "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
+        "This server's list of custom instances or GPUs is missing or damaged and was skipped: see its log."
     ]
     assert not app.error and "my.l4" not in listed(app)
 

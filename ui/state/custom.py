@@ -19,25 +19,25 @@ MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
 
 
-def add_own(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
+def add_profile(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
     """Put a profile on the list; returns it, and False if it was there already. InputError: the list is full."""
-    key, held = content_key(profile), session.own.own_profiles
+    key, held = content_key(profile), session.custom.profiles
     if key in held:
         return held[key], False
     if len(held) >= MAX_PROFILES:
-        raise InputError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
+        raise InputError(f"The list is full ({MAX_PROFILES} profiles): remove some first.")
     anchor = recorded_on(resources.models, profile.meta.gpu)
     added = Held(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
-    session.own.own_profiles = {**held, key: added}
+    session.custom.profiles = {**held, key: added}
     return added, True
 
 
-def change_own(key: str, **changes: Any) -> None:
+def change_profile(key: str, **changes: Any) -> None:
     """Change fields of one that the visitor has answered.
 
     A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
     """
-    held = session.own.own_profiles
+    held = session.custom.profiles
     if key not in held:
         return
     if "name" in changes:
@@ -47,12 +47,12 @@ def change_own(key: str, **changes: Any) -> None:
         changes["steps"] = None
     changed = replace(held[key], **changes)
     if changed != held[key]:
-        session.own.own_profiles = {**held, key: changed}
+        session.custom.profiles = {**held, key: changed}
 
 
-def remove_own(*keys: str) -> None:
+def remove_profiles(*keys: str) -> None:
     """Take some off the list."""
-    session.own.own_profiles = {other: own for other, own in session.own.own_profiles.items() if other not in keys}
+    session.custom.profiles = {other: custom for other, custom in session.custom.profiles.items() if other not in keys}
 
 
 def content_key(profile: Profile) -> str:
@@ -65,7 +65,7 @@ def _free_name(name: str, besides: str = "") -> str:
     printable = " ".join("".join(letter for letter in name if letter.isprintable()).split())
     short = printable if len(printable) <= MAX_NAME_LETTERS else printable[: MAX_NAME_LETTERS - 3] + "..."
     short = short or "unnamed"
-    taken = {own.name for own in session.own.own_profiles.values() if own.key != besides}
+    taken = {custom.name for custom in session.custom.profiles.values() if custom.key != besides}
     numbered = (f"{short} ({number})" for number in range(2, MAX_PROFILES + 3))
     return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
@@ -73,12 +73,12 @@ def _free_name(name: str, besides: str = "") -> str:
 def held_in(resources: Resources, slot: Slot) -> Held:
     """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     current = slot.shown
-    if current is not None and current.is_own and current.key not in session.own.own_profiles:
+    if current is not None and current.is_custom and current.key not in session.custom.profiles:
         current = None
-    wanted = resources.samples[slot.sample] if slot.source == "sample" else own_in(slot)
+    wanted = resources.samples[slot.sample] if slot.source == "sample" else custom_profile_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
-        session.own.link_missing = "reload" if RELOADED in st.query_params else "link"
+        session.custom.link_missing = "reload" if RELOADED in st.query_params else "link"
         wanted = resources.samples[slot.sample]
     if wanted is not None and (current is None or wanted.key != current.key):
         _show(resources, slot, wanted)
@@ -89,10 +89,10 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     assert held is not None, "one was shown before, or is wanted"
     # The number of steps and the sizes are the profile's own, on every page; a link may say them.
     answers = {"steps": slot.key("steps"), **{name: one.key for name, one in slot.sizes.items()}}
-    if held.is_own:
-        given = {name: st.session_state[key] for name, key in answers.items() if key in session.own.given}
-        change_own(held.key, **given)
-        held = slot.shown = session.own.own_profiles[held.key]
+    if held.is_custom:
+        given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
+        change_profile(held.key, **given)
+        held = slot.shown = session.custom.profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
         slot.steps = None
@@ -110,16 +110,16 @@ def asked_profile(resources: Resources) -> Held:
     return replace(held, anchor=session.network.anchor, latency_ms=slot.usable_ms)
 
 
-def keep_given(resources: Resources, slot: Slot, own: Held, *, alone: bool) -> str:
+def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -> str:
     """Give a new profile what the visitor gave before it came; one line if the file says otherwise, else empty.
 
     Latency and sizes belong to one profile: `alone` says that no other came with it.
     """
-    shown, chosen = slot.shown, session.own.chosen_anchor
+    shown, chosen = slot.shown, session.custom.chosen_anchor
     given: dict[str, Any] = {}
-    says, recorded = own.read.meta.gpu, own.anchor
-    if alone and (shown is None or not shown.is_own):
-        if own.latency_ms is None and (shown is None or slot.latency != latency_text(shown.latency_ms)):
+    says, recorded = custom.read.meta.gpu, custom.anchor
+    if alone and (shown is None or not shown.is_custom):
+        if custom.latency_ms is None and (shown is None or slot.latency != latency_text(shown.latency_ms)):
             given["latency_ms"] = slot.usable_ms
         given |= {name: st.session_state.get(one.key) for name, one in slot.sizes.items()}
     line = ""
@@ -128,8 +128,8 @@ def keep_given(resources: Resources, slot: Slot, own: Held, *, alone: bool) -> s
         if recorded is None and (says is None or gpu in {one.name for one in resources.gpus.meant(says)}):
             given["anchor"] = chosen
         elif recorded not in (None, chosen):
-            line = f"{own.name} says it was recorded on {says}: that is used, not {resources.anchor_label(chosen)}."
-    change_own(own.key, **given)
+            line = f"{custom.name} was recorded on {says}, so that is the anchor, not {resources.anchor_label(chosen)}."
+    change_profile(custom.key, **given)
     return line
 
 
@@ -143,26 +143,26 @@ _MISSING = {
 
 def missing_link_words() -> str:
     """Why a sample is shown in the place of an upload that a link led to; empty if none is missing."""
-    return "" if session.own.own_profiles else _MISSING.get(session.own.link_missing, "")
+    return "" if session.custom.profiles else _MISSING.get(session.custom.link_missing, "")
 
 
-def own_in(slot: Slot) -> Held | None:
+def custom_profile_in(slot: Slot) -> Held | None:
     """The visitor's own profile in `slot`: the chosen one, or the newest."""
-    every = session.own.own_profiles
+    every = session.custom.profiles
     return every.get(slot.chosen or "", [*every.values()][-1]) if every else None
 
 
 def remember_recorded(slot: Slot) -> None:
     """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
     held = slot.shown
-    if held is not None and held.is_own:
+    if held is not None and held.is_custom:
         latency_ms = held.latency_ms if slot.latency and slot.usable_ms is None else slot.usable_ms
-        change_own(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
+        change_profile(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
 
 
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
-    change_own(key, anchor=anchor, latency_ms=latency_ms)
+    change_profile(key, anchor=anchor, latency_ms=latency_ms)
     shown = session.profile.shown
     if shown is not None and shown.key == key:
         if anchor is not None:
@@ -172,9 +172,9 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
 
 def forget_other_anchors(resources: Resources) -> None:
     """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
-    for own in session.own.own_profiles.values():
-        if own.anchor not in (None, *resources.anchors):
-            change_own(own.key, anchor=None)
+    for custom in session.custom.profiles.values():
+        if custom.anchor not in (None, *resources.anchors):
+            change_profile(custom.key, anchor=None)
     if session.network.anchor not in (None, *resources.anchors):
         session.network.anchor = session.profile.shown = None
 
@@ -184,10 +184,10 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     held = slot.shown
     if held is None:
         return {}
-    stated_ms = held.read.meta.step_latency_ms if held.is_own else held.latency_ms
+    stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
     follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
     if slot is session.profile:
-        anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_own else held.anchor
+        anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_custom else held.anchor
         # Beside models of other machines alone, a sample's is none.
         follows[Network.anchor.key] = anchor if anchor in resources.anchors else None
     return follows
@@ -195,53 +195,53 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
 
 def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
-    if slot.shown is not None and slot.shown.is_own and not wanted.is_own:
+    if slot.shown is not None and slot.shown.is_custom and not wanted.is_custom:
         st.session_state.update({one.key: None for one in slot.sizes.values()})
     slot.shown = wanted
-    own = (
+    custom = (
         {slot.key("latency"): latency_text(wanted.latency_ms), Network.anchor.key: wanted.anchor}
-        if wanted.is_own
+        if wanted.is_custom
         else {}
     )
     for key, value in profile_defaults(resources, slot).items():
-        if key not in session.own.given:
-            st.session_state[key] = own.get(key, value)
+        if key not in session.custom.given:
+            st.session_state[key] = custom.get(key, value)
 
 
-def take_carried(resources: Resources) -> str | None:
+def take_shared_profile(resources: Resources) -> str | None:
     """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
     text = st.query_params.get(PARAMETER)
     if text is None:
         return None
     try:
-        own, _ = add_own(resources, profile_from_link_text(text), "from the link", "link")
+        custom, _ = add_profile(resources, profile_from_link_text(text), "from the link", "link")
     except ProfileError as error:
         return str(error)
-    session.profile.source, session.profile.chosen, session.own.carry_profile = "upload", own.key, True
+    session.profile.source, session.profile.chosen, session.custom.share_profile = "upload", custom.key, True
     return None
 
 
-def carried() -> dict[str, str]:
+def shared_profile() -> dict[str, str]:
     """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
-    own = own_in(session.profile)
-    if not session.own.carry_profile or own is None or session.profile.source == "sample":
+    custom = custom_profile_in(session.profile)
+    if not session.custom.share_profile or custom is None or session.profile.source == "sample":
         return {}
-    return {} if own.link_text is None else {PARAMETER: own.link_text}
+    return {} if custom.link_text is None else {PARAMETER: custom.link_text}
 
 
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
-    resources = without_own_gpus()
-    known = resources.with_custom_gpus(session.own.own_gpus)
+    resources = without_custom_gpus()
+    known = resources.with_custom_gpus(session.custom.gpus)
     return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
-def without_own_gpus() -> Resources:
+def without_custom_gpus() -> Resources:
     """What every visitor shares, with this visitor's instances over it."""
-    resources, rows = load_resources(), session.own.own_instances
+    resources, rows = load_resources(), session.custom.instances
     return replace(resources, catalog=resources.catalog.with_custom(rows)) if rows else resources
 
 
-def own_prices(resources: Resources) -> dict[str, float]:
+def custom_prices(resources: Resources) -> dict[str, float]:
     """Instance -> the visitor's price, US dollars an hour."""
     return {name: usd for name, usd in session.offers.price.items() if name in resources.catalog}

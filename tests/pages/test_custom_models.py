@@ -16,7 +16,7 @@ from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_h
 from tests.pages.conftest import column, go, lines, result_rows, upload
 from ui.state.resources import load_resources
 
-NEWER = "This server has newer models or lists than it shows: start it again."
+NEWER = "This server has newer models or lists than it shows: restart it."
 ELSEWHERE = ("PROFET_INSTANCES", "PROFET_GPUS", "PROFET_APP_INSTANCES")
 
 
@@ -49,7 +49,7 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     flat = json.dumps(dict(sample.profile.operations)).encode()
     app = upload(app, ("mine.json", flat), recorded_on=GPU)
     assert not app.error and not app.exception
-    assert "no profiles of" in " ".join(lines(app.warning))
+    assert "not in the training data" in " ".join(lines(app.warning))
 
 
 def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
@@ -74,7 +74,7 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     said = lines(open_app("accuracy").markdown)
     assert any(f"{GPU} ({CELLS} measurements on {INSTANCE})" in line for line in said)
     app = open_app()
-    app.session_state["own_gpus"] = (custom_gpu_from({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
+    app.session_state["custom_gpus"] = (custom_gpu_from({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
     go(app, "predict", preset="all")
     assert {"my-card own", INSTANCE} <= set(column(app, "Instance")) and not app.error and not app.exception
 

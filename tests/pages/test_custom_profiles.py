@@ -20,19 +20,19 @@ from tests.pages.conftest import (
     answer,
     as_version_2,
     assert_shows,
+    custom,
     give,
     go,
     has_results,
     inside,
     lines,
     notices,
-    own,
     rows,
     type_in,
     upload,
 )
 from ui.server import DROPPED_TYPE
-from ui.state.own import MAX_NAME_LETTERS, MAX_PROFILES, content_key
+from ui.state.custom import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(
@@ -53,7 +53,7 @@ def chosen(app):
 def choose(app, name: str):
     """Choose one of the list by its name."""
     box = chosen(app)
-    return box.set_value(own(app)[name]).run()
+    return box.set_value(custom(app)[name]).run()
 
 
 def shown(app) -> str:
@@ -65,7 +65,7 @@ def shown(app) -> str:
 def test_many_files_at_once_each_with_its_own_anchor_and_latency(open_app, core, samples):
     names = (VGG, LENET, ALEXNET)
     app = upload(open_app(), *sample_files(samples, *names))
-    assert list(own(app)) == [f"{name}.json" for name in names]
+    assert list(custom(app)) == [f"{name}.json" for name in names]
     assert f"your upload {ALEXNET}.json" in shown(app)
     for name in names:
         choose(app, f"{name}.json")
@@ -79,8 +79,8 @@ def test_a_duplicate_is_recognized_by_its_content(open_app, samples):
     app = upload(open_app(), *sample_files(samples, VGG, LENET))
     again = json.dumps(json.loads(samples[VGG].data), indent=7).encode()
     give(app, ("copy.json", again))
-    assert list(own(app)) == [f"{VGG}.json", f"{LENET}.json"]
-    assert lines(app.info)[0] == f"copy.json holds the same profile as {VGG}.json: it is on the list once."
+    assert list(custom(app)) == [f"{VGG}.json", f"{LENET}.json"]
+    assert lines(app.info)[0] == f"copy.json holds the same profile as {VGG}.json, already on the list."
     assert f"your upload {VGG}.json" in shown(app)
 
 
@@ -94,7 +94,7 @@ def test_every_format_is_taken_and_its_warning_comes_first(open_app, core, path)
     app = upload(open_app(), (path.name, path.read_bytes()))
     assert not app.exception
     read = read_profile(path.read_bytes(), path.name)
-    ((key, held),) = app.session_state["own_profiles"].items()
+    ((key, held),) = app.session_state["custom_profiles"].items()
     assert (key, held.read) == (content_key(read), read)
     if refusal(read):
         assert (lines(app.error), has_results(app)) == ([refusal(read)], False)
@@ -149,7 +149,7 @@ def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, mo
     secret = [path for path in FORMATS if "xplane" in path.name or "trace" in path.name]
     app = upload(open_app(), *[(path.name, path.read_bytes()) for path in secret], ("bad.json", b'{"secret_net": 1}'))
     state = dict(app.session_state.items())
-    assert len(state["own_profiles"]) >= 3
+    assert len(state["custom_profiles"]) >= 3
     assert not raw_bytes_in(state)
     assert "secret" not in repr({key: value for key, value in state.items() if not key.startswith("notes:")})
     assert raw_bytes_in({"a": [UploadedFile.__new__(UploadedFile)]})
@@ -157,7 +157,7 @@ def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, mo
     for page in ("predict", "compare"):
         other = open_app(page, source="upload")
         assert secret[0].name not in " ".join(lines((*other.caption, *other.markdown, *other.subheader)))
-        assert "own_profiles" not in other.session_state, "another visitor's"
+        assert "custom_profiles" not in other.session_state, "another visitor's"
 
 
 def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_warning(open_app, samples):
@@ -165,7 +165,7 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     app = upload(
         open_app(profiled_batch="16"), ("net.json", as_version_2(operations, gpu="Tesla M60", framework="PyTorch 2.13"))
     )
-    (key,) = own(app).values()
+    (key,) = custom(app).values()
     assert not any("FP32" in line for line in notices(app))
     app.selectbox(key=f":precision:{key}").set_value("amp").run()
     assert any("is converted to FP32" in line for line in notices(app))
@@ -186,7 +186,7 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
         ({"precision": "TF32", "framework": "PyTorch 2"}, {"compiled"}),
     ):
         give(app, ("half.json", as_version_2({"Device_Conv2D": 9e4, "Device_Relu": len(meta)}, **meta)))
-        key = list(own(app).values())[-1]
+        key = list(custom(app).values())[-1]
         keys = {box.key for box in app.selectbox}
         assert {field for field in ("precision", "compiled") if f":{field}:{key}" in keys} == asked
 
@@ -205,9 +205,9 @@ def test_whoever_clicks_on_ends_the_reading_and_is_told(open_app, monkeypatch):
     data = b'{"Device_Conv2DBackpropInput": 1000.0}'
     app = upload(open_app(profiled_batch="16"), ("first.json", data), ("second.json", data.replace(b"1", b"3")))
     assert "second.json" in read
-    assert "second.json" in own(app)
+    assert "second.json" in custom(app)
     (line,) = lines(app.error)
-    assert line.startswith("first.json was not read to its end")
+    assert line.startswith("first.json was not read completely")
 
 
 def test_the_list_is_bounded_and_bad_files_leave_a_line_each(open_app, samples):
@@ -217,17 +217,17 @@ def test_the_list_is_bounded_and_bad_files_leave_a_line_each(open_app, samples):
     ]
     bad = [("one.json", b"{"), ("two.bin", b"\x00\x01\x02")]
     app = upload(open_app(profiled_batch="16"), bad[0], *good, bad[1], ("more.json", b'{"Device_ReluGrad": 1}'))
-    assert len(own(app)) == MAX_PROFILES
+    assert len(custom(app)) == MAX_PROFILES
     assert [line.split(" can't")[0] for line in lines(app.error)] == ["one.json", "two.bin", "more.json"]
-    assert f"holds {MAX_PROFILES} profiles" in lines(app.error)[-1]
+    assert f"full ({MAX_PROFILES} profiles)" in lines(app.error)[-1]
     go(go(app, "about"), "predict")
     app.button(key=":remove-all").click().run()
     give(app, ("x" * 300 + ".json", samples[VGG].data), ("\u202e\n", samples[LENET].data))
-    long, empty = own(app)
+    long, empty = custom(app)
     assert len(long) == MAX_NAME_LETTERS and empty == "unnamed" and not app.error
     uploader = app.segmented_control(key="source").set_value("upload").run().file_uploader[0]
     app = uploader.set_value([("net.json", b"", DROPPED_TYPE)]).run()
-    assert "net.json can't be used: the server let go of it" in lines(app.error)[0]
+    assert "net.json can't be used: the server dropped it" in lines(app.error)[0]
 
 
 def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkeypatch):
@@ -261,7 +261,7 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
     for text, left in (('{"Device_Conv2D": 2000.0}', ""), ("{", "{")):
         app.text_area(key="pasted").set_value(text).run()
         assert app.text_area(key="pasted").value == left
-        assert "your pasted text" in shown(app) and list(own(app)) == ["net*.json", "pasted text"]
+        assert "your pasted text" in shown(app) and list(custom(app)) == ["net*.json", "pasted text"]
     assert read_names == ["net*.json", "pasted text", "pasted text"]
     assert any("pasted text: " in line for line in lines(app.error))
 
@@ -274,7 +274,7 @@ def carrying(open_app, samples):
     app = upload(open_app(anchor="g3s.xlarge"), ("net.json", samples[VGG].data))
     assert app.query_params["source"] == "upload" and "profile" not in app.query_params
     type_in(app, "latency", samples[VGG].latency_ms)
-    app.toggle(key="carry_profile").set_value(True).run()
+    app.toggle(key="custom_share_profile").set_value(True).run()
     assert not app.exception
     return app, dict(app.query_params)
 
@@ -284,11 +284,11 @@ def test_a_link_opens_the_same_answer_where_its_visitor_wants_the_profile_in_it(
     assert 500 < len(query["profile"]) < 1_200
     again = open_app(**query)
     assert not again.error and not again.warning and answer(again) == answer(app)
-    assert again.toggle(key="carry_profile").value is True
+    assert again.toggle(key="custom_share_profile").value is True
     assert again.query_params["profile"] == query["profile"]
     for opened in (again, open_app("sizes", **query)):
         assert "the profile from the link" in " ".join(lines(opened.caption)) and not opened.error
-    app.toggle(key="carry_profile").set_value(False).run()
+    app.toggle(key="custom_share_profile").set_value(False).run()
     assert "profile" not in app.query_params
     # A sample is never carried.
     again.segmented_control(key="source").set_value("sample").run()
