@@ -45,8 +45,6 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
-    Parameters
-    ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
 
@@ -90,8 +88,6 @@ def framed(
 ) -> Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
-    Parameters
-    ----------
     x, y : the axes. name : what the figure shows, for those who don't see it.
     layout : further attributes; `legend` is joined with the frame's.
     """
@@ -143,8 +139,6 @@ _SHORT = 1 / 8
 class Bar:
     """One row.
 
-    Attributes
-    ----------
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
@@ -175,8 +169,6 @@ class Bar:
 def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
     """The bars from top to bottom in their order; the axis stays while they move from their usual values.
 
-    Parameters
-    ----------
     name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
     """
     longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)

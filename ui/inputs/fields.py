@@ -25,12 +25,7 @@ from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_op
 from ui.words import sentence
 
 
-def choice(
-    label: str,
-    field: Field[str] | str,
-    options: Mapping[str, str] | None = None,
-    **more: Any,
-) -> None:
+def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
     """One of a few, all in sight.
 
     `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.

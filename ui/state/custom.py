@@ -167,7 +167,7 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
     if shown is not None and shown.key == key:
         if anchor is not None:
             session.network.anchor = anchor
-        session.profile.use_ms(latency_ms)
+        session.profile.latency = latency_text(latency_ms)
 
 
 def forget_other_anchors(resources: Resources) -> None:
