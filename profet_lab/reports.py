@@ -26,17 +26,17 @@ from profet_lab.cards.cards import (
     real_section,
     render,
 )
-from profet_lab.classes.bank import class_bank
+from profet_lab.class_bank import class_bank
+from profet_lab.class_folds import default_report, default_table, scatter
+from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate.report import estimate_report
+from profet_lab.growth import growth_report, predictions_of_table
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
+from profet_lab.scaleout import scaleout_report
 from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
-from profet_lab.validation.default import default_report, default_table, scatter
-from profet_lab.validation.documented import documented_report, documented_table, scaler_report
 from profet_lab.validation.gpus import gpus_report
-from profet_lab.validation.growth import growth_report, predictions_of_table
-from profet_lab.validation.scaleout import scaleout_report
 from profet_recorder.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"

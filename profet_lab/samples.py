@@ -19,8 +19,8 @@ from profet_core.features.classes import COPY_CLASS, load_operation_classes
 from profet_core.precision.names import AMP
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
-from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
+from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
+from profet_lab.class_folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares
 from profet_lab.train import SEED

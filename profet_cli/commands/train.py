@@ -25,7 +25,7 @@ from profet_core.transfer.model import CalibratedGpu
 
 if TYPE_CHECKING:
     from profet_core.catalog import Gpus
-    from profet_lab.datasets.dataset import Dataset
+    from profet_lab.dataset import Dataset
     from profet_lab.measurements.tables import Measurements
 
 #: What `--format json` prints, and the lines that are printed without it.
@@ -71,10 +71,10 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_core.training.memory_model import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
-        from profet_lab.memory.fit import memory_content
-        from profet_lab.scaleout.fit import scaleout_content
-        from profet_lab.scaleout.rows import has_scale_rows
-        from profet_lab.scalers.growth import growth_content, measured_sizes
+        from profet_lab.growth import growth_content, measured_sizes
+        from profet_lab.memory import memory_content
+        from profet_lab.scaleout import scaleout_content
+        from profet_lab.scaleout_rows import has_scale_rows
         from profet_lab.transfer.transfer_file import transfer_content
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),

@@ -73,10 +73,10 @@ def _report(
 ) -> Report:
     """All of `--card`, the documented method, a scaler or the default method."""
     with training_set():
-        from profet_lab.classes.bank import class_bank
+        from profet_lab.class_bank import class_bank
+        from profet_lab.class_folds import default_report, default_table
+        from profet_lab.documented import documented_report, documented_table, scaler_report
         from profet_lab.reports import write_report
-        from profet_lab.validation.default import default_report, default_table
-        from profet_lab.validation.documented import documented_report, documented_table, scaler_report
     how: dict[str, Any] = {"seed": options.seed, "progress": progress}
     if options.card:
         return write_report(measurements, open_models(options), **how)

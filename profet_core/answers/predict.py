@@ -42,8 +42,9 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     check_wanted(context, question.targets, {*names, question.anchor})
     profile, prediction = predicted_question(context, question)
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
-    kept = {row.instance for row in rows}
-    prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
+    if len(rows) < len(prediction.predictions):
+        kept = {row.instance for row in rows}
+        prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)
     return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, instances, ran_on=ran_on))
 

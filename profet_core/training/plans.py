@@ -137,7 +137,7 @@ class Plan:
     @property
     def basis(self) -> Basis:
         """Basis of the latency."""
-        return self.row.basis
+        return self.row.estimate.basis
 
     @property
     def latency_ms(self) -> float:
@@ -152,12 +152,13 @@ class Plan:
     @property
     def deviation(self) -> float | None:
         """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
-        return 0.0 if self.row.basis.is_exact else self.row.log_sd
+        step = self.row.estimate
+        return 0.0 if step.basis.is_exact else step.log_sd
 
     @property
     def relative(self) -> Relative | None:
         """Uncertainty of a derived latency's ratio to its source instance; None for other latencies."""
-        return self.row.relative
+        return self.row.estimate.relative
 
     @property
     def step_interval(self) -> Interval | None:
@@ -298,9 +299,10 @@ class Plan:
     @property
     def one_gpu_deviation(self) -> float | None:
         """The part of `deviation` due to one GPU's step."""
-        if self.deviation is None or not self.scaling_deviation:
-            return self.deviation
-        return math.sqrt(max(self.deviation**2 - self.scaling_deviation**2, 0.0))
+        deviation = self.deviation
+        if deviation is None or not isinstance(self.row, NodeTime):
+            return deviation
+        return math.sqrt(max(deviation**2 - self.row.scaling_log_sd**2, 0.0))
 
     @property
     def within_limits(self) -> float | None:

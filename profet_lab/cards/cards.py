@@ -35,7 +35,7 @@ from profet_core.transfer.rates import GpuRates
 from profet_core.transfer.speed import evidence_of, known_rates, known_speed
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
-from profet_lab.classes.boosted import REPEATS
+from profet_lab.class_members import REPEATS
 from profet_lab.validation.gpus import judged
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
@@ -109,7 +109,7 @@ def baseline_architectures() -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    with resources.files("profet_lab.documented").joinpath(name).open(encoding="utf-8") as file:
+    with resources.files("profet_lab").joinpath(name).open(encoding="utf-8") as file:
         return pd.read_csv(file)
 
 

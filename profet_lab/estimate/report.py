@@ -18,8 +18,8 @@ from profet_lab.estimate.fit import fit, problem
 from profet_lab.estimate.judge import HeldOut, Judge
 from profet_lab.estimate.rows import BENCHMARK, PROFET, TIMM, EstimateRows, estimate_rows
 from profet_lab.measurements.tables import Measurements
+from profet_lab.memory import layers_known
 from profet_lab.tasks import Progress
-from profet_lab.validation.memory import layers_known
 
 _METHODS = ("regression", "lightgbm", "xgboost")
 _FEATURES = 8

@@ -25,17 +25,17 @@ from profet_core.precision.names import AMP, FP32, TF32, supported_precisions
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import KnownStep, curves_at
 from profet_core.transfer.rates import no_less
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.networks import STEPS
+from profet_lab.class_bank import class_bank
+from profet_lab.class_members import STEPS
 from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
 from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
 from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
 from profet_lab.validation.judged import ensemble_latencies
-from profet_lab.validation.memory import memory_report
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)

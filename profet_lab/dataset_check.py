@@ -11,7 +11,7 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.units import US_PER_MS
-from profet_lab.datasets.dataset import FAILED, KEY, OK, OUT_OF_MEMORY, Dataset, cell_words
+from profet_lab.dataset import FAILED, KEY, OK, OUT_OF_MEMORY, Dataset, cell_words
 
 #: Device rows over latency, of one step; PROFET's halved profiles have 1.06 at the median. A median above this covers
 #: more steps, one below misses device time.
