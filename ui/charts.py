@@ -173,7 +173,12 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     """
     longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
     axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
-    rows = list(range(len(bars)))
+    rows, shapes = list(range(len(bars))), list[Part]()
+    if limit and limit <= longest:
+        # Down the rows, but not through their values.
+        free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
+        path = "".join(f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
+        shapes.append({"type": "path", "path": path, "line": {"color": RED, "width": 1.5, "dash": "dash"}})
     return framed(
         [
             _drawn(bars),
@@ -192,7 +197,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
         title=title,
         name=name,
-        shapes=[_limit_line(bars, limit, axis_end)] if limit and limit <= longest else [],
+        shapes=shapes,
         showlegend=False,
         barmode="overlay",
         margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
@@ -215,13 +220,6 @@ def _axis_end(longest: float, usual: float) -> float:
 
 def _is_in_label(x: float, bar: Bar, axis_end: float) -> bool:
     return bar.end <= x <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
-
-
-def _limit_line(bars: Sequence[Bar], limit: float, axis_end: float) -> Part:
-    """A line down the rows, but not through their values."""
-    free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
-    strokes = (f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
-    return {"type": "path", "path": "".join(strokes), "line": {"color": RED, "width": 1.5, "dash": "dash"}}
 
 
 def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
 from profet_core.answers.training import PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
@@ -82,6 +82,14 @@ def current_network(resources: Resources) -> Predicted:
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
+
+
+def shown_network(resources: Resources) -> Predicted | None:
+    """What Predict shows now; None if it has no number."""
+    try:
+        return current_network(resources)
+    except ProfetError:
+        return None
 
 
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:

@@ -210,7 +210,17 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
             st.caption(f"Ignored: {plain(note)}.")
     with st.expander("All operations", icon=":material/table_rows:"):
         st.dataframe(
-            [_operation_row(row) for row in answer.operations],
+            [
+                {
+                    "Operation": row.operation,
+                    "ms": round(row.time_us / US_PER_MS, 4),
+                    "% of busy time": None if row.share is None else round(100 * row.share, 2),
+                    "Kind": row.kind or MISSING,
+                    "Class": _place(row.operation_class, row.class_known, "by kind"),
+                    "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
+                }
+                for row in answer.operations
+            ],
             hide_index=True,
             column_config={"Operation": st.column_config.TextColumn(pinned=True)},
             key="operation-table",
@@ -248,18 +258,6 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
         else:
             facts[label] = f"{value:,}" if isinstance(value, int | float) else str(value)
     return [{"": name, "Value": plain(words)} for name, words in facts.items()]
-
-
-def _operation_row(row: Placement) -> dict[str, object]:
-    """One operation, numbers as numbers."""
-    return {
-        "Operation": row.operation,
-        "ms": round(row.time_us / US_PER_MS, 4),
-        "% of busy time": None if row.share is None else round(100 * row.share, 2),
-        "Kind": row.kind or MISSING,
-        "Class": _place(row.operation_class, row.class_known, "by kind"),
-        "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
-    }
 
 
 def _place(name: str | None, known: bool, otherwise: str) -> str:

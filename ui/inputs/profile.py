@@ -192,10 +192,8 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     if slot.source != "sample":
         kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
         facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
-        first, last = (
-            ("Shown:", f" ({facts}).") if held.is_custom else ("No profile of yours yet: the page still shows", ".")
-        )
-        st.caption(f"{first} {kind} {plain(held.name)}{last}")
+        shown = f"{kind} {plain(held.name)}"
+        st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
         st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
     if slot is session.profile:

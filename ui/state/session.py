@@ -476,7 +476,8 @@ class Custom(Part):
 class Session:
     """All that one visitor's session holds."""
 
-    profile, second = Slot(), Slot("second")
+    #: The profile that every page is about, and one of another size of the same network from the same anchor.
+    profile, second = slots = Slot(), Slot("second")
     network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
@@ -484,11 +485,6 @@ class Session:
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
     manycore_table = Table("manycore")
-
-    @property
-    def slots(self) -> tuple[Slot, Slot]:
-        """The profile that every page is about, and one of another size of the same network from the same anchor."""
-        return self.profile, self.second
 
     @property
     def asked(self) -> tuple[Part, ...]:
