@@ -193,7 +193,7 @@ SENTENCES = {
         "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision."
     ),
     Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
-    Code.BF16_AS_FP16: "No BF16 speed-ups are published; assuming the same as for FP16 AMP.",
+    Code.BF16_AS_FP16: "The published AMP runs are in FP16; BF16 is assumed to be as fast.",
     Code.CONVERTED_PRECISION: (
         "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider."
     ),
