@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from profet_collect.record import Cell, Framework, Status
+from profet_collect.store import Cell, Framework, Status
 from profet_core.errors import InputError
 from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan

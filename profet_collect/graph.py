@@ -1,15 +1,166 @@
-"""A named network as a graph: each layer with its inputs and settings, recorded while `profet_core` counts it."""
+"""Build a network layer by layer: counted, or as a graph of layers that a framework's builder makes into a network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from profet_collect.networks import build_named
-from profet_collect.networks.builder import Builder
 from profet_core.errors import InputError
-from profet_core.layers.rules import Layer, Padding, Shape
+from profet_core.layers import rules
+from profet_core.layers.network import LayerList
+from profet_core.layers.rules import Kind, Layer, Padding, Shape
+
+
+class Builder:
+    """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
+
+    What an activation or a pooling computes changes no count: `activation`, `function` and `is_mean` are for what
+    builds a network that runs (`profet_collect/graph.py`), which overrides `put`.
+
+    Attributes
+    ----------
+    activation : what `elementwise` of one layer computes where nothing else is said.
+    norm_scales : whether batch normalizations scale.
+    """
+
+    def __init__(self) -> None:
+        self.layers = LayerList()
+        self.activation = "relu"
+        self.norm_scales = True
+
+    def put(
+        self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
+    ) -> Shape:
+        """Add a layer as `rules` has it; `kind`, `inputs` and `settings` say what it computes."""
+        return self.layers.put(replace(layer, is_activated=bool(settings.get("activation"))), name)
+
+    def image(self, pixels: int, channels: int = 3) -> Shape:
+        """The input, where it is a layer of its own: a graph has such, a plain sequence has not."""
+        return self.put(Layer(Kind.INPUT, (pixels, pixels, channels)), "input")
+
+    def convolution(
+        self,
+        shape: Shape,
+        filters: int,
+        kernel: int | tuple[int, int],
+        stride: int = 1,
+        padding: Padding | int = "same",
+        *,
+        groups: int = 1,
+        bias: bool = True,
+        activation: str = "",
+    ) -> Shape:
+        """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
+        sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
+        layer = rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias)
+        settings: dict[str, Any] = {
+            "filters": filters,
+            "kernel": sides,
+            "stride": stride,
+            "groups": groups,
+            "bias": bias,
+        }
+        # Frameworks have one layer for all convolutions but depthwise ones.
+        kind = Kind.DEPTHWISE if layer.kind is Kind.DEPTHWISE else Kind.CONVOLUTION
+        return self.put(layer, kind, (shape,), padding=around, activation=activation, **settings)
+
+    def depthwise(
+        self, shape: Shape, kernel: int, stride: int = 1, padding: Padding | int = "same", *, bias: bool = False
+    ) -> Shape:
+        """One filter a channel."""
+        return self.convolution(shape, shape[-1], kernel, stride, padding, groups=shape[-1], bias=bias)
+
+    def dense(self, shape: Shape, units: int, *, bias: bool = True, activation: str = "") -> Shape:
+        """A dense layer; `activation` is within it."""
+        layer = rules.dense(shape, units, bias=bias)
+        return self.put(layer, "dense", (shape,), units=units, bias=bias, activation=activation)
+
+    def pool(
+        self,
+        shape: Shape,
+        size: int,
+        stride: int,
+        padding: Padding | int = "valid",
+        *,
+        round_up: bool = False,
+        is_mean: bool = False,
+    ) -> Shape:
+        """Maximum pooling, or average where `is_mean`."""
+        sides, around = (size, size), _around(padding)
+        layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
+        kind = "average pooling" if is_mean else "max pooling"
+        return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
+
+    def global_pool(self, shape: Shape, *, keep_sides: bool = False) -> Shape:
+        """Average over the image."""
+        layer = rules.global_pooling(shape, keep_sides=keep_sides)
+        return self.put(layer, "global pooling", (shape,), keep_sides=keep_sides)
+
+    def batch_norm(self, shape: Shape) -> Shape:
+        """Batch normalization."""
+        scale = self.norm_scales
+        return self.put(rules.normalization(shape, scale=scale), "batch normalization", (shape,), scale=scale)
+
+    def layer_norm(self, shape: Shape) -> Shape:
+        """Layer normalization."""
+        return self.put(rules.normalization(shape, averages=False), "layer normalization", (shape,))
+
+    def elementwise(self, *shapes: Shape, function: str = "") -> Shape:
+        """An activation, dropout, a sum or product of layers.
+
+        `function` says which where it is neither `activation` (of one layer) nor a sum (of several).
+        """
+        return self.put(rules.elementwise(*shapes), function or ("add" if len(shapes) > 1 else self.activation), shapes)
+
+    def batch_norm_relu(self, shape: Shape) -> Shape:
+        """Both, one after another."""
+        return self.elementwise(self.batch_norm(shape))
+
+    def concatenate(self, *shapes: Shape) -> Shape:
+        """Channels side by side."""
+        return self.put(rules.concatenation(shapes), "concatenate", shapes)
+
+    def squeeze_excite(self, shape: Shape, squeezed: int, *, bias: bool = True) -> Shape:
+        """Channels weighed: pooled, two convolutions of 1 x 1 with activations, and multiplied to each channel."""
+        weights = self.global_pool(shape, keep_sides=True)
+        weights = self.elementwise(self.convolution(weights, squeezed, 1, bias=bias), function="relu")
+        weights = self.elementwise(self.convolution(weights, shape[-1], 1, bias=bias), function="sigmoid")
+        return self.elementwise(shape, weights, function="multiply")
+
+    def flatten(self, shape: Shape) -> Shape:
+        """All values in one row."""
+        return self.put(rules.flattening(shape), "flatten", (shape,))
+
+    def reshape(self, shape: Shape, *target: int) -> Shape:
+        """The same values in another shape."""
+        return self.put(rules.reshaping(shape, target), "reshape", (shape,))
+
+    def pad(self, shape: Shape, before: int, after: int) -> Shape:
+        """Zeros around an image, as a layer of its own."""
+        return self._margins(shape, ((before, after), (before, after)))
+
+    def pad_for_stride(self, shape: Shape, kernel: int) -> Shape:
+        """Zeros around an image of which a window with stride 2 and no padding then makes ceil(size / 2)."""
+        half = kernel // 2
+        return self._margins(shape, tuple((half - 1 + side % 2, half) for side in shape[:-1]))
+
+    def _margins(self, shape: Shape, margins: tuple[tuple[int, int], ...]) -> Shape:
+        return self.put(rules.margins(shape, margins), "padding", (shape,), margins=margins)
+
+    def normalize_input(self, shape: Shape) -> Shape:
+        """Scales the image by means and variances that are kept with their count and have no gradient."""
+        layer = rules.elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
+        return self.put(layer, "input normalization", (shape,))
+
+    def scale_channels(self, shape: Shape) -> Shape:
+        """Each channel times a weight of its own."""
+        return self.put(rules.scaling(shape), "scale", (shape,))
+
+
+def _around(padding: Padding | int) -> Padding:
+    return ((padding, padding), (padding, padding)) if isinstance(padding, int) else padding
+
 
 #: Of the values that a dropout gets; it takes the same time at any share.
 DROPPED_SHARE = 0.5
@@ -51,17 +202,7 @@ class _Output(tuple[int, ...]):
     node: int
 
 
-def network_graph(name: str, pixels: int, classes: int | None = None) -> Graph:
-    """The graph of a named network.
-
-    Parameters and errors are those of `profet_collect.networks.layers_of`.
-    """
-    net = _GraphBuilder()
-    name, classes = build_named(net, name, pixels, classes)
-    return Graph(name, pixels, classes, tuple(net.nodes), tuple(net.layers))
-
-
-class _GraphBuilder(Builder):
+class GraphBuilder(Builder):
     """Counts as its base does, and keeps what each layer is made of."""
 
     def __init__(self) -> None:

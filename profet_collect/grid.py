@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name
-from profet_collect.record import Cell, Framework, Precision
+from profet_collect.store import Cell, Framework, Precision
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.units import MS_PER_S

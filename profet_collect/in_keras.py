@@ -11,7 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from profet_collect.cell import Seen, Task
-from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node, network_graph
+from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
+from profet_collect.networks import network_graph
 from profet_core.errors import InputError
 from profet_recorder.keras_callback import recording_callback
 from profet_recorder.plan import RecordPlan

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from profet_collect.cell import Seen, Task
-from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node, network_graph
+from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
+from profet_collect.networks import network_graph
 from profet_core.errors import InputError
 from profet_recorder.plan import RecordPlan
 from profet_recorder.pytorch import PyTorchEngine

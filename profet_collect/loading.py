@@ -11,8 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from profet_collect.record import Framework
 from profet_collect.run import installed_frameworks
+from profet_collect.store import Framework
 from profet_core.errors import InputError
 
 #: Names of images that both loaders read.

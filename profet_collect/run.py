@@ -19,8 +19,7 @@ from typing import Any
 
 from profet_collect.cell import Device, Seen, Task, look, measure
 from profet_collect.grid import Expected, Timed
-from profet_collect.record import FRAMEWORKS, Cell, CellResult, Framework
-from profet_collect.store import Store
+from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Store
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.units import format_duration, format_ms

@@ -1,30 +1,201 @@
-"""Writes a collection: one program at a time, a line a finished cell, each on the disk before the next is measured."""
+"""A collection's folder: its manifest, cells with their measurements, one checksummed line each, and its lock."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from profet_collect.record import (
-    CELLS_NAME,
-    LAYOUT_VERSION,
-    MANIFEST_NAME,
-    Cell,
-    CellResult,
-    line_of,
-    read_cells,
-    read_manifest,
-    whole_lines,
-)
 from profet_core.errors import InputError
 from profet_core.files import lock_path
 from profet_recorder.whole_files import write_whole
+
+Framework = Literal["pytorch", "tensorflow"]
+Precision = Literal["fp32", "tf32", "amp"]
+Status = Literal["ok", "out-of-memory", "failed"]
+
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+LAYOUT_VERSION = 1
+MANIFEST_NAME, CELLS_NAME = "manifest.json", "cells.jsonl"
+#: Upper bound of counts, and of bytes.
+_MOST, _MAX_BYTES = 2**31 - 2, 2**63 - 1
+_LONGEST_NAME, _LONGEST_WHY = 200, 10_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """One workload: the values that distinguish it in a collection."""
+
+    framework: Framework
+    precision: Precision
+    model: str
+    pixels: int
+    batch_size: int
+    repeat: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.model}, {self.pixels} pixels, batch {self.batch_size}, {self.precision}, {self.framework}"
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """Result of a cell at a time (UTC, ISO 8601), and in one line why it is not "ok".
+
+    Attributes
+    ----------
+    batch_latency_ms : median step latency; null if it did not run; then the next three are empty.
+    peak_memory_bytes : of the device; on a CPU, of the process.
+    operations_us : total per operation type in ONE step (`steps`).
+    """
+
+    cell: Cell
+    framework_version: str
+    status: Status
+    recorded_at: str
+    why: str = ""
+    batch_latency_ms: float | None = None
+    latency_repeats_ms: tuple[float, ...] = ()
+    peak_memory_bytes: int | None = None
+    operations_us: Mapping[str, float] | None = None
+    steps: int = 1
+
+    def document(self) -> dict[str, Any]:
+        """One flat JSON object."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
+        own["latency_repeats_ms"] = list(self.latency_repeats_ms)
+        own["operations_us"] = dict(self.operations_us or {})
+        return {**asdict(self.cell), **own}
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A folder that `profet collect` wrote: finished cells in the order in which they were measured.
+
+    The manifest has `layout_version`, `instance`, `device` ("gpu" or "cpu"), `gpu`, `driver`, `frameworks`, `host`,
+    `seed` and `grid`.
+    """
+
+    manifest: Mapping[str, Any]
+    results: tuple[CellResult, ...]
+
+
+def read_collection(folder: Path) -> Collection:
+    """Read the manifest and every finished cell; raises InputError if the folder is no collection, or is damaged."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(f"{folder} has no {MANIFEST_NAME}: choose a folder that `profet collect` wrote.")
+    return Collection(manifest, tuple(result for result, _ in whole_lines(read_cells(folder), CELLS_NAME)))
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Read the manifest; None if there is none. Raises InputError if it can't be read, or has another layout."""
+    data = _bytes_of(folder / MANIFEST_NAME)
+    if data is None:
+        return None
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError(f"{folder / MANIFEST_NAME} is damaged: collect into another folder.") from None
+    version = manifest.get("layout_version") if isinstance(manifest, dict) else None
+    if not isinstance(manifest, dict) or version != LAYOUT_VERSION:
+        raise InputError(f"{folder} has layout {version!r}; this version reads layout {LAYOUT_VERSION}.")
+    return manifest
+
+
+def read_cells(folder: Path) -> bytes:
+    """Read the bytes of the cells' file; empty if there is none."""
+    return _bytes_of(folder / CELLS_NAME) or b""
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def line_of(result: CellResult) -> bytes:
+    """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a newline."""
+    cell = result.document()
+    return _compact({"crc": zlib.crc32(_compact(cell)), "cell": cell}) + b"\n"
+
+
+def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
+    """Each finished cell and the byte offset after its line; a truncated last line is skipped.
+
+    Raises InputError if a line before the last is damaged, or a cell appears twice.
+    """
+    end, seen = 0, set()
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        end += len(line) + 1
+        try:
+            document = json.loads(line)
+            if document["crc"] != zlib.crc32(_compact(document["cell"])):
+                raise ValueError("another checksum")
+            result = _result_of(document["cell"])
+        except (ValueError, KeyError, TypeError, RecursionError, AttributeError, OverflowError):
+            if end == len(data):
+                # The newline reached the disk before the content did.
+                return
+            raise InputError(
+                f"line {number} of {name} is damaged: remove that line, and its cell is measured again."
+            ) from None
+        if result.cell in seen:
+            raise InputError(f"line {number} of {name} has a cell twice: remove one of the lines.")
+        seen.add(result.cell)
+        yield result, end
+
+
+def _compact(document: object) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _result_of(document: Mapping[str, Any]) -> CellResult:
+    """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
+    cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
+    own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
+    repeats, operations, latency_ms = own["latency_repeats_ms"], own["operations_us"], own["batch_latency_ms"]
+    whole = ((cell.pixels, 1), (cell.batch_size, 1), (own["steps"], 1), (cell.repeat, 0))
+    peak = own["peak_memory_bytes"]
+    lines = [cell.model, *operations, own["framework_version"], own["recorded_at"]]
+    # A cell that ran has times, another has none.
+    times = [] if latency_ms is None and own["status"] != "ok" else [latency_ms, *repeats]
+    checks = (
+        isinstance(repeats, list) and isinstance(operations, dict),
+        cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and own["status"] in STATUSES,
+        all(type(number) is int and least <= number <= _MOST for number, least in whole),
+        peak is None or (type(peak) is int and 0 <= peak <= _MAX_BYTES),
+        all(isinstance(line, str) and line.isprintable() and len(line) <= _LONGEST_NAME for line in lines),
+        cell.model and all(operations),
+        isinstance(own["why"], str) and len(own["why"]) <= _LONGEST_WHY,
+        all(_is_time(ms) and ms > 0 for ms in times),
+        all(map(_is_time, (*repeats, *operations.values()))),
+    )
+    if not all(checks):
+        raise ValueError("no cell")
+    own["latency_repeats_ms"] = tuple(map(float, repeats))
+    own["operations_us"] = {name: float(us) for name, us in operations.items()}
+    return CellResult(cell, **own)
+
+
+def _is_time(value: Any) -> bool:
+    """Whether it is a number from 0, finite as a float."""
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+
 
 #: What makes a machine another one, whose cells belong into another folder.
 _SAME = ("instance", "device", "gpu", "threads")

@@ -22,10 +22,8 @@ from profet_core.transfer.model import (
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import host_named
-from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset, merged
-from profet_lab.datasets.files import is_dataset
-from profet_lab.datasets.sources import read_folder
+from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_of, merged
+from profet_lab.dataset_files import is_dataset, read_folder
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.models_folder import MEASUREMENTS, new_models_folder, signed, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu

@@ -14,17 +14,15 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
 from profet_core.ensemble.fitted import Fitted
-from profet_core.ensemble.intervals import class_shares
-from profet_core.ensemble.members import MEMBERS
-from profet_core.features.operations import FeatureSpec
+from profet_core.ensemble.members import MEMBERS, class_shares
+from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
-from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
+from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
-from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
-from profet_lab.classes.boosted import BoostedTrees
-from profet_lab.classes.folds import (
+from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
+from profet_lab.class_folds import (
     FoldCase,
     OutOfFold,
     distances,
@@ -34,12 +32,21 @@ from profet_lab.classes.folds import (
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.classes.networks import RECIPES, STEPS, StackedNetworks
-from profet_lab.documented.ensemble import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
-from profet_lab.export import boosted_stack, dense_stack, forest_stack, line_stack, network_stack, write_fitted
+from profet_lab.class_members import RECIPES, STEPS, BoostedTrees, StackedNetworks
+from profet_lab.documented import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
 from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
-from profet_lab.models_folder import new_models_folder, signed, write_coefficients
-from profet_lab.scalers.curves import FITTED_AT, fit_scaler, latency_curves, learned_scalers
+from profet_lab.models_folder import (
+    boosted_stack,
+    dense_stack,
+    forest_stack,
+    line_stack,
+    network_stack,
+    new_models_folder,
+    signed,
+    write_coefficients,
+    write_fitted,
+)
+from profet_lab.scalers import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.

@@ -1,3 +1,3 @@
 """The version of this program."""
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"

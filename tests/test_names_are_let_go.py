@@ -94,7 +94,7 @@ def session():
     app.segmented_control(key="source").set_value("upload").run()
     files = [(path.name, path.read_bytes(), "application/octet-stream") for path in Path({str(uploads)!r}).iterdir()]
     app.file_uploader[0].set_value(files).run()
-    taken = app.session_state["own_profiles"]
+    taken = app.session_state["custom_profiles"]
     assert len(taken) >= 2, app.error
     for page in ("compare", "about", "sizes"):
         app.switch_page(f"../pages/{{page}}/{{page}}.py").run()

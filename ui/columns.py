@@ -11,12 +11,12 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import cloud_words, price_source, price_words
-from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, BasisWord
+from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
-from profet_core.training.whole_nodes import WholeNodePlan
+from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
     format_co2e,
@@ -28,7 +28,7 @@ from profet_core.units import (
     format_usd_range,
 )
 from ui.curves import gpu_look
-from ui.tables import MISSING, Cell, Column, Row, Value
+from ui.tables import MISSING, Cell, Column, Row
 
 
 class PlanRow(Protocol):
@@ -58,15 +58,18 @@ def _offer_cell(row: PlanRow, code: str = "") -> Cell:
 
 
 def _range(
-    key: str,
-    title: str,
-    ends: Callable[[Plan], tuple[float, float] | None],
-    words: Callable[[float, float], str],
-    low: str,
-    beneath: str,
-    **more: Any,
+    key: str, title: str, unit: str, words: Callable[[float, float], str], low: str, beneath: str, **more: Any
 ) -> Column[PlanRow]:
-    """An interval, sorted by its upper end; `low`: name of its lower end in exports; `beneath`: the column it is of."""
+    """The interval of a training's "seconds" or "usd", or of a step's "ms", sorted by its upper end.
+
+    `low`: name of its lower end in exports. `beneath`: the column it is of.
+    """
+
+    def ends(plan: Plan) -> tuple[float, float] | None:
+        if unit == "ms":
+            return plan.step_interval and (plan.step_interval.low_ms, plan.step_interval.high_ms)
+        return plan.interval and getattr(plan.interval, unit)
+
     return Column(
         key,
         title,
@@ -76,14 +79,6 @@ def _range(
         narrow_under=beneath,
         **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
     )
-
-
-def _seconds(plan: Plan) -> tuple[float, float] | None:
-    return plan.interval and plan.interval.seconds
-
-
-def _usd(plan: Plan) -> tuple[float, float] | None:
-    return plan.interval and plan.interval.usd
 
 
 def _fit_cell(row: PlanRow) -> str:
@@ -114,14 +109,7 @@ STEP: Column[PlanRow] = Column(
     export="step_ms",
     tip="Latency of a training step.",
 )
-STEP_RANGE: Column[PlanRow] = _range(
-    "latency_range_ms",
-    "Range",
-    lambda plan: plan.step_interval and (plan.step_interval.low_ms, plan.step_interval.high_ms),
-    format_ms_range,
-    "step_low_ms",
-    beneath="latency_ms",
-)
+STEP_RANGE = _range("latency_range_ms", "Range", "ms", format_ms_range, "step_low_ms", "latency_ms")
 IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
 TRAINING_COST: Column[PlanRow] = Column(
     "training_usd", "Cost", lambda row: row.plan.total_usd, format_usd, tip="Of your training."
@@ -176,11 +164,9 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
     tip = "Time and cost move together along it."
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Per.STEP else per.value
     energy = cost.replace("cost", "energy")
-    time_range: Column[PlanRow] = _range(
-        "time_range", "Range", _seconds, unit.range_words, f"{per}_low_s", beneath="time"
-    )
+    time_range = _range("time_range", "Range", "seconds", unit.range_words, f"{per}_low_s", "time")
     more: tuple[Column[TableRow], ...] = (
-        _range("cost_range", "Cost range", _usd, format_usd_range, f"{cost}_low_usd", beneath="cost", tip=tip),
+        _range("cost_range", "Cost range", "usd", format_usd_range, f"{cost}_low_usd", "cost", tip=tip),
         STEP,
         IMAGES,
         Column(
@@ -251,7 +237,10 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
             "usd_per_hour",
             "$/h",
             lambda row: row.plan.offer.usd_per_hour,
-            cell=_price_cell,
+            cell=lambda row: Cell(
+                price_words(row.plan.offer),
+                "" if row.plan.offer.gpu_count == 1 else f"{format_usd(row.plan.offer.usd_per_gpu_hour)} a GPU",
+            ),
             data=lambda row: {
                 "usd_per_hour": row.plan.offer.usd_per_hour,
                 "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
@@ -261,13 +250,6 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
         basis_column("cost"),
         *map(_hidden, more),
     )
-
-
-def _price_cell(row: TableRow) -> Cell:
-    """Beneath a node's price what one of its GPUs comes to."""
-    offer = row.plan.offer
-    share = "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU"
-    return Cell(price_words(offer), beneath=share)
 
 
 def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[SizePoint], ...]:
@@ -280,35 +262,10 @@ def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[Si
         _hidden(IMAGES),
         Column("training_s", "Training time", lambda row: row.plan.total_s, unit.words),
         TRAINING_COST,
-        _hidden(
-            _range(
-                "cost_range_usd",
-                "Cost range",
-                _usd,
-                format_usd_range,
-                "training_low_usd",
-                "training_usd",
-            )
-        ),
+        _hidden(_range("cost_range_usd", "Cost range", "usd", format_usd_range, "training_low_usd", "training_usd")),
         _hidden(MEMORY),
         basis_column("training_usd"),
     )
-
-
-def _machines_cell(row: WholeNodePlan) -> Cell:
-    code = row.plan.code
-    return _offer_cell(row, code if row.nodes == 1 else f"{row.nodes} × {code}")
-
-
-def _machines_price(row: WholeNodePlan) -> Cell:
-    each = "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}"
-    return Cell(price_words(row.plan.offer), beneath=each)
-
-
-def _links(row: WholeNodePlan) -> dict[str, Value]:
-    links = load_interconnects().of(row.offer)
-    numbers: dict[str, Value] = {name: getattr(links, name) for name in ("link_gb_per_s", "network_gbit_per_s")}
-    return {"link": links.link.value, **numbers, "links_assumed": links.assumed}
 
 
 def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
@@ -318,7 +275,7 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             "instance",
             "Instance",
             lambda row: row.offer.name,
-            cell=_machines_cell,
+            cell=lambda row: _offer_cell(row, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}"),
             data=lambda row: {
                 "instance": row.offer.name,
                 "nodes": row.nodes,
@@ -340,14 +297,17 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
         ),
         _hidden(IMAGES),
         Column("epoch_s", "Epoch time", lambda row: row.epoch_s, unit.words),
-        _range("epoch_range_s", "Range", _seconds, unit.range_words, "epoch_low_s", beneath="epoch_s"),
+        _range("epoch_range_s", "Range", "seconds", unit.range_words, "epoch_low_s", "epoch_s"),
         Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
-        _hidden(_range("cost_range_usd", "Cost range", _usd, format_usd_range, "epoch_low_usd", "epoch_usd")),
+        _hidden(_range("cost_range_usd", "Cost range", "usd", format_usd_range, "epoch_low_usd", "epoch_usd")),
         Column(
             "usd_per_hour",
             "$/h",
             lambda row: row.usd_per_hour,
-            cell=_machines_price,
+            cell=lambda row: Cell(
+                price_words(row.plan.offer),
+                "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
+            ),
             data=lambda row: {
                 "usd_per_hour": row.usd_per_hour,
                 "node_usd_per_hour": row.offer.usd_per_hour,
@@ -369,7 +329,12 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             "Links",
             lambda row: load_interconnects().of(row.offer).link_gb_per_s,
             cell=lambda row: load_interconnects().of(row.offer).words,
-            data=_links,
+            data=lambda row: {
+                "link": (links := load_interconnects().of(row.offer)).link.value,
+                "link_gb_per_s": links.link_gb_per_s,
+                "network_gbit_per_s": links.network_gbit_per_s,
+                "links_assumed": links.assumed,
+            },
             by_default=False,
         ),
         _hidden(MEMORY, data=lambda row: {"fits_in_memory": row.fit and row.fit.verdict.value}),
@@ -378,13 +343,9 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One offer with its estimate.
-
-    `profiled_ms`: as predicted from a profile; None without one.
-    """
+    """One offer with its estimate; `profiled_ms`: as predicted from a profile, None without one."""
 
     plan: Plan
-    epochs: int
     fit: FitAnswer | None
     regime: Regime
     profiled_ms: float | None
@@ -401,20 +362,16 @@ class EstimateRow:
 def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[EstimateRow], ...]:
     """All columns, in order; `compared` with a profile."""
     tip = "Step latency predicted from your profile."
-    profiled: Column[EstimateRow] = Column(
-        "profiled_ms", "From profile", lambda row: row.profiled_ms, format_ms, tip=tip
-    )
+    profiled = [Column[EstimateRow]("profiled_ms", "From profile", lambda row: row.profiled_ms, format_ms, tip=tip)]
     tip = "Which part of the question was not measured."
     return (
         INSTANCE,
         replace(STEP, tip="Step latency, estimated from the network's layers."),
         STEP_RANGE,
-        *((profiled,) if compared else ()),
+        *(profiled * compared),
         MEMORY,
-        Column(
-            "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, unit.words, narrow_under="epoch_usd"
-        ),
-        Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
+        Column("epoch_s", "Epoch time", lambda row: row.plan.epoch_s, unit.words, narrow_under="epoch_usd"),
+        Column("epoch_usd", "Epoch cost", lambda row: row.plan.epoch_usd, format_usd),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
         basis_column("latency_ms"),

@@ -16,13 +16,13 @@ from ui.inputs.offers import filter_hint
 from ui.inputs.profile import missing_input, read_profiles
 from ui.predicted import MissingAnchorError
 from ui.server import in_turn
-from ui.state.own import (
-    carried,
+from ui.state.custom import (
     held_in,
     missing_link_words,
     profile_defaults,
     remember_recorded,
-    take_carried,
+    shared_profile,
+    take_shared_profile,
     visitors_resources,
 )
 from ui.state.resources import Resources
@@ -53,29 +53,29 @@ def run_page(
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        turned, session.own.link_page = title != session.own.link_page, title
+        turned, session.custom.link_page = title != session.custom.link_page, title
         if turned:
             _keep_fields()
         if _follow_link(linked, resources, turned=turned):
             session.profile.shown = session.second.shown = None
-            if problem := take_carried(resources):
+            if problem := take_shared_profile(resources):
                 show_error(problem)
         if sidebar is not None:
             for slot in session.slots:
                 read_profiles(resources, slot)
         for slot in session.slots:
             held_in(resources, slot)
-        session.own.link_given = frozenset()
+        session.custom.link_given = frozenset()
         if missing := missing_link_words():
             st.info(missing, icon=":material/info:")
         # What whoever runs the server has to put right.
         served = resources.served
         if served is not None and served.custom_skipped:
             show_warning(
-                "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
+                "This server's list of custom instances or GPUs is missing or damaged and was skipped: see its log."
             )
         if served is not None and served.is_outdated:
-            show_warning("This server has newer models or lists than it shows: start it again.")
+            show_warning("This server has newer models or lists than it shows: restart it.")
         with one_line_errors():
             if sidebar is not None:
                 with st.sidebar:
@@ -120,8 +120,8 @@ def _draw_main(main: Draw, resources: Resources) -> None:
 
 def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
-    own, fields = session.own, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
-    catalog = own.own_profiles, own.own_gpus, own.own_instances
+    custom, fields = session.custom, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
+    catalog = custom.profiles, custom.gpus, custom.instances
     return (*catalog, session.network.anchor, session.predict.chart, *fields)
 
 
@@ -131,10 +131,11 @@ def _keep_fields() -> None:
     Streamlit takes two fields of one key on two pages for two, and hands a value on only once the first run of the
     other page is over: until then every field that both pages have would be empty.
     """
-    own = (key for slot in session.slots for key in (slot.key("chosen"), slot.key("pasted")))
+    keys = {*LINKED, session.custom.key("share_profile")}
+    keys.update(slot.key(name) for slot in session.slots for name in ("chosen", "pasted"))
     # Asked for once: each question goes through all that the session holds.
     held = st.session_state.to_dict()
-    st.session_state.update({key: held[key] for key in (*LINKED, *own, "carry_profile") if key in held})
+    st.session_state.update({key: held[key] for key in keys if key in held})
 
 
 def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
@@ -142,14 +143,14 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
 
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
-    opening = session.own.link_given is None
+    opening = session.custom.link_given is None
     if opening or went_back_or_forward():
         given = _given(resources)
         for key in {*(LINKED if opening else _keys(linked)), *given}:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
-        session.own.link_given = frozenset(given)
-        session.own.chosen_anchor = session.network.anchor if Network.anchor.key in given else None
+        session.custom.link_given = frozenset(given)
+        session.custom.chosen_anchor = session.network.anchor if Network.anchor.key in given else None
         return True
     if turned:
         given = _given(resources)
@@ -195,7 +196,7 @@ def _given(resources: Resources) -> dict[str, object]:
 def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
-    wanted = carried()
+    wanted = shared_profile()
     for key in _keys(linked):
         one = LINKED[key]
         default = defaults.get(key) if one.follows_profile else one.default_in(resources, key)

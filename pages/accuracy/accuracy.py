@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from profet_core.artifacts.models import custom_models
+from profet_core.prediction.models import custom_models
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
@@ -39,14 +39,14 @@ def main(resources: Resources) -> None:
 
 def _custom_models(resources: Resources) -> None:
     """What the server's own models were trained on; nothing if the shipped ones are loaded."""
-    own = custom_models(resources.models)
-    if own is None:
+    custom = custom_models(resources.models)
+    if custom is None:
         return
-    base = "the shipped models" if own.base_ships else f"models of {len(own.networks)} networks"
-    written = f", written on {own.written}" if own.written else ""
-    st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, own.instances))}.")
-    if own.calibrated:
-        gpus = (f"{one.gpu} ({one.cells} measurements on {one.instance})" for one in own.calibrated)
+    base = "the shipped models" if custom.base_ships else f"models of {len(custom.networks)} networks"
+    written = f", written on {custom.written}" if custom.written else ""
+    st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, custom.instances))}.")
+    if custom.calibrated:
+        gpus = (f"{one.gpu} ({one.cells} measurements on {one.instance})" for one in custom.calibrated)
         st.markdown(f"Calibrated: {', '.join(map(plain, gpus))}.")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core import Prediction, ProfetError, Profile, ProfileError
-from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
+from profet_core import Prediction, Profile, ProfileError
+from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
 from profet_core.units import format_ms
 from profet_recorder.profiles.profet_json import write_profile
@@ -19,8 +19,8 @@ from ui.exports import save_button
 from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
-from ui.predicted import Predicted, current_network
-from ui.state.own import asked_profile, held_in, remove_own, set_recorded
+from ui.predicted import Predicted
+from ui.state.custom import asked_profile, held_in, remove_profiles, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import CompareView, session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
@@ -49,16 +49,16 @@ class Candidate:
 def listed(resources: Resources) -> list[Candidate]:
     """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
     state, shown = session.compare, held_in(resources, session.profile)
-    predicts = [] if shown.is_own else [shown.key]
+    predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
-    own = list(session.own.own_profiles.values())
-    taken = {one.name for one in own}
+    custom = list(session.custom.profiles.values())
+    taken = {one.name for one in custom}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
         one = asked_profile(resources) if key in predicts else resources.samples[key]
         samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
     first = len(predicts)
-    return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *own, *samples[first:])]
+    return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *custom, *samples[first:])]
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
@@ -70,26 +70,17 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
     how = {"method": network.method, "precision": network.precision, "training_code": network.training_code}
     found = answer_compare(resources, recorded, **how)
-    return [_with(candidate, each, shown) for candidate, each in zip(candidates, found, strict=True)]
-
-
-def _with(candidate: Candidate, each: EachPrediction, shown: Predicted | None) -> Candidate:
-    if each.prediction is None:
-        return replace(candidate, warnings=each.profile.warnings, refusal=each.refusal)
-    prediction, doubts = each.prediction, [each.doubt] if each.doubt else []
-    if candidate.on_predict and shown is not None:
-        prediction = shown.training.prediction
-        doubts = [f"{shown.doubt} Predicted without it."] if shown.doubt else []
-    lines = besides_steps(prediction.warnings, candidate.held)
-    return replace(candidate, prediction=prediction, warnings=(*doubts, *lines))
-
-
-def shown_network(resources: Resources) -> Predicted | None:
-    """What Predict shows now; None if it has no number."""
-    try:
-        return current_network(resources)
-    except ProfetError:
-        return None
+    compared = []
+    for candidate, each in zip(candidates, found, strict=True):
+        prediction, doubt = each.prediction, each.doubt
+        if prediction is None:
+            compared.append(replace(candidate, warnings=each.profile.warnings, refusal=each.refusal))
+            continue
+        if candidate.on_predict and shown is not None:
+            prediction, doubt = shown.training.prediction, f"{shown.doubt} Predicted without it." if shown.doubt else ""
+        warnings = (*([doubt] if doubt else []), *besides_steps(prediction.warnings, candidate.held))
+        compared.append(replace(candidate, prediction=prediction, warnings=warnings))
+    return compared
 
 
 _PREFIX, _WIDGET = "compare", "inspected"
@@ -98,16 +89,17 @@ _PREFIX, _WIDGET = "compare", "inspected"
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
     """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
     by_key = {one.held.key: one for one in compared}
-    own = [one for one in compared if one.held.is_own]
-    usual = (*(one for one in compared if one.on_predict), *own[-1:], compared[0])[0]
-    return by_key.get(session.compare.inspect or session.compare.inspect_own or "", usual)
+    custom = [one for one in compared if one.held.is_custom]
+    usual = (*(one for one in compared if one.on_predict), *custom[-1:], compared[0])[0]
+    return by_key.get(session.compare.inspect or session.compare.inspect_custom or "", usual)
 
 
 def edit_profiles(
     resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
 ) -> None:
     """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
-    notes, inside = notes_on(_PREFIX), session.compare.view == "inside"
+    state, notes = session.compare, notes_on(_PREFIX)
+    inside = state.view == "inside"
     waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
     panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
     left, right = panel.columns(2, gap="medium")
@@ -127,7 +119,7 @@ def edit_profiles(
         _show_chosen(resources, chosen)
     with right:
         upload_input(_PREFIX)
-        read_uploads(resources, _PREFIX, _take)
+        read_uploads(resources, _PREFIX, lambda _, last: _choose(last.key))
         show_notes(_PREFIX)
         some_of(
             "Samples",
@@ -136,23 +128,15 @@ def edit_profiles(
             format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
             wrap=True,
-            on_change=_choose_last_sample,
+            on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
         record_link()
 
 
-def _choose_last_sample() -> None:
-    session.compare.inspect = next(reversed(session.compare.compare_samples), None)
-
-
-def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
-    _choose(last.key)
+def _choose(key: str) -> tuple[str, ...]:
+    custom = key in session.custom.profiles
+    session.compare.inspect, session.compare.inspect_custom = (None, key) if custom else (key, None)
     return ()
-
-
-def _choose(key: str) -> None:
-    own = key in session.own.own_profiles
-    session.compare.inspect, session.compare.inspect_own = (None, key) if own else (key, None)
 
 
 def _facts(resources: Resources, one: Candidate) -> str:
@@ -161,8 +145,8 @@ def _facts(resources: Resources, one: Candidate) -> str:
     meta = held.profile.meta
     facts = (
         "**on Predict**" if one.on_predict else "",
-        "" if held.is_own else "sample",
-        plain(resources.anchor_label(held.anchor)) if held.anchor else "**anchor?**",
+        "" if held.is_custom else "sample",
+        plain(resources.anchor_label(held.anchor)) if held.anchor else "**no anchor yet**",
         f"batch {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} px" if meta.pixels else "",
         plain(meta.framework or ""),
@@ -174,34 +158,34 @@ def _facts(resources: Resources, one: Candidate) -> str:
 
 
 def _show_chosen(resources: Resources, chosen: Candidate) -> None:
-    """Fields of an own profile, or a sample's description; buttons below."""
+    """Fields of an uploaded profile, or a sample's description; buttons below."""
     held = chosen.held
     with st.container(border=True, gap="small"):
         if held.sample is None:
-            _own_fields(resources, held)
+            _profile_fields(resources, held)
         else:
             st.markdown(f"**{plain(held.sample.title)}**")
             st.caption(f"Sample: {plain(held.sample.description)}.")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             _use_button(chosen)
             _download_button(held)
-            if held.is_own:
-                remove = partial(remove_own, held.key)
+            if held.is_custom:
+                remove = partial(remove_profiles, held.key)
                 st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
                 remove_all_button(_PREFIX, type="tertiary")
 
 
-def _own_fields(resources: Resources, own: Held) -> None:
+def _profile_fields(resources: Resources, custom: Held) -> None:
     name, anchor, latency = st.columns([4, 4, 3], gap="small", vertical_alignment="bottom")
-    anchor_key, latency_key = f"{_PREFIX}:anchor:{own.key}", f"{_PREFIX}:latency:{own.key}"
+    anchor_key, latency_key = f"{_PREFIX}:anchor:{custom.key}", f"{_PREFIX}:latency:{custom.key}"
     # What was entered on Predict since then comes first.
-    st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
+    st.session_state[anchor_key], st.session_state[latency_key] = custom.anchor, custom.latency_ms
 
     def recorded() -> None:
-        set_recorded(own.key, st.session_state[anchor_key], st.session_state[latency_key])
+        set_recorded(custom.key, st.session_state[anchor_key], st.session_state[latency_key])
 
     with name:
-        rename_input(own, _PREFIX)
+        rename_input(custom, _PREFIX)
     anchor.selectbox(
         "Anchor",
         resources.anchors,
@@ -212,7 +196,7 @@ def _own_fields(resources: Resources, own: Held) -> None:
         on_change=recorded,
     )
     number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
-    step_questions(own, _PREFIX, own.latency_ms)
+    step_questions(custom, _PREFIX, custom.latency_ms)
 
 
 def _use_button(chosen: Candidate) -> None:
@@ -220,7 +204,7 @@ def _use_button(chosen: Candidate) -> None:
     if chosen.on_predict:
         st.page_link(page_path("predict"), label="Open in Predict", icon=":material/arrow_forward:")
     elif st.button("Use in Predict", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
-        if held.is_own:
+        if held.is_custom:
             slot.source, slot.chosen = "upload", held.key
         else:
             # With its own anchor and latency even if the same one was chosen before.
@@ -239,7 +223,7 @@ def _download_button(held: Held) -> None:
     save_button("PROFET JSON", data, name, "application/json")
 
 
-def as_said(own: Held) -> Profile:
+def as_said(custom: Held) -> Profile:
     """One step of it, with the step latency and whatever else the visitor said."""
-    profile = counted(own.profile, own.latency_ms)
-    return replace(profile, meta=replace(profile.meta, step_latency_ms=own.latency_ms))
+    profile = counted(custom.profile, custom.latency_ms)
+    return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))

@@ -8,28 +8,28 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.estimate.many_core import show_many_core
-from profet_core import ProfetError
 from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
-from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
+from profet_core.errors import Code, Note
+from profet_core.layers.estimate import NetworkEstimate, disagreement_words, disagreements
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
-from ui.predicted import current_network
-from ui.state.own import held_in
+from ui.predicted import shown_network
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, Part, session
 from ui.tables import result_table
 from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
-    f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
-    "What `model.to_json()` gives tells as much."
+    f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. If it is too big with its "
+    "weights, upload the output of `model.to_json()`."
 )
 
 
@@ -100,14 +100,15 @@ def main(resources: Resources) -> None:
     )
     st.markdown(plain(words))
     for note in answer.warnings:
-        show_warning(note)
+        if isinstance(note, Note) and note.code is Code.OTHER_DEFINITIONS:
+            st.caption(plain(note))
+        else:
+            show_warning(note)
     profiled, said = _profiled(resources, question)
-    rows = _rows(resources, found, profiled)
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
-        for text in said:
-            show_warning(text)
-    _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
+        st.caption(plain(" ".join(said)))
+    _table(_rows(resources, found, profiled), f"profet-without-profile-{question.batch_size}", profiled is not None)
     st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
 
@@ -118,14 +119,11 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     sample, asked = held.sample, (name, question.network.pixels, question.batch_size)
     if sample is not None and (sample.model, sample.pixels, sample.batch_size) != asked:
         return None, ()
-    try:
-        prediction = current_network(resources).training.prediction
-    except ProfetError:
+    found = shown_network(resources)
+    if found is None:
         return None, ()
-    if sample is not None:
-        return prediction, ()
-    unknown = "Compare only if your profile is of this network."
-    return prediction, (unknown, *other_sizes(held.profile, question))
+    unknown = ("Compare only if your profile is of this network.", *other_sizes(held.profile, question))
+    return found.training.prediction, () if sample else unknown
 
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
@@ -134,7 +132,6 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     rows = [
         EstimateRow(
             plan=plan,
-            epochs=session.training.epochs,
             fit=found.fits.get(plan.instance),
             regime=found.regimes[plan.instance],
             profiled_ms=compared.get(plan.instance),
@@ -144,10 +141,10 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
-def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
+def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
     shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
-    unit = shared_time_unit(row.plan.total_s / row.epochs for row in shown)
+    unit = shared_time_unit(row.plan.epoch_s for row in shown)
     opened = result_table(
         shown,
         estimate_columns(unit, compared=compared),

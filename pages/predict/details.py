@@ -8,15 +8,15 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
-from profet_core.messages import Code
-from profet_core.precision.names import is_half
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow
 from profet_core.training.plans import Per, Plan, Request
 from profet_core.training.recommend import compare, others_of_gpus
 from profet_core.training.words import breakdown_line, comparison_sentences
-from profet_core.units import TimeUnit, format_ms, format_usd, format_usd_range
+from profet_core.units import format_ms, format_usd, format_usd_range
 from ui.inputs.fields import choice, number_field, select
 from ui.predicted import Predicted
 from ui.state.resources import Resources
@@ -27,7 +27,7 @@ from ui.words import plain, sentence, unbroken
 _ALSO_NAMED = 8
 
 
-#: What the settings say: the prediction, the training, and the rows that show.
+#: The prediction, the training, and the rows that show.
 Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
 
 
@@ -56,7 +56,13 @@ def show_details(
         else:
             facts = _facts(network, plans, row, row.plan)
             unit = per.unit(plans)
-            facts = {PredictView.per.options[per]: _totals(per.of(row.plan), per, unit)} | facts
+            # As on its card and its bars.
+            shown = per.of(row.plan)
+            time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
+            if (ends := shown.interval) is not None:
+                time += f" ({unit.range_words(*ends.seconds)})"
+                cost += f" ({format_usd_range(*ends.usd)})"
+            facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, row)
         if row.plan is not None:
@@ -66,15 +72,6 @@ def show_details(
                     st.markdown("\n".join(f"- {line}" for line in lines))
 
     dialog()
-
-
-def _totals(shown: Plan, per: Per, unit: TimeUnit) -> str:
-    """Time and cost as on its card and its bars, with their ranges."""
-    ends, time, cost = shown.interval, unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
-    if ends is not None:
-        time += f" ({unit.range_words(*ends.seconds)})"
-        cost += f" ({format_usd_range(*ends.usd)})"
-    return plain(f"{time}, {cost}")
 
 
 def _corrections(resources: Resources, row: OfferRow) -> None:
@@ -111,11 +108,13 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
     step = format_ms(plan.latency_ms)
     if network.batch_size is not None:
         step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
+    # 'Estimated from the specs and published training speeds of B200, in TF32.'
+    source = next((part for part in plan.latency_note.split("; ") if part.startswith("from ")), None)
     corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
     return {
         "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
         "Step": plain(step),
-        "Basis": plain(_basis(plan)),
+        "Basis": plain(f"{plan.basis.words if source is None else f'{plan.basis.word} {source}'}."),
         "All costs": plain(breakdown_line(plan)),
         "Measured there": _measured_line(network, plan.instance),
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
@@ -123,12 +122,6 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
         "Also at": plain(_also_at(plans, plan)),
         "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
     }
-
-
-def _basis(plan: Plan) -> str:
-    """'Estimated from the specs and the published training speeds of B200, in TF32.'"""
-    source = next((part for part in plan.latency_note.split("; ") if part.startswith("from ")), None)
-    return f"{plan.basis.words}." if source is None else f"{plan.basis.word} {source}."
 
 
 def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:

@@ -12,10 +12,10 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
+from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
@@ -42,7 +42,7 @@ from ui.inputs.fields import (
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
-from ui.state.own import held_in
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
 from ui.words import plain
@@ -92,7 +92,7 @@ def main(resources: Resources) -> None:
     try:
         network = current_network(resources)
         _strip(resources, network)
-        answer, rows = _advised(resources, network)
+        _, answer, rows = _advised(resources, network)
     except MissingAnchorError:
         made_later().set(none=True)
         raise
@@ -108,7 +108,8 @@ def main(resources: Resources) -> None:
     advice = answer.advice.among(plans) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
-        st.markdown(plain(headline(advice.recommended)))
+        if not advice.recommended.none_meets:
+            st.markdown(plain(headline(advice.recommended)))
         if spot := spot_plan(resources, advice):
             st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
@@ -116,7 +117,7 @@ def main(resources: Resources) -> None:
     if plans:
         show_cards(advice.recommended, per)
     else:
-        show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
+        show_none(rows, answer.training.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
@@ -157,21 +158,20 @@ def main(resources: Resources) -> None:
 
 
 def _answered(resources: Resources) -> Answered:
-    network = current_network(resources)
-    return network, *_advised(resources, network)
+    return _advised(resources, current_network(resources))
 
 
-def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
-    answer = answer_advise(resources, with_offers(resources, network.question), network.training)
+def _advised(resources: Resources, network: Predicted) -> Answered:
+    answer = advise_training(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
-    return answer, sorted_rows(rows, Sort(session.predict.sort))
+    return network, answer, sorted_rows(rows, Sort(session.predict.sort))
 
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
     asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
-    is_profiled = sizes == (network.batch_size, network.training.pixels)
+    is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != asked:
         found = answer if is_profiled else answer_advise(resources, asked)
@@ -180,22 +180,19 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     return {} if is_profiled else plans
 
 
-def _details_choice(rows: list[OfferRow]) -> None:
+def _details_choice(rows: Sequence[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
-    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
-
-
-def _open_chosen() -> None:
-    session.predict_table.choose(st.session_state[_DETAILS] or "")
+    choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
+    select("Details of an instance", _DETAILS, names, on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    mark = "" if network.held.is_own else "\N{EN SPACE}:primary-badge[Sample]"
+    mark = "" if network.held.is_custom else "\N{EN SPACE}:primary-badge[Sample]"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
         st.markdown(plain(shown_words(resources, network)) + mark, width="content")
         if mark:

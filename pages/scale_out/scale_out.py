@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from profet_core.answers.predict import NO_BATCH
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
@@ -33,7 +34,7 @@ from ui.inputs.fields import (
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.profile import latency_question, network_input, show_notices
 from ui.predicted import current_network
-from ui.state.own import held_in
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import STRATEGIES, ScaleOut, Training, session
 from ui.tables import result_table
@@ -61,7 +62,7 @@ def sidebar(resources: Resources) -> None:
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
     left, right = st.columns(2, gap="small")
-    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
+    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="In whole machines.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
     more_options("scale_out", _more)
 
@@ -100,11 +101,15 @@ def main(resources: Resources) -> None:
     answering = scaleout_plans(resources, question)
     if not answering.plans:
         raise InputError(_why_none(question))
-    rows = _shown(answering.plans)
+    # Where a step doesn't fit, only among all offers.
+    keep = session.scale_out_table.open
+    fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
+    every = answering.plans if session.offers.preset == "all" or not fitting else fitting
+    rows = chosen_rows(every, keep=keep, every_node=True)
     if not rows:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
-    chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
+    chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
     gpus = question.total_gpus
     result_table(
@@ -116,7 +121,7 @@ def main(resources: Resources) -> None:
         row_key=lambda row: row.label,
     )
     st.caption(
-        "Select a row to see its curve. Formulas fitted to published benchmarks give these numbers. "
+        "Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
         f"{price_line(row.offer for row in rows)}"
     )
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
@@ -146,7 +151,9 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         found = current_network(resources)
         latency_question(found)
         show_notices(found)
-        meta, batch_size = found.training.profile.meta, found.chosen_batch
+        meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
+        if not batch_size:
+            raise InputError(NO_BATCH)
         asked = replace(asked, training=found.question)
     if chosen_parameters(meta) is None:
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
@@ -154,13 +161,6 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
     if state.batch_kept == "all":
         asked = replace(asked, global_batch=state.batch_of_all or batch_size)
     return asked
-
-
-def _shown(plans: Sequence[WholeNodePlan]) -> list[WholeNodePlan]:
-    """Those of the preset; where a step doesn't fit, only among all offers."""
-    fitting = [plan for plan in plans if not does_not_fit(plan.fit) or plan.label == session.scale_out_table.open]
-    every = plans if session.offers.preset == "all" or not fitting else fitting
-    return chosen_rows(every, keep=session.scale_out_table.open, every_node=True)
 
 
 def _why_none(question: ScaleoutQuestion) -> str:
@@ -171,10 +171,8 @@ def _why_none(question: ScaleoutQuestion) -> str:
             "16 or more. Choose another batch or fewer GPUs."
         )
     if question.total_gpus is not None:
-        return (
-            f"No offer makes {question.total_gpus} GPUs of whole machines: choose another number or clear the filter."
-        )
-    return "None of these offers has several GPUs and a known step: enter a number of GPUs, or clear the filter."
+        return f"No offer has {question.total_gpus} GPUs in whole machines: choose another number or clear the filter."
+    return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:

@@ -25,9 +25,18 @@ from profet_collect.grid import (
     quick_cells,
 )
 from profet_collect.loading import measure_loading
-from profet_collect.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_collect.run import Machine, Protocol, collect, expected_at_hand, installed_frameworks, machine_at_hand
-from profet_collect.store import locked_store, only_collector
+from profet_collect.store import (
+    FRAMEWORKS,
+    PRECISIONS,
+    STATUSES,
+    Cell,
+    CellResult,
+    Framework,
+    Precision,
+    locked_store,
+    only_collector,
+)
 from profet_core.answers.schema import Document
 from profet_core.errors import InputError
 from profet_core.units import format_duration, format_significant, whole_number

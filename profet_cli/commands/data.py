@@ -15,7 +15,7 @@ from profet_cli.output import cell, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 
 if TYPE_CHECKING:
-    from profet_lab.datasets.dataset import Dataset
+    from profet_lab.dataset import Dataset
 
 #: So many missing workloads are named in text; JSON names all.
 _NAMED = 3
@@ -103,10 +103,9 @@ def add_arguments(parser: OneLineParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the chosen action."""
     with training_set():
-        from profet_lab.datasets.check import check_dataset
-        from profet_lab.datasets.dataset import merged
-        from profet_lab.datasets.files import read_dataset
-        from profet_lab.datasets.sources import read_folder, read_sources
+        from profet_lab.dataset import merged
+        from profet_lab.dataset_check import check_dataset
+        from profet_lab.dataset_files import read_dataset, read_folder, read_sources
     folders = options.folders
     if options.action == "check":
         print_checked(check_dataset(read_folder(folders[0]), known_gpus()), options.format)
@@ -119,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
 def _write(options: argparse.Namespace, read: Callable[[], Dataset]) -> None:
     """Read everything, then write the folder, and print one line or a document."""
     with training_set():
-        from profet_lab.datasets.files import check_new, write_dataset
+        from profet_lab.dataset_files import check_new, write_dataset
     check_new(options.out)
     dataset = read()
     write_dataset(dataset, options.out)

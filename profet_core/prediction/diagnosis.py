@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from profet_core.artifacts.models import Models, TrainingRange
 from profet_core.catalog import gpu_model
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
-from profet_core.messages import Code, Note
-from profet_core.precision.names import has_tensor_cores
-from profet_core.prediction.anchors import Anchor, anchor_gpu
+from profet_core.catalog.gpus import has_tensor_cores
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.errors import Code, Note
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates
+from profet_core.prediction.models import Models, TrainingRange
+from profet_core.prediction.targets import Anchor, anchor_gpu
 from profet_core.units import US_PER_MS, format_ms
 from profet_recorder.profiles.profet_json import VERSION_1
 from profet_recorder.profiles.record import (
@@ -73,7 +73,7 @@ class Diagnosis:
         busy = f"the GPU is busy for about {self.gpu_busy_share:.0%} of the step"
         if self.gpu_busy_share < MOSTLY_BUSY:
             return f"{busy[0].upper()}{busy[1:]}: a faster GPU shortens only that part."
-        return f"The GPU is well utilized: {busy}."
+        return f"The GPU is well utilized: it{busy[7:]}."
 
     @property
     def warning(self) -> Note | None:

@@ -12,26 +12,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.artifacts.models import Models
-from profet_core.catalog.gpus import Gpu
-from profet_core.ensemble.members import ProfileBatch
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
-from profet_core.messages import Code, Note
-from profet_core.precision.names import (
+from profet_core.catalog.gpus import (
     AS_PROFILED,
     BF16,
     FP32,
     HALF,
     TF32,
+    Gpu,
     canonical,
     has_tensor_cores,
     is_half,
     supported_precisions,
 )
-from profet_core.prediction.anchors import Anchor
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.errors import Code, Note
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import counted, host_times_ms
+from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
+from profet_core.prediction.targets import Anchor
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,

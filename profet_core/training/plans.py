@@ -10,13 +10,11 @@ from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.frames import frame_of, offer_cells
-from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance
+from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance, frame_of, offer_cells
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
-from profet_core.training.cost import Workload, cost_usd
-from profet_core.training.extras import HOURS_PER_MONTH, Breakdown, LostTime
+from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
 from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
@@ -137,7 +135,7 @@ class Plan:
     @property
     def basis(self) -> Basis:
         """Basis of the latency."""
-        return self.row.basis
+        return self.row.estimate.basis
 
     @property
     def latency_ms(self) -> float:
@@ -152,12 +150,13 @@ class Plan:
     @property
     def deviation(self) -> float | None:
         """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
-        return 0.0 if self.row.basis.is_exact else self.row.log_sd
+        step = self.row.estimate
+        return 0.0 if step.basis.is_exact else step.log_sd
 
     @property
     def relative(self) -> Relative | None:
         """Uncertainty of a derived latency's ratio to its source instance; None for other latencies."""
-        return self.row.relative
+        return self.row.estimate.relative
 
     @property
     def step_interval(self) -> Interval | None:
@@ -298,9 +297,10 @@ class Plan:
     @property
     def one_gpu_deviation(self) -> float | None:
         """The part of `deviation` due to one GPU's step."""
-        if self.deviation is None or not self.scaling_deviation:
-            return self.deviation
-        return math.sqrt(max(self.deviation**2 - self.scaling_deviation**2, 0.0))
+        deviation = self.deviation
+        if deviation is None or not isinstance(self.row, NodeTime):
+            return deviation
+        return math.sqrt(max(deviation**2 - self.row.scaling_log_sd**2, 0.0))
 
     @property
     def within_limits(self) -> float | None:

@@ -25,7 +25,7 @@ from profet_core.training.recommend import (
 from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd, format_usd_range
 
 SPOT_CAVEAT = (
-    "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include time and money "
+    "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include the time and money "
     "lost to interruptions, and spot prices change."
 )
 #: A plan expected to miss a limit is not mentioned below this probability of meeting it.
@@ -131,7 +131,10 @@ def breakdown_line(plan: Plan) -> str:
 
 def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
     """Expected time and cost on a spot machine with its interruptions, each with its range, beside those on demand."""
-    number = "" if plan.lost is None else f"{format_significant(plan.lost.interruptions, 2)} "
+    number = ""
+    if plan.lost is not None:
+        count = plan.lost.interruptions
+        number = "fewer than 0.1 " if count < 0.1 else f"{format_significant(count, 2)} "
     (seconds, low_s, high_s), (usd, low_usd, high_usd) = total_s, total_usd
     times, costs = format_duration(seconds), format_usd(usd)
     if format_duration(low_s) != format_duration(high_s):
@@ -267,7 +270,7 @@ def _confidence(found: Recommended) -> list[str]:
             chance = format_certainty(close.certainty)
             why = why_too_close(close.certainty)
             lines.append(
-                f"{_named(close.plan)}, may be as {'cheap' if superlative == 'cheapest' else 'fast'}: "
+                f"{_named(close.plan)}, may be just as {'cheap' if superlative == 'cheapest' else 'fast'}: "
                 f"{chance} sure that {pick.plan.phrase} is {pick.criterion}{why}."
             )
             if pick.criterion is Criterion.CHEAPER:

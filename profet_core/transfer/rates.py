@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, supported_precisions
 from profet_core.files import JsonObject, finite_number
-from profet_core.precision.names import supported_precisions
 
 #: Classes of GPU work whose rates differ in AMP; the first ones run on tensor cores.
 CLASSES = ("convolution", "product", "normalization", "depthwise", "other")

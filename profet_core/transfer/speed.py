@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, Note
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.rates import GpuRates, log_speed
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import (
+    AMP,
+    CHANNELS_LAST,
+    FP32,
+    PLAIN,
+    TF32,
+    Gpu,
+    has_tensor_cores,
+    load_gpus,
+    supported_precisions,
+)
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP, CHANNELS_LAST, FP32, PLAIN, TF32, has_tensor_cores, supported_precisions
+from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.prediction.sizes import KnownStep, curves_at
+from profet_core.prediction.sizes import curves_at
 from profet_core.transfer.rates import no_less
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.networks import STEPS
+from profet_lab.class_bank import class_bank
+from profet_lab.class_members import STEPS
 from profet_lab.measurements.published import load_points, load_tuned, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
 from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
 from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
 from profet_lab.validation.judged import ensemble_latencies
-from profet_lab.validation.memory import memory_report
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
@@ -270,7 +279,8 @@ def picture(models: Models, profile: Profile, anchor: str, latency_ms: float) ->
     catalog, rows = one_offer_per_gpu(models), []
     for case in CASES:
         found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, trust_latency=True, **asked(case))
-        curves = curves_at(models, [KnownStep(profile, found, batch_size, pixels)], "batch", PICTURE_SIZES)
+        sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
+        curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
         for name, steps in curves.items():
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
             if asked(case)["precision"] in supported_precisions(gpu):

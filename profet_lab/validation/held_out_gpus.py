@@ -20,10 +20,9 @@ from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
-from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.boosted import BoostedTrees
-from profet_lab.classes.folds import ClassFold, ensemble_ms, fit_member, one_held_out
-from profet_lab.classes.networks import StackedNetworks
+from profet_lab.class_bank import ClassBank
+from profet_lab.class_folds import ClassFold, ensemble_ms, fit_member, one_held_out
+from profet_lab.class_members import BoostedTrees, StackedNetworks
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (

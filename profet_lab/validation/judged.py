@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import Estimate, log_sd_of
-from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.folds import LEVEL, FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
+from profet_lab.class_bank import ClassBank
+from profet_lab.class_folds import LEVEL, FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
 from profet_lab.measurements.tables import CASES, WORKLOAD, Pair, pairs
 from profet_lab.tasks import Progress
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies

@@ -146,3 +146,19 @@ def test_use_my_own_profile_opens_the_upload_on_a_phone_too(phone: Page, app_url
     phone.get_by_role("button", name="Use my own profile").click()
     settle(phone)
     expect(phone.get_by_test_id("stFileUploader").first).to_be_in_viewport()
+
+
+def test_the_wait_for_four_vcpus_is_drawn_as_a_hatched_part_of_the_bars(page, app_url):
+    open_page(page, f"{app_url}/?loading=vcpus&vcpu_rate=30&preset=aws")
+    assert len(bars(page, "latency-bars")) == len(bars(page, "cost-bars"))
+    for chart in ("latency-bars", "cost-bars"):
+        drawn = page.locator(f".st-key-{chart} .bars .point path")
+        fills = drawn.evaluate_all("paths => paths.map(path => getComputedStyle(path).fill)")
+        hatched = [fill for fill in fills if fill.startswith("url(")]
+        # A10G, L4 and L40S have four vCPUs there.
+        assert 3 <= len(hatched) < len(fills) - len(hatched)
+    expect(page.get_by_text("▨ waits for data")).to_be_visible()
+    press(page, "Batch size", "ArrowRight", 2)
+    assert any(
+        fill.startswith("url(") for fill in drawn.evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
+    )

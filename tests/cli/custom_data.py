@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_of, ordered
-from profet_lab.datasets.files import write_dataset
-from profet_lab.datasets.sources import read_tables
+from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_of, ordered
+from profet_lab.dataset_files import read_tables, write_dataset
 from profet_lab.measurements.tables import data_folder
 
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from profet_collect.graph import Graph, Node, network_graph
+from profet_collect.graph import Graph, Node
 from profet_collect.grid import (
     BATCH_SIZES,
     PIXELS,
@@ -20,9 +20,9 @@ from profet_collect.grid import (
     quick_cells,
     quick_workloads,
 )
-from profet_collect.networks import MEASURED, NEWER, counts_of, layers_of
-from profet_collect.record import Cell, CellResult
+from profet_collect.networks import MEASURED, NEWER, counts_of, layers_of, network_graph
 from profet_collect.run import print_result
+from profet_collect.store import Cell, CellResult
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from tests.recorder.runs import needs

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.record import CELLS_NAME, read_cells, whole_lines
+from profet_collect.store import CELLS_NAME, read_cells, whole_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = 40

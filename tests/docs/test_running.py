@@ -22,8 +22,7 @@ import pytest
 
 from benchmarks.served_app import free_port
 from profet_cli.main import main
-from profet_collect.record import Cell, CellResult, Precision
-from profet_collect.store import open_store
+from profet_collect.store import Cell, CellResult, Precision, open_store
 from profet_lab.measurements.tables import data_folder
 from tests.cli.commands.test_estimate import keras_file
 from tests.docs.recipes import Block, blocks

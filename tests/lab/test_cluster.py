@@ -12,7 +12,7 @@ import pytest
 from profet_cli.main import main
 from profet_core.errors import InputError
 from profet_core.units import positive_number
-from profet_lab.classes.bank import class_bank
+from profet_lab.class_bank import class_bank
 from profet_lab.measurements.tables import Measurements, pairs
 from profet_lab.tasks import on_cluster, run_tasks
 
@@ -49,7 +49,7 @@ def some(measurements) -> Measurements:
 
 def judged(some: Measurements) -> dict[str, np.ndarray]:
     """Every network held out in turn: what each member says of it."""
-    from profet_lab.classes.folds import FoldCase, one_held_out, predict_cases
+    from profet_lab.class_folds import FoldCase, one_held_out, predict_cases
 
     bank = class_bank(some)
     folds = one_held_out(bank.architectures, pairs(bank.instances))

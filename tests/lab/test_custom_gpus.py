@@ -14,8 +14,8 @@ from profet_core import ArtifactError, InputError
 from profet_core.transfer.model import load_transfer
 from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_of, merged, ordered
-from profet_lab.datasets.sources import read_tables
+from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_of, merged, ordered
+from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
 
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"

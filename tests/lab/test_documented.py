@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from profet_core.files import shipped_folder
-from profet_core.sizes.axes import AXIS_RANGE, KNOTS
-from profet_lab.cards.cards import SCALER_MAPE, baseline_pairs
-from profet_lab.documented.ensemble import cluster_names, encode_table, fit_features
+from profet_core.prediction.scaler import AXIS_RANGE, KNOTS
+from profet_lab.documented import cluster_names, encode_table, fit_features
+from profet_lab.reports import SCALER_MAPE, baseline_pairs
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import US_DIGITS
 from tests.lab.conftest import SAME_TRAINING, without_numbers
@@ -59,16 +59,17 @@ def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):
 
 
 def made_set(seed: int, rows: int = 200, inputs: int = 3):
-    from profet_lab.documented.ensemble import DenseTrainingRows
+    from profet_lab.documented import DenseTrainingRows
 
     features = np.random.default_rng(seed).uniform(1_000, 100_000, (rows, inputs))
     return DenseTrainingRows(features, features @ np.arange(1, inputs + 1))
 
 
 def fit_dense(*sets, **how):
-    from profet_lab.documented import ensemble
 
-    return ensemble.fit_dense(list(sets), **how)
+    from profet_lab import documented
+
+    return documented.fit_dense(list(sets), **how)
 
 
 def test_a_network_learns_a_weighted_sum():
@@ -89,7 +90,7 @@ def test_a_network_learns_the_same_whatever_its_neighbors_are(uncompiled):
 
 def fitted(*measured, epochs: int):
     """C held out of each."""
-    from profet_lab.documented.ensemble import DocumentedFold, fit_folds
+    from profet_lab.documented import DocumentedFold, fit_folds
 
     fold = DocumentedFold("slow", "fast", frozenset({"C"}))
     assert set(measured[0].architectures[fold.training_rows(measured[0])]) == {"A", "B"}
@@ -129,7 +130,7 @@ def predictions(rows) -> pd.DataFrame:
 
 
 def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
-    from profet_lab.validation.documented import documented_report
+    from profet_lab.documented import documented_report
 
     report = documented_report(
         predictions(
@@ -159,7 +160,7 @@ def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
 
 def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measurements):
     """On architectures held out."""
-    from profet_lab.validation.documented import scaler_report
+    from profet_lab.documented import scaler_report
 
     report = scaler_report(measurements, None)
     settings = report["settings"]
@@ -188,7 +189,7 @@ def test_the_report_reproduces_the_baseline():
 
 def test_networks_held_out_of_a_pair_err_as_the_report_says(measurements):
     """`profet validate` holds out every network of every pair; two of one keep the suite short."""
-    from profet_lab.validation.documented import documented_report, documented_table
+    from profet_lab.documented import documented_report, documented_table
 
     pair, networks = ("g4dn.xlarge", "p2.xlarge"), ("ResNet50", "VGG16")
     (found,) = documented_report(documented_table(measurements, [pair], networks))["pairs"]

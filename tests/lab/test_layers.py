@@ -9,8 +9,8 @@ from math import prod
 
 import pytest
 
+from profet_collect.graph import Builder
 from profet_collect.networks import build_named
-from profet_collect.networks.builder import Builder
 from profet_core.errors import InputError
 from profet_core.layers.network import count
 from profet_core.layers.networks import counts_of

@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.training.memory_model import GIB_PER_VALUE, MEMORY_NAME, load_memory
+from profet_core.training.memory import GIB_PER_VALUE, MEMORY_NAME, load_memory
 from profet_lab.measurements.tables import data_folder
-from profet_lab.memory.fit import (
+from profet_lab.memory import (
     ASSUMED_PEAK,
     LOG_SCALE,
     fit_peak,
     held_out_log_room,
     memory_content,
+    memory_report,
     memory_tables,
     recorded_cells,
 )
 from profet_lab.models_folder import write_coefficients
-from profet_lab.validation.memory import memory_report
 
 
 def test_a_held_out_architecture_does_not_change_its_own_answer(measurements):

@@ -15,7 +15,7 @@ from profet_core.training.scaling_model import NUMBERS, ScaleoutModel, Strategy,
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
-from profet_lab.scaleout.fit import (
+from profet_lab.scaleout import (
     GPU,
     NETWORK,
     covered,
@@ -24,9 +24,10 @@ from profet_lab.scaleout.fit import (
     held_out_ms,
     log_half_widths,
     predicted_ms,
+    scale_errors,
     widths,
 )
-from profet_lab.scaleout.rows import (
+from profet_lab.scaleout_rows import (
     BROKEN_FILE,
     FP16_WITHOUT_XLA,
     REAL_DATA,
@@ -37,7 +38,6 @@ from profet_lab.scaleout.rows import (
     load_scale_rows,
     scale_table,
 )
-from profet_lab.validation.scaleout import scale_errors
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,20 @@ import pytest
 
 from profet_core import ArtifactError
 from profet_core.latency import quantile
-from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import SIGNS, growth_model, scaling_distances
-from profet_core.sizes.scaler import learned_scaler, scaling_model_ms
-from profet_lab.classes.bank import class_bank
+from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
+from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
+from profet_lab.class_bank import class_bank
+from profet_lab.growth import (
+    GrowthRows,
+    fit_error,
+    fit_growth,
+    growth_content,
+    growth_rows,
+    held_out_growth,
+    predicted_growth,
+)
 from profet_lab.measurements.tables import DataError
-from profet_lab.scalers.curves import (
+from profet_lab.scalers import (
     curve_from_bend,
     curve_rows,
     fit_learned_scaler,
@@ -25,15 +33,6 @@ from profet_lab.scalers.curves import (
     latency_curves,
     learned_scalers,
     min_max_scaled,
-)
-from profet_lab.scalers.growth import (
-    GrowthRows,
-    fit_error,
-    fit_growth,
-    growth_content,
-    growth_rows,
-    held_out_growth,
-    predicted_growth,
 )
 
 
@@ -141,7 +140,7 @@ def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed
 
 
 def test_the_report_has_every_distance(classed):
-    from profet_lab.validation.growth import growth_report
+    from profet_lab.growth import growth_report
 
     both = replace(
         classed,
@@ -264,7 +263,7 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
-    from profet_lab.validation.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
+    from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
 
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]

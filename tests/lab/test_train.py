@@ -88,8 +88,8 @@ def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
 
 
 def test_lines_keep_their_slopes_and_intercepts(tmp_path):
-    from profet_lab.documented.ensemble import fit_line
-    from profet_lab.export import line_stack, write_fitted
+    from profet_lab.documented import fit_line
+    from profet_lab.models_folder import line_stack, write_fitted
 
     latency_ms = np.array([1.0, 2.0, 3.0])
     lines = [fit_line(latency_ms, np.array(target_ms)) for target_ms in ([5.0, 7.0, 9.0], [1 / 3, 2 / 3, 1.0])]
@@ -102,8 +102,8 @@ def test_lines_keep_their_slopes_and_intercepts(tmp_path):
 
 
 def test_forests_predict_as_they_did_before_export():
-    from profet_lab.documented.ensemble import fit_forest
-    from profet_lab.export import forest_stack
+    from profet_lab.documented import fit_forest
+    from profet_lab.models_folder import forest_stack
 
     random = np.random.default_rng(0)
     features = random.uniform(0, 1e6, (300, 7))
@@ -115,8 +115,8 @@ def test_forests_predict_as_they_did_before_export():
 
 
 def test_a_dense_network_answers_in_milliseconds_in_single_precision():
-    from profet_lab.documented.ensemble import DenseWeights
-    from profet_lab.export import dense_stack
+    from profet_lab.documented import DenseWeights
+    from profet_lab.models_folder import dense_stack
 
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
     weights = DenseWeights(
@@ -137,7 +137,7 @@ def boosted() -> list:
     """Three LightGBM models of four inputs, with other trees and another number of them each."""
     import lightgbm
 
-    from profet_lab.classes.boosted import PARAMETERS
+    from profet_lab.class_members import PARAMETERS
 
     random = np.random.default_rng(0)
     seen = random.uniform(-3, 3, (400, 4))
@@ -150,7 +150,7 @@ def boosted() -> list:
 
 @pytest.mark.parametrize(("models", "rows"), [(1, 1), (3, 500)])
 def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
-    from profet_lab.export import boosted_stack
+    from profet_lab.models_folder import boosted_stack
 
     seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4))
     outputs = run(boosted_stack(boosted[:models]), seen)
@@ -161,7 +161,7 @@ def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, m
 
 
 def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
-    from profet_lab.export import boosted_stack
+    from profet_lab.models_folder import boosted_stack
 
     thresholds = read_fitted(written(boosted_stack(boosted[:1]))).numbers
     rows = np.repeat(np.concatenate([thresholds, np.nextafter(thresholds, np.inf)])[:, None], 4, axis=1)
@@ -173,8 +173,8 @@ def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
 def test_trees_that_nothing_splits_are_leaves_and_those_that_know_missing_values_are_refused():
     import lightgbm
 
-    from profet_lab.classes.boosted import PARAMETERS
-    from profet_lab.export import boosted_stack
+    from profet_lab.class_members import PARAMETERS
+    from profet_lab.models_folder import boosted_stack
 
     seen = np.zeros((50, 2))
     constant = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.full(50, 7.0)), 3)

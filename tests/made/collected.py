@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from profet_collect.record import Cell, CellResult
+from profet_collect.store import Cell, CellResult
 
 MANIFEST = {"instance": "test", "device": "cpu", "gpu": "none", "threads": 1}
 

@@ -14,9 +14,8 @@ import torch
 
 from profet_collect import in_keras, in_pytorch
 from profet_collect.cell import Task, measure_here
-from profet_collect.graph import network_graph
-from profet_collect.networks import MEASURED, NEWER
-from profet_collect.record import Cell
+from profet_collect.networks import MEASURED, NEWER, network_graph
+from profet_collect.store import Cell
 
 #: Odd sizes, so that what is padded before and after differs.
 SAME_SIZES = (("ResNetSmall", 33), ("ResNet18", 45), ("ResNeXt-50 32x4d", 64))

@@ -156,9 +156,9 @@ def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
     return app.number_input(key=key).set_value(typed).run()
 
 
-def own(app: AppTest) -> dict[str, str]:
+def custom(app: AppTest) -> dict[str, str]:
     """Name -> key of the visitor's list."""
-    return {held.name: key for key, held in app.session_state["own_profiles"].items()}
+    return {held.name: key for key, held in app.session_state["custom_profiles"].items()}
 
 
 def open_section(app: AppTest, name: str) -> AppTest:
@@ -202,7 +202,7 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
-    return listing(app).set_value(own(app)[name]).run()
+    return listing(app).set_value(custom(app)[name]).run()
 
 
 def listing(app: AppTest) -> Radio | Selectbox:

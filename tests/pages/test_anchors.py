@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import read_profile
-from profet_core.artifacts.samples import Sample
 from profet_core.prediction.checks import refusal
+from profet_core.prediction.models import Sample
 from profet_core.units import format_ms
 from profet_recorder.profiles.record import NO_DEVICE
 from tests.pages.conftest import (
@@ -17,6 +17,7 @@ from tests.pages.conftest import (
     assert_shows,
     column,
     compared,
+    custom,
     everything,
     give,
     go,
@@ -25,7 +26,6 @@ from tests.pages.conftest import (
     lines,
     missing,
     notices,
-    own,
     say_missing,
     upload,
 )
@@ -77,7 +77,7 @@ def test_an_anchor_may_be_chosen_where_the_profile_tells_none(open_app, core, sa
     app = everything(say_missing(app, anchor=RTX))
     assert_shows(app, core.advise(read_profile(data), anchor=RTX))
     app = go(go(app, "compare"), "predict")
-    assert anchor(app).value == RTX and list(own(app)) == ["net.json"] and answer(app)
+    assert anchor(app).value == RTX and list(custom(app)) == ["net.json"] and answer(app)
 
 
 @pytest.mark.parametrize(

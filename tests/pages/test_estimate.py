@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.from_layers.estimate import disagreement_words, disagreements, estimate
+from profet_core.layers.estimate import disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
         assert line.startswith("<b>x</b>.keras") and "\n" not in line and steps(app) == before
         assert not app.file_uploader[0].value and not app.exception
     app = app.file_uploader[0].set_value(("mine.csv", b"", DROPPED_TYPE)).run()
-    assert "let go of it" in lines(app.error)[0]
+    assert "dropped it" in lines(app.error)[0]
     assert not give(app, ("mine.csv", TABLE)).error
 
     def fail(*_):

@@ -16,11 +16,11 @@ from tests.pages.conftest import (
     as_version_1,
     column,
     compared,
+    custom,
     give,
     go,
     lines,
     look_at,
-    own,
     say_missing,
     type_in,
 )
@@ -75,11 +75,11 @@ def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, sampl
     assert {label.partition("/")[0] for label in compared(app)[title(samples[FIRST])]} == {"gcp"}
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
-    own = "gcp/a2-highgpu-1g own price"
-    assert column(steps, "$/h")[own] == "$0.25"
+    custom = "gcp/a2-highgpu-1g own price"
+    assert column(steps, "$/h")[custom] == "$0.25"
     sample = samples[FIRST]
     step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]
-    assert shown[own] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
+    assert shown[custom] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
 
 
 def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_app, models, catalog, samples):
@@ -104,7 +104,7 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     (line,) = lines(app.info)
     assert f"{VGG}.json, {LENET}.json" in line and app.expander[0].proto.expanded
     assert list(compared(app)) == [title(samples[FIRST])]
-    key = own(app)[f"{VGG}.json"]
+    key = custom(app)[f"{VGG}.json"]
     look_at(app, f"{VGG}.json")
     app.selectbox(key=f"compare:anchor:{key}").set_value("g3s.xlarge").run()
     assert VGG not in lines(app.info)[0] and LENET in lines(app.info)[0]
@@ -134,8 +134,8 @@ def assert_as_on_predict(app, name: str):
 
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
-    own = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
-    again = read_profile(write_profile(as_said(own)))
+    custom = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
+    again = read_profile(write_profile(as_said(custom)))
     assert again.operations == pytest.approx({name: us / 2 for name, us in samples[VGG].profile.operations.items()})
     assert (again.steps, again.meta.step_latency_ms, again.meta.precision) == (1, 130.0, "fp32")
 
@@ -143,7 +143,7 @@ def test_a_download_is_the_profile_as_it_was_told(samples):
 def test_removing_and_renaming_here(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
-    key = own(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
+    key = custom(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
     app.text_input(key=f"compare:name:{key}").set_value("mine").run()
     assert list(compared(app))[1:] == ["mine", f"{LENET}.json", title(samples[ALEXNET])]
     app.button(key="compare:remove").click().run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.prediction.diagnosis import diagnose, placements
-from tests.pages.conftest import give, go, inside, lines, listing, look_at, own, rows, upload
+from tests.pages.conftest import custom, give, go, inside, lines, listing, look_at, rows, upload
 from tests.pages.expected import FIRST
 
 LENET, VGG, ALEXNET = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
@@ -33,7 +33,7 @@ def test_it_shows_what_predict_shows_until_another_one_is_chosen(open_app, sampl
     assert listing(go(app, "compare")).value == VGG and dict(app.query_params) == {"sample": VGG}
     go(app, "predict")
     upload(app, ("mine.json", samples[LENET].data), ("other.json", samples[VGG].data))
-    app.selectbox(key="chosen").set_value(next(iter(app.session_state["own_profiles"]))).run()
+    app.selectbox(key="chosen").set_value(next(iter(app.session_state["custom_profiles"]))).run()
     inside(go(app, "compare"))
     assert facts(app)["Pixels"] == "32"
     look_at(app, "other.json")
@@ -50,7 +50,7 @@ def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
     go(app, "predict")
     upload(app, ("cpu.json", b'{"Host_MatMul": 500.0, "Host_BiasAddGrad": 100.0, "Host_IDLE": 90000.0}'))
     go(app, "compare", **link_of(app, "Look inside the profile"))
-    assert listing(app).value in own(app).values()
+    assert listing(app).value in custom(app).values()
     assert "no GPU time" in lines(app.warning)[0] and not app.exception
     app = open_app(source="upload")
     go(app, "about", **link_of(app, "How to record a profile"))
@@ -67,7 +67,7 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     app = open_app("compare", view="inside", inspect="<script>", compare_samples=VGG)
     assert listing(app).value == FIRST, "a senseless link is no choice"
     give(app, ("mine.json", samples[LENET].data))
-    ((key, held),) = app.session_state["own_profiles"].items()
+    ((key, held),) = app.session_state["custom_profiles"].items()
     assert listing(app).value == key
     assert facts(inside(app))["Batch size"] == "16" and held.name == "mine.json"
     app.button(key="compare:remove").click().run()

@@ -13,13 +13,13 @@ from tests.pages.conftest import (
     as_version_2,
     column,
     compared,
+    custom,
     everything,
     go,
     inside,
     lines,
     look_at,
     notices,
-    own,
     rows,
     say_missing,
     type_in,
@@ -32,7 +32,7 @@ FIRST, VGG, LENET = "resnet50-128px-b64-g4dn", "vgg16-224px-b16-g3s", "lenet5-32
 def upload_from_m60(app, *files: tuple[str, bytes]):
     """Give files on Answer, recorded on the Tesla M60; returns the key of the last one."""
     say_missing(upload(everything(app), *files, recorded_on="g3s.xlarge"), batch_size=16)
-    return list(own(app).values())[-1]
+    return list(custom(app).values())[-1]
 
 
 def number(app, key: str, prefix: str = ""):
@@ -92,7 +92,7 @@ def test_a_known_latency_tells_the_number(open_app, core, samples):
     latency_ms = samples[VGG].latency_ms
     type_in(app, "latency", latency_ms)
     assert number(app, key).value == 5
-    assert any("the latency match 5 steps" in line for line in lines(app.caption))
+    assert any("the latency fit 5 steps" in line for line in lines(app.caption))
     assert not any("doesn't fit this profile" in line for line in notices(app))
     assert_read_as(app, core, read_profile(data), latency_ms)
     inside(go(app, "compare"))
@@ -123,7 +123,7 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     app = open_app()
     files = [("one.json", covering(samples, 5)), ("two.json", covering(samples, 5, LENET))]
     upload_from_m60(app, *files)
-    first, second = own(app)["one.json"], own(app)["two.json"]
+    first, second = custom(app)["one.json"], custom(app)["two.json"]
     number(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
     number(app, first).set_value(5).run()
@@ -146,7 +146,7 @@ def test_a_second_profile_asks_too(open_app, samples):
     meta = {"gpu": "Tesla T4", "pixels": 128, "batch_size": 256, "step_latency_ms": samples[second].latency_ms}
     totals = {name: us * 6 for name, us in one_step(samples, second).items()}
     upload(app, ("six.json", as_version_2(totals, **meta)), slot="second")
-    (key,) = own(app).values()
+    (key,) = custom(app).values()
     assert number(app, key, "second").value == 6
     assert answer(app) == answer(open_app(**view, second_sample=second))
     number(app, key, "second").set_value(60).run()

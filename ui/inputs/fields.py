@@ -16,21 +16,18 @@ from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
-from profet_core.sizes.axes import axis_range, sizes_for
+from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
-from ui.state.own import held_in
+from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
 from ui.words import sentence
 
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
-def choice(
-    label: str,
-    field: Field[str] | str,
-    options: Mapping[str, str] | None = None,
-    **more: Any,
-) -> None:
+
+def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
     """One of a few, all in sight.
 
     `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
@@ -65,11 +62,9 @@ def number_field(
     at: DeltaGenerator | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A number above 0.
+    """A number above 0; whole bounds take whole numbers only.
 
-    `field`: of the session, with its bounds, or a key. `bounds`: of a key: smallest and largest number; whole ones take
-    whole numbers only. `empty`: stands in the field while it is empty; None: it may not be. `at`: where it is drawn,
-    such as a column.
+    `field`: of the session, with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
     """
     key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
     kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
@@ -111,7 +106,7 @@ def method_input(resources: Resources) -> None:
         name = names.get(method, method)
         options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
     if len(options) > 1:
-        tip = "The default method errs less and gives an interval. About describes both."
+        tip = "The default is more accurate and gives an interval. About describes both."
         select("Method", Network.method, options, help=tip)
 
 
@@ -140,27 +135,31 @@ def workload_input() -> None:
 
 def costs_input() -> None:
     """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
-    tip = "6–9%: what measured epochs took beyond their steps. By vCPUs: a GPU waits where they prepare fewer images."
+    tip = (
+        "6–9%: the extra time that measured epochs took. By vCPUs: the GPU waits if the machine's vCPUs prepare fewer "
+        "images than it trains."
+    )
     select("Data loading", Training.loading, help=tip)
     if session.training.loading == "vcpus":
         tip = (
-            "JPEG to 224 pixels: about 120; `profet collect --loading FOLDER` measures it. Cached tensors: don't count."
+            "About 120 from JPEG at 224 pixels; `profet collect --loading FOLDER` measures yours. With cached tensors, "
+            "choose *Not counted*."
         )
         number_field("Images/s per vCPU", Training.vcpu_rate, tip=tip)
-    number_field("Runs", Training.runs, tip="Trainings like this one, as in a sweep.")
+    number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
     if session.training.runs > 1:
-        toggle("All runs at once", Training.at_once, "Each on a machine of its own, instead of in turn on one.")
-    tip = "Start-up and storage of the data set are in an instance's *All costs*, not in the bars."
+        toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
+    tip = "Start-up and storage are added to *All costs* in an instance's details, not to the bars."
     number_field("Start-up (min)", Training.start_up_minutes, empty="none", tip=tip)
     size, price = st.columns(2, gap="small")
     number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
     number_field("$/GiB-month", Training.storage_usd_per_gib_month, empty="none", at=price)
     if session.offers.market == SPOT:
-        tip = "Share of spot machines that are interrupted in a month, in the five bands that AWS publishes."
+        tip = "Share of spot machines interrupted per month, in AWS's five published bands."
         select("Interruptions", Training.interruptions, help=tip)
         if session.training.interruptions == "day":
             number_field("Interruptions per day", Training.per_day)
-        checkpoint, restart = st.columns(2, gap="small")
+        checkpoint, restart = st.columns(2, gap="small", vertical_alignment="bottom")
         number_field("Checkpoint (min)", Training.checkpoint_minutes, at=checkpoint)
         number_field("Restart (min)", Training.restart_minutes, at=restart)
 
@@ -170,7 +169,7 @@ def validation_input() -> None:
     number_field(
         "Validation images per epoch",
         Training.validation_images,
-        tip="A validation step runs forward only; it is counted as a third of a training step.",
+        tip="A validation step runs only the forward pass and counts as a third of a training step.",
     )
 
 
@@ -189,7 +188,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         accept_new_options=True,
         key=Training.network.key,
         placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
-        help="A network's name, or its number of parameters: each GPU sends as many gradients.",
+        help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
         on_change=answer_nodes,
         persist_state="session",
     )
@@ -207,8 +206,8 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
-    """Whether a node of several GPUs is answered with all of them training, and what they share."""
-    tip = "Each at your batch size, so a step has as many times the images. Off: a machine has the speed of one."
+    """Whether all GPUs of a machine train, and the gradients they share."""
+    tip = "Each GPU gets your batch size, so a step has more images. Off: one GPU of the machine trains."
     toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
     if session.training.whole_nodes:
         parameters_input(meta)
@@ -222,9 +221,6 @@ def typed_network() -> tuple[str | None, float | None]:
 
 def _typed() -> str:
     return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
-
-
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
 
 def size_sliders(resources: Resources) -> None:
@@ -253,7 +249,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
-    here = (chosen, session.own.link_page)
+    here = (chosen, session.custom.link_page)
     if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here

@@ -27,7 +27,7 @@ from profet_core.training.cost import Workload
 from profet_core.training.plans import Limits, Plan, Request, plan_of
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
-from ui.state.own import own_prices
+from ui.state.custom import custom_prices
 from ui.state.resources import Resources
 from ui.state.session import Offers, SizesView, session
 from ui.words import plain, sentence
@@ -46,18 +46,18 @@ def _filter(resources: Resources) -> None:
     known = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
-        more: Any = {"placeholder": "any", "help": "All except some: select all, then remove those.", "wrap": True}
+        more: Any = {"placeholder": "any", "help": "To exclude some, select all, then remove those.", "wrap": True}
         with clouds:
             some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
         with gpus:
             some_of("GPU", Offers.gpu, known["gpu"], **more)
         choice("Market", Offers.market)
-        if _spot_counts():
+        if session.offers.market in (SPOT, ANY_MARKET):
             number_field(
                 "Spot is cheaper by (%)",
                 Offers.spot_discount,
                 empty="no guess",
-                tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
+                tip="Your guess, used where no spot price is listed. Spot prices change by hour and region.",
             )
         region, memory = st.columns(2, gap="small")
         with region:
@@ -69,15 +69,18 @@ def _filter(resources: Resources) -> None:
             known["gpu_count"],
             selection_mode="multi",
             key=Offers.gpu_count.key,
-            help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
+            help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
             persist_state="session",
         )
-        toggle("Retired instances", Offers.retired, "Can't be rented any more.")
+        toggle("Retired instances", Offers.retired, "No longer for rent.")
         choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
-def _show_chips(resources: Resources) -> None:
-    """What is filtered by, each to remove with one click."""
+def offer_buttons(resources: Resources) -> None:
+    """What filters offers, everything about prices in a dialog, and the filters, each to remove with one click."""
+    _filter(resources)
+    if st.button("Prices", key="offers"):
+        prices_dialog()
     if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
             for name, words in chosen.items():
@@ -104,7 +107,7 @@ def _remove(*filters: str) -> None:
 
 
 def chosen_filter(resources: Resources) -> OfferFilter:
-    """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
+    """What the settings ask of an offer; what is no longer there, such as a removed custom GPU, is dropped."""
     offers = session.offers
     given = offers.provider or offers.region or offers.gpu or offers.gpu_count
     for name, options in resources.catalog.filter_options().items() if given else ():
@@ -124,10 +127,6 @@ def chosen_filter(resources: Resources) -> OfferFilter:
         min_memory_gib=offers.min_memory_gib,
         confidence=None if offers.confidence == CONFIDENCE_WORDS[0] else offers.confidence,
     )
-
-
-def _spot_counts() -> bool:
-    return session.offers.market in (SPOT, ANY_MARKET)
 
 
 Row = TypeVar("Row", bound=PresetRow)
@@ -153,25 +152,14 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     if session.offers.preset == Preset.ORIGINAL:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
-    gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
+    costs = {row.offer.label: float("inf") if row.plan is None else row.plan.total_usd for row in each}
+    gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=lambda row: costs[row.offer.label])))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
         some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=220)
     wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
-
-
-def _by_cost(row: PresetRow) -> tuple[bool, float]:
-    return row.plan is None, row.offer.usd_per_hour if row.plan is None else row.plan.total_usd
-
-
-def offer_buttons(resources: Resources) -> None:
-    """What filters offers, everything about prices in a dialog, and the filters that are chosen."""
-    _filter(resources)
-    if st.button("Prices", key="offers"):
-        prices_dialog()
-    _show_chips(resources)
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
@@ -190,12 +178,13 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
 
 def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
-    offer_filter, offers = chosen_filter(resources), session.offers
+    offers = session.offers
+    discount = offers.spot_discount if offers.market in (SPOT, ANY_MARKET) else None
     return {
-        **asdict(offer_filter),
+        **asdict(chosen_filter(resources)),
         "market": offers.market,
-        "price": own_prices(resources),
-        "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
+        "price": custom_prices(resources),
+        "spot_discount": discount and discount / 100,
     }
 
 

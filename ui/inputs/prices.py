@@ -22,14 +22,14 @@ from profet_core.catalog.custom_gpus import (
     custom_gpu_from,
 )
 from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
+from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE
 from profet_core.catalog.naming import instance_words
-from profet_core.precision.names import FP32
 from profet_core.prediction.custom_gpu_step import speed_of_step
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
 from profet_core.units import as_typed, format_ms, format_usd, typed_positive
 from ui.predicted import current_network
-from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
+from ui.state.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.state.resources import Resources, load_resources
 from ui.state.session import session
 from ui.words import about_link, one_line_errors, show_error
@@ -57,39 +57,37 @@ def prices_dialog() -> None:
 
 def _prices(resources: Resources) -> None:
     """A custom GPU has its price in its own table."""
-    names = tuple(name for name in resources.catalog if name not in _own_gpu_instances())
+    names = tuple(name for name in resources.catalog if name not in _custom_gpu_instances())
 
     def label(option: object) -> str:
         entry = resources.catalog[str(option)]
         return f"{instance_words(entry)}, list {format_usd(entry.usd_per_hour)}/h"
 
-    st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
-    _own_table(
-        "own-prices",
+    def put(rows: Sequence[tuple[str, float]]) -> None:
+        given = [name for name, _ in rows]
+        if twice := [name for name in given if given.count(name) > 1]:
+            raise InputError(f"{twice[0]} has two prices: keep one.")
+        session.offers.price = dict(rows)
+
+    st.caption("A price here replaces the list price in every market and is part of the page's link.")
+    _custom_table(
+        "custom-prices",
         {
             "instance": _SELECT("Instance", options=names, required=True, format_func=label, width="large"),
             "usd": _NUMBER("Your price ($/h)", required=True, min_value=0),
         },
-        list(own_prices(resources).items()),
+        list(custom_prices(resources).items()),
         lambda row: {"instance": row[0], "usd": as_typed(row[1])},
         lambda cells: (cells["instance"], typed_positive(cells["usd"])),
-        _put_prices,
+        put,
     )
-
-
-def _put_prices(rows: Sequence[tuple[str, float]]) -> None:
-    names = [name for name, _ in rows]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice} has two prices: keep one.")
-    session.offers.price = dict(rows)
 
 
 def say_whose() -> None:
     """On a server with a custom list of its operator, show how many rows are from it."""
     if count := sum(offer.own for offer in load_resources().catalog.all_offers):
-        rows = "1 row is" if count == 1 else f"{count} rows are"
-        st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
+        rows = "1 row comes" if count == 1 else f"{count} rows come"
+        st.caption(f"{rows} from this server's own list, which everyone sees.")
 
 
 def _instances(resources: Resources) -> None:
@@ -97,12 +95,12 @@ def _instances(resources: Resources) -> None:
     shared = load_resources().catalog
     defaults = default_cells()
     # A custom GPU may have been removed.
-    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in session.own.own_instances))))
+    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in session.custom.instances))))
     columns = {
-        "instance": _TEXT("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
+        "instance": _TEXT("Name", required=True, pinned=True, help="A new name, or a listed instance to change."),
         "gpu": _SELECT("GPU", options=gpus, help="Empty: as in the list of instances."),
         "gpu_count": _NUMBER("GPUs", min_value=1, max_value=_MAX_GPUS, step=1, help="Empty: 1, or as listed."),
-        "usd_per_hour": _NUMBER("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
+        "usd_per_hour": _NUMBER("Price ($/h)", required=True, min_value=0, help="For the machine with all its GPUs."),
         "market": _SELECT(
             "Market",
             options=MARKETS,
@@ -116,27 +114,27 @@ def _instances(resources: Resources) -> None:
 
     def put(rows: list[Instance]) -> None:
         check_custom_rows(rows, shared)
-        session.own.own_instances = tuple(rows)
+        session.custom.instances = tuple(rows)
 
-    _own_table(
-        "own-instances",
+    _custom_table(
+        "custom-instances",
         columns,
-        session.own.own_instances,
+        session.custom.instances,
         lambda row: custom_cells(row, shared, resources.gpus),
-        lambda cells: custom_row(cells, shared, resources.gpus, _own_gpu_instances()),
+        lambda cells: custom_row(cells, shared, resources.gpus, _custom_gpu_instances()),
         put,
     )
 
 
-def _own_gpu_instances() -> frozenset[str]:
-    return frozenset(row.instance for row in session.own.own_gpus)
+def _custom_gpu_instances() -> frozenset[str]:
+    return frozenset(row.instance for row in session.custom.gpus)
 
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
 
 
 def _gpus(_: Resources) -> None:
-    as_similar = "Empty: as the similar GPU."
+    as_similar = "Empty: same as the similar GPU."
     step_tip = "Latency of the shown profile's step, at the size it was recorded at, measured without a profiler."
     electricity = f"Empty: its electricity, the power limit at ${USD_PER_KWH:.2f}/kWh."
 
@@ -165,18 +163,18 @@ def _gpus(_: Resources) -> None:
         "source": _TEXT("Source"),
     }
     st.caption(
-        "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
-        "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
+        "Enter a GPU and the most similar one, whose specs fill empty cells. "
+        "For a better prediction, add the latency of your profile's step on it, or a training throughput."
     )
-    _own_table("own-gpus", columns, session.own.own_gpus, _gpu_cells, _made_gpu, _put_gpus)
+    _custom_table("custom-gpus", columns, session.custom.gpus, _gpu_cells, _made_gpu, _put_gpus)
     st.caption("For better predictions, measure it with `profet collect --quick`.")
     about_link("Custom GPU", "memory", "own_gpu")
 
 
-def _gpu_cells(own: CustomGpu) -> dict[str, str]:
-    """As in a file, without what is as the similar GPU has it."""
-    cells, like = custom_gpu_cells(own), load_resources().gpus[own.like]
-    same = {column: "" for column in SHEET_COLUMNS if getattr(own.gpu, column) == getattr(like, column)}
+def _gpu_cells(custom: CustomGpu) -> dict[str, str]:
+    """As in a file, without the specs that equal the similar GPU's."""
+    cells, like = custom_gpu_cells(custom), load_resources().gpus[custom.like]
+    same = {column: "" for column in SHEET_COLUMNS if getattr(custom.gpu, column) == getattr(like, column)}
     return {column: "0" if text == HAS_NONE else text for column, text in (cells | same).items()}
 
 
@@ -190,15 +188,15 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
         cells["times_reference"] = ""
     elif not cells["times_reference"]:
         cells["precision"] = ""
-    own = custom_gpu_from(cells, load_resources().gpus)
-    if step_ms and own.point is not None and cells["images_per_s"]:
+    custom = custom_gpu_from(cells, load_resources().gpus)
+    if step_ms and custom.point is not None and cells["images_per_s"]:
         raise InputError(f"{name}: enter a step or images/s, not both.")
-    resources = without_own_gpus()
-    if own.instance in resources.catalog:
-        raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
-    check_custom_gpu(resources.models.transfer, own)
+    resources = without_custom_gpus()
+    if custom.instance in resources.catalog:
+        raise InputError(f"There is an instance {custom.instance} already: give {custom.name} another name.")
+    check_custom_gpu(resources.models.transfer, custom)
     if not step_ms:
-        return own
+        return custom
     # With the speed that a measured step of the shown profile implies.
     training, measured_ms = current_network(resources).training, float(step_ms)
     point = speed_of_step(
@@ -206,20 +204,20 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
         resources.catalog,
         training.profile,
         training.prediction.anchor,
-        own,
+        custom,
         measured_ms,
         latency_ms=training.prediction.anchor_latency_ms,
         tf32=session.network.precision != FP32,
     )
-    return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
+    return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
 
 
 def _put_gpus(rows: Sequence[CustomGpu]) -> None:
     """Replace the visitor's GPUs; what was recorded on one that is gone has no anchor."""
-    session.own.own_gpus = checked_custom_gpus(rows)
+    session.custom.gpus = checked_custom_gpus(rows)
     # A price may be left from an instance that was called so.
     prices = session.offers.price.items()
-    session.offers.price = {name: usd for name, usd in prices if name not in _own_gpu_instances()}
+    session.offers.price = {name: usd for name, usd in prices if name not in _custom_gpu_instances()}
     forget_other_anchors(visitors_resources())
 
 
@@ -234,7 +232,7 @@ class _Editing:
     problems: list[str]
 
 
-def _own_table(
+def _custom_table(
     key: str,
     columns: Mapping[str, Any],
     rows: Sequence[Row],

@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.messages import STEPS_CODES, Code, Note
-from profet_core.prediction.anchors import anchor_in_text
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox.reading import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
@@ -22,9 +22,17 @@ from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.uploads import Take, notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted
 from ui.server import others_first
-from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, keep_given, own_in, remove_own
+from ui.state.custom import (
+    MAX_NAME_LETTERS,
+    add_profile,
+    change_profile,
+    custom_profile_in,
+    held_in,
+    keep_given,
+    remove_profiles,
+)
 from ui.state.resources import Held, Resources
-from ui.state.session import Network, Own, Slot, session
+from ui.state.session import Network, Slot, latency_text, session
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.
@@ -37,12 +45,12 @@ _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
     "compiled": (
         "Compiled (XLA, torch.compile)?",
         {None: "Don't know", False: "No", True: "Yes"},
-        "Compilers join operations, which the models have never seen.",
+        "Compilers fuse operations, and the models have not seen fused ones.",
     ),
 }
 _SHARE_TIP = (
-    "The link to this page then holds the profile, so it survives a reload: the time of each operation type, and what "
-    "is known of the step."
+    "Puts the profile into this page's link, so it survives a reload: the time per operation type, and the step's "
+    "metadata."
 )
 _PASTED_NAME = "pasted text"
 _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
@@ -58,7 +66,7 @@ def network_input(resources: Resources) -> None:
         placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
-        on_change=lambda: setattr(session.own, "chosen_anchor", session.network.anchor),
+        on_change=lambda: setattr(session.custom, "chosen_anchor", session.network.anchor),
     )
     _profile_input(resources, session.profile, "2 · Your profile")
     _latency_input(session.profile, "3 · Measured time per step (optional)")
@@ -79,18 +87,18 @@ _SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
 
 
 def _size_inputs(held: Held, prefix: str) -> None:
-    """The sizes that an own profile was recorded at, where its file has none."""
+    """The sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
-        if held.is_own and getattr(held.read.meta, name) is None:
+        if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name)
             number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
 
 
 def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
-    """The key of a field of an own profile, which shows what the profile has now, and what takes a change."""
+    """The key of a field of an uploaded profile, which shows what the profile has now, and what takes a change."""
     key = f"{prefix}:{name}:{held.key}"
     st.session_state[key] = getattr(held, name)
-    return key, lambda: change_own(held.key, **{name: st.session_state[key]})
+    return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
 
 
 def _latency_input(slot: Slot, label: str) -> None:
@@ -121,13 +129,13 @@ def missing_input(resources: Resources, held: Held) -> None:
 
     def answer() -> None:
         given = {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
-        change_own(held.key, **given)
+        change_profile(held.key, **given)
         if "anchor" in given:
-            session.network.anchor = session.own.chosen_anchor = given["anchor"]
+            session.network.anchor = session.custom.chosen_anchor = given["anchor"]
 
     with st.form("missing"):
-        found = " What is filled in is from its name." * any(guesses[name] is not None for name in keys)
-        st.markdown(f"Not in **{plain(held.name)}**:{found}")
+        found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
         if "anchor" in keys:
             row.selectbox(
@@ -144,7 +152,7 @@ def missing_input(resources: Resources, held: Held) -> None:
                 number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
-            st.caption("Until then, everything is per step, at the size that was recorded.")
+            st.caption("Until you continue, results are per step at the recorded size.")
 
 
 def latency_question(network: Predicted) -> None:
@@ -157,11 +165,11 @@ def latency_question(network: Predicted) -> None:
         icon=":material/help:",
     )
     with st.container(horizontal=True):
-        if (steps := doubt.suggested_steps) is not None and network.held.is_own:
-            change = partial(change_own, network.held.key, steps=steps)
+        if (steps := doubt.suggested_steps) is not None and network.held.is_custom:
+            change = partial(change_profile, network.held.key, steps=steps)
             st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
         if (meant_ms := doubt.suggested_ms) is not None:
-            use = partial(slot.use_ms, meant_ms)
+            use = partial(setattr, slot, "latency", latency_text(meant_ms))
             st.button(f"Use {format_ms(meant_ms)}", key=":use-suggested", on_click=use)
         st.button("Use it as typed", key=":use-typed", on_click=network.trust_latency)
 
@@ -174,24 +182,27 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
-        if slot is session.profile and not session.own.own_profiles:
+        if slot is session.profile and not session.custom.profiles:
             record_link(hint=bool(notes_on(slot.prefix).errors))
     else:
         _paste_input(resources, slot)
     if slot.source != "sample":
-        _own_choice(slot)
+        _profile_choice(slot)
     held = held_in(resources, slot)
     if slot.source != "sample":
-        st.caption(_shown_words(held))
-    if held.is_own and (note := steps_note(counted(held.profile, slot.usable_ms))):
-        st.caption(f"{note[0]} See *Edit*.")
+        kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
+        facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
+        shown = f"{kind} {plain(held.name)}"
+        st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
+    if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
+        st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
     if slot is session.profile:
-        inside_link("Look inside the profile", None if held.is_own else held.key)
-        if held.is_own:
+        inside_link("Look inside the profile", None if held.is_custom else held.key)
+        if held.is_custom:
             # Totals only, but whoever has the link has them.
             st.toggle(
                 "Share with this profile",
-                key=Own.carry_profile.key,
+                key=session.custom.key("share_profile"),
                 persist_state="session",
                 disabled=held.link_text is None,
                 help="This profile is too long for a link." if held.link_text is None else _SHARE_TIP,
@@ -200,7 +211,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
 
 
 def sample_label(held: Held) -> str:
-    """'ResNet50, 224 px, batch 64, T4'; PROFET's test data are known by their letter."""
+    """'ResNet50, 224 px, batch 64, g4dn'; PROFET's test data are known by their letter."""
     title, _, instance = held.name.partition(", on ")
     return f"{title.replace(' pixels', ' px').replace('PROFET test ', 'Test ')}, {instance.partition('.')[0]}"
 
@@ -217,11 +228,11 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     try:
         with others_first():
             profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
-        own, is_new = add_own(resources, profile, _PASTED_NAME, "paste")
+        custom, is_new = add_profile(resources, profile, _PASTED_NAME, "paste")
     except ProfetError as error:
         show_error(str(error))
         return
-    take_new(resources, slot)([own] * is_new, own)
+    take_new(resources, slot)([custom] * is_new, custom)
     slot.pasted_done = True
     st.rerun()
 
@@ -230,7 +241,7 @@ def take_new(resources: Resources, slot: Slot) -> Take:
     """Show the last of some profiles in `slot`, with what the visitor gave before."""
 
     def take(new: Sequence[Held], last: Held) -> list[str]:
-        lines = [keep_given(resources, slot, own, alone=len(new) == 1) for own in new]
+        lines = [keep_given(resources, slot, custom, alone=len(new) == 1) for custom in new]
         slot.chosen = last.key
         return [line for line in lines if line]
 
@@ -242,17 +253,17 @@ def read_profiles(resources: Resources, slot: Slot) -> None:
     read_uploads(resources, slot.prefix, take_new(resources, slot))
     if slot.source == "upload":
         shown = held_in(resources, slot)
-        name = f"{shown.name} is" if shown.is_own else "The sample is"
+        name = f"{shown.name} is" if shown.is_custom else "The sample is"
         show_notes(slot.prefix, f"{name} still shown.")
 
 
-def _own_choice(slot: Slot) -> None:
-    """Which own profile `slot` shows, where there is more than one; and what can be done with it."""
-    every, own = session.own.own_profiles, own_in(slot)
-    if own is None:
+def _profile_choice(slot: Slot) -> None:
+    """Which uploaded profile `slot` shows, if there are several; and what can be done with it."""
+    every, custom = session.custom.profiles, custom_profile_in(slot)
+    if custom is None:
         return
-    if slot.chosen != own.key:
-        slot.chosen = own.key
+    if slot.chosen != custom.key:
+        slot.chosen = custom.key
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     if len(every) > 1:
         row.selectbox(
@@ -264,36 +275,27 @@ def _own_choice(slot: Slot) -> None:
             width="stretch",
         )
     with row.popover("Edit", icon=":material/edit:"):
-        rename_input(own, slot.prefix)
+        rename_input(custom, slot.prefix)
         if slot is session.profile:
-            _size_inputs(own, slot.prefix)
-        step_questions(own, slot.prefix, slot.usable_ms)
-        remove, key = f"Remove {plain(own.name)}", f"{slot.prefix}:remove"
-        st.button(remove, key=key, icon=":material/delete:", on_click=remove_own, args=(own.key,))
+            _size_inputs(custom, slot.prefix)
+        step_questions(custom, slot.prefix, slot.usable_ms)
+        remove, key = f"Remove {plain(custom.name)}", f"{slot.prefix}:remove"
+        st.button(remove, key=key, icon=":material/delete:", on_click=remove_profiles, args=(custom.key,))
         remove_all_button(slot.prefix)
 
 
-def rename_input(own: Held, prefix: str) -> None:
+def rename_input(custom: Held, prefix: str) -> None:
     """What the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
-    key, rename = _answer(own, prefix, "name")
+    key, rename = _answer(custom, prefix, "name")
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
 def remove_all_button(prefix: str, **more: Any) -> None:
     """Empties the list, where there is more than one."""
-    if len(keys := tuple(session.own.own_profiles)) > 1:
+    if len(keys := tuple(session.custom.profiles)) > 1:
         icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
-        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_own, args=keys, **more)
-
-
-def _shown_words(held: Held) -> str:
-    """The profile in use."""
-    kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
-    if not held.is_own:
-        return f"No profile of yours yet: the page still shows {kind} {plain(held.name)}."
-    rows = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
-    return f"Shown: {kind} {plain(held.name)} ({rows})."
+        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, **more)
 
 
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
@@ -301,7 +303,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
 
     `latency_ms`: of one step on the anchor, if known: the number of steps may be inferred from it.
     """
-    if not held.is_own:
+    if not held.is_custom:
         return
     shown, (key, change) = counted(held.profile, latency_ms), _answer(held, prefix, "steps")
     # The file or the latency may tell.
@@ -324,8 +326,8 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
 
 
 def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
-    """`warnings` without the one that an own profile's choice of steps shows already."""
-    return tuple(note for note in warnings if not (held.is_own and note.code in STEPS_CODES))
+    """`warnings` without the one that an upload's choice of steps shows already."""
+    return tuple(note for note in warnings if not (held.is_custom and note.code in STEPS_CODES))
 
 
 def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
@@ -348,4 +350,4 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     for corrected in (note for note in warnings if note.code is Code.CORRECTED):
         st.caption(plain(corrected))
     for note in profile.ignored:
-        st.caption(f"Left out of the file: {plain(note)}.")
+        st.caption(f"Ignored in the file: {plain(note)}.")

@@ -18,7 +18,7 @@ from profet_core.layers.reading import read_network_guarded
 from profet_core.sandbox.process import taken
 from profet_core.sandbox.reading import read_guarded
 from ui.server import is_dropped, others_first
-from ui.state.own import add_own
+from ui.state.custom import add_profile
 from ui.state.resources import Held, Resources
 from ui.streamlit_internals import forget_upload
 from ui.words import log_failure, plain, show_code, show_error
@@ -56,7 +56,7 @@ def _let_go(file: UploadedFile) -> None:
 def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
     """Read a copy of a file, and let the file go before."""
     if is_dropped(file):
-        raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
+        raise InputError("the server dropped it before it was read: upload fewer or smaller files at a time.")
     with taken(file) as copy:
         _let_go(file)
         with others_first():
@@ -129,15 +129,14 @@ def upload_input(prefix: str) -> None:
         st.markdown(_REVEALS)
         show_code(CONVERT_COMMAND, wrap_lines=True)
         st.markdown(
-            "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
-            f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
+            "The server deletes every upload once it is read and keeps only the totals, in memory, for your session. "
+            f"Files can have up to {max_upload_mb()} MB; the same command reduces larger ones."
         )
 
 
 def read_uploads(resources: Resources, prefix: str, take: Take) -> None:
     """Read the files that an uploader got; the good ones join the visitor's list."""
-    files = st.session_state.get(_uploader_key(prefix))
-    if not files:
+    if not (files := st.session_state.get(_uploader_key(prefix))):
         return
     notes = notes_on(prefix)
     if notes.batch != _uploader_key(prefix):
@@ -150,17 +149,17 @@ def read_uploads(resources: Resources, prefix: str, take: Take) -> None:
         where = f"{number} of {len(files)}: " if len(files) > 1 else ""
         try:
             profile = _read(file, partial(_with_bar, bar, f"Reading {where}{plain(file.name[:60])}", file.name))
-            own, is_new = add_own(resources, profile, file.name, "upload")
-            added.append(own)
+            custom, is_new = add_profile(resources, profile, file.name, "upload")
+            added.append(custom)
             if is_new:
-                new.append(own)
+                new.append(custom)
             else:
-                notes.infos.append(f"{file.name} holds the same profile as {own.name}: it is on the list once.")
+                notes.infos.append(f"{file.name} holds the same profile as {custom.name}, already on the list.")
         except Exception as error:
             notes.errors.append(_why_not(file, error))
         except BaseException:
             # Streamlit ends a run with exceptions of its own.
-            notes.errors.append(f"{file.name} was not read to its end, because you clicked on: give it again.")
+            notes.errors.append(f"{file.name} was not read completely because you clicked on: upload it again.")
             raise
         finally:
             _let_go(file)
@@ -176,16 +175,15 @@ def show_notes(prefix: str, after: str = "") -> None:
     for line in notes.errors[:_SHOWN_LINES]:
         show_error(f"{line} {after}")
     if more := notes.errors[_SHOWN_LINES:]:
-        with st.expander(f"{len(more)} more files could not be taken"):
+        with st.expander(f"{len(more)} more files could not be used"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))
     for line in notes.infos[:_SHOWN_LINES]:
         st.info(plain(line), icon=":material/info:")
 
 
 def notes_on(prefix: str) -> Notes:
-    """What became of the files that were given last."""
-    notes: Notes = st.session_state.get(f"notes:{prefix}") or Notes()
-    return notes
+    """What became of the last upload."""
+    return st.session_state.get(f"notes:{prefix}") or Notes()
 
 
 def max_upload_mb() -> int:

@@ -14,15 +14,14 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
+from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
-from profet_core.from_layers.estimate import OPTIMIZERS
+from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.precision.names import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
-from profet_core.prediction.anchors import anchor_named
-from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.targets import anchor_named
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
-from profet_core.training.extras import INTERRUPTION_BANDS
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
@@ -50,8 +49,6 @@ Options = Callable[[Resources], Collection[str]]
 class Field(Generic[T]):
     """A field of the session.
 
-    Attributes
-    ----------
     default : its value until another is given, or what makes it of the resources and the key.
     parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
     options : value -> how it reads, for one of a few. bounds : smallest and largest number.
@@ -107,11 +104,6 @@ def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = Non
     """One of a few, the first until another is chosen; `options` may map each to how it reads."""
     labels = dict(options) if isinstance(options, Mapping) else {str(one): str(one) for one in options}
     return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
-
-
-def _named() -> Field[str]:
-    """A network's name; read when a link has one, as the table of names is loaded then."""
-    return Field("resnet50", lambda text, _: network_name(text))
 
 
 def _one_known(options: Options) -> Field[str | None]:
@@ -198,8 +190,6 @@ def latency_text(latency_ms: float | None) -> str | None:
 class Slot(Part):
     """A place that holds one profile, with its latency.
 
-    Attributes
-    ----------
     shown : the profile; chosen : key of the visitor's own one.
     pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
     """
@@ -228,10 +218,6 @@ class Slot(Part):
         except InputError:
             return None
 
-    def use_ms(self, latency_ms: float | None) -> None:
-        """Put a latency into the field, in milliseconds."""
-        self.latency = latency_text(latency_ms)
-
     @property
     def sizes(self) -> dict[str, Field[int | None]]:
         """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
@@ -259,13 +245,7 @@ class Network(Part):
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
-        {
-            AS_PROFILED: "As profiled",
-            FP32: "FP32",
-            TF32: "TF32",
-            AMP: "AMP (mixed FP16)",
-            BF16: "AMP (mixed BF16)",
-        }
+        {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
     training_code = one_of(dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last"), strict=True)))
 
@@ -332,8 +312,7 @@ class Offers(Part):
     spot_discount: Field[int | None] = number(None, 1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
-        Preset.GPUS,
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
 
 
@@ -375,7 +354,7 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = _named()
+    net = Field("resnet50", lambda text, _: network_name(text))
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
@@ -403,13 +382,13 @@ class ScaleOut(Part):
 
 
 class CompareView(Part):
-    """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
+    """What Compare lists and shows: `inspect` is a sample's name; `inspect_custom`, an upload, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
-    inspect_own: Field[str | None] = Field(None)
+    inspect_custom: Field[str | None] = Field(None)
 
 
 class Texts(Part):
@@ -444,7 +423,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = _named()
+    manycore_name = Field("resnet50", lambda text, _: network_name(text))
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
@@ -470,20 +449,18 @@ class Table(Part):
         self.open = row_key
 
 
-class Own(Part):
-    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link.
+class Custom(Part):
+    """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
-    Attributes
-    ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
     link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
     link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
-    own_profiles: Field[Mapping[str, Held]] = Field({})
-    own_instances: Field[tuple[Instance, ...]] = Field(())
-    own_gpus: Field[tuple[CustomGpu, ...]] = Field(())
-    carry_profile: Field[bool] = Field(False)
+    profiles: Field[Mapping[str, Held]] = Field({})
+    instances: Field[tuple[Instance, ...]] = Field(())
+    gpus: Field[tuple[CustomGpu, ...]] = Field(())
+    share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[str] = Field("")
@@ -498,19 +475,15 @@ class Own(Part):
 class Session:
     """All that one visitor's session holds."""
 
-    profile, second = Slot(), Slot("second")
-    network, training, offers, own = Network(), Training(), Offers(), Own()
+    #: The profile that every page is about, and one of another size of the same network from the same anchor.
+    profile, second = slots = Slot(), Slot("second")
+    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
     manycore_table = Table("manycore")
-
-    @property
-    def slots(self) -> tuple[Slot, Slot]:
-        """The profile that every page is about, and one of another size of the same network from the same anchor."""
-        return self.profile, self.second
 
     @property
     def asked(self) -> tuple[Part, ...]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profet_lab.datasets.dataset import InstanceFacts
-from profet_lab.datasets.sources import read_tables
+from profet_lab.dataset import InstanceFacts
+from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import data_folder
 from tests.cli.custom_data import write_custom_data
 from tests.recorder.runs import needs

@@ -7,7 +7,7 @@ import shlex
 import pandas as pd
 
 from profet_cli.commands.train import still_to_price
-from profet_lab.datasets.dataset import Dataset, InstanceFacts
+from profet_lab.dataset import Dataset, InstanceFacts
 
 GPUS = {
     "lab.t4": "Tesla T4",

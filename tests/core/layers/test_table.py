@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from profet_collect.networks.builder import Builder
+from profet_collect.graph import Builder
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.network import count

@@ -25,9 +25,9 @@ from profet_core import (
 from profet_core.answers.context import Context
 from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.catalog.gpus import load_gpus
-from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.errors import Code, Note
 from profet_core.latency import Estimate
-from profet_core.messages import Code, Note
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target

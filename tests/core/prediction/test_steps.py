@@ -22,8 +22,8 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.latency import quantile
-from profet_core.messages import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,
@@ -200,7 +200,7 @@ def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, 
     [
         (1, "inferred", [Note(Code.STEPS_INFERRED, steps="one step")]),
         (5, "inferred", [Note(Code.STEPS_INFERRED, steps="5 steps")]),
-        (2, "assumed", [Note(Code.STEPS_ASSUMED, steps="2 steps, as PROFET's own recorder writes,")]),
+        (2, "assumed", [Note(Code.STEPS_ASSUMED, steps="2 steps, as PROFET's own recorder writes")]),
         (1, "assumed", [Note(Code.STEPS_ASSUMED, steps="one step")]),
         (3, "marked", []),
         (3, "stated", []),

@@ -12,8 +12,8 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
@@ -121,7 +121,7 @@ def test_a_custom_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, mode
     inferred_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
     assert unknown.latency_ms == pytest.approx(inferred_ms)
     assert unknown.interval.log_half_width > row.interval.log_half_width
-    assert unknown.note == f"{row.note}; estimated from the profile, as none was given"
+    assert unknown.note == f"{row.note}; estimated from the profile because none was given"
 
 
 def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(asked, catalog):

@@ -9,9 +9,9 @@ import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import host_times_ms, input_wait_ms, input_wait_note, without_input_wait
 from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.targets import find_anchor
 from profet_core.prediction.unprofiled_anchor import profiled_steps
 
 

@@ -8,10 +8,9 @@ from itertools import permutations
 
 import pytest
 
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import Gpu, load_gpus, supported_precisions
+from profet_core.errors import line_of
 from profet_core.latency import combined_sd
-from profet_core.messages import line_of
-from profet_core.precision.names import supported_precisions
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.rates import NO_FACTORS, SpecRates, no_less, shares_there, shares_within
 from profet_core.transfer.speed import benchmark_log_speed, known_rates, known_speed, target_of
@@ -81,9 +80,7 @@ def test_published_gpus_follow_their_points(shipped):
     for name, images_per_s in published.items():
         assert speed(shipped, shipped.gpus[name]) == pytest.approx(images_per_s / 369, rel=0.05), name
     found = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
-    assert line_of(found.notes).startswith(
-        "from the specs and the published training speeds of H100-SXM5-80GB, in TF32"
-    )
+    assert line_of(found.notes).startswith("from the specs and published training speeds of H100-SXM5-80GB, in TF32")
     spread = shipped.spread
     assert found.step_log_sd == pytest.approx(combined_sd(spread.between, spread.within, found.log_sd))
 
@@ -130,7 +127,7 @@ def test_every_gpu_with_specs_has_a_target_a_width_and_a_source(shipped, tf32):
         target, found = target_of(shipped, gpu, host_named("rome"), tf32)
         assert -4 < target.compute < 4 and 0 < target.log_sd < 1.3, gpu.name
         assert target.runs_ahead and target.log_sd == found.step_log_sd and target.host.name == "rome"
-        assert "spread of" in line_of(found.notes)
+        assert "held-out GPUs" in line_of(found.notes)
 
 
 def test_another_model_is_computed_anew(shipped):

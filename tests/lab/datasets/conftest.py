@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.sources import read_tables
+from profet_lab.dataset import Dataset
+from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE
 
 RUN = ["instance", "model", "pixels", "batch_size", "repeat"]

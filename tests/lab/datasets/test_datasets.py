@@ -16,9 +16,7 @@ import pytest
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.files import sha256_hex
-from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.check import check_dataset
-from profet_lab.datasets.dataset import (
+from profet_lab.dataset import (
     CELLS_FILE,
     MANIFEST_FILE,
     OPERATIONS_FILE,
@@ -26,11 +24,12 @@ from profet_lab.datasets.dataset import (
     Dataset,
     InstanceFacts,
     Source,
+    measurements_of,
     merged,
     ordered,
 )
-from profet_lab.datasets.files import read_dataset, write_dataset
-from profet_lab.datasets.sources import read_tables
+from profet_lab.dataset_check import check_dataset
+from profet_lab.dataset_files import read_dataset, read_tables, write_dataset
 from profet_lab.measurements.tables import DataError, Measurements, data_folder
 
 RUN = ["instance", "model", "pixels", "batch_size", "repeat"]

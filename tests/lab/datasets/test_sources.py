@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.record import Cell, CellResult
-from profet_collect.store import open_store
-from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.files import read_dataset, write_dataset
-from profet_lab.datasets.sources import read_sources, read_store
+from profet_collect.store import Cell, CellResult, open_store
+from profet_lab.dataset import measurements_of
+from profet_lab.dataset_files import read_dataset, read_sources, read_store, write_dataset
 from profet_lab.measurements.tables import DataError
 
 MANIFEST = {"instance": "my.h200", "device": "gpu", "gpu": "NVIDIA H200", "driver": "570.1", "host": {"cores": 16}}

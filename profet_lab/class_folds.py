@@ -1,0 +1,643 @@
+"""Out-of-fold predictions of the default method, intervals calibrated on them, and their accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import r2_score, root_mean_squared_error
+
+from profet_core.ensemble.classes import ClassTimes
+from profet_core.ensemble.members import (
+    DISTANCE_BANDS,
+    MEMBERS,
+    TREES,
+    IntervalScale,
+    StepInputs,
+    class_shares,
+    nearest_distance,
+    scale_features,
+    step_inputs,
+)
+from profet_core.latency import quantile
+from profet_core.prediction.correction import share_transferred
+from profet_core.prediction.members import combine
+from profet_lab.class_bank import ClassBank, TrainingRows
+from profet_lab.class_members import STEPS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
+from profet_lab.tasks import Progress, run_tasks
+from profet_recorder.profiles.record import ProfileMeta
+
+Weights = tuple[float, float, float]
+
+#: Weights that are tried, in the members' order: the trees' share, and of the rest that of the homogeneous network.
+WEIGHTS: tuple[Weights, ...] = tuple(
+    (round(first * (1 - trees), 3), round((1 - first) * (1 - trees), 3), trees)
+    for trees, first in product((0.0, 0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.5))
+)
+
+
+def ensemble_ms(members_ms: np.ndarray, weights: Sequence[float] | None) -> np.ndarray:
+    """The ensemble's latencies, (rows, members) -> (rows,)."""
+    return combine(members_ms, "geometric mean", weights)
+
+
+def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
+    """Sum of the absolute relative errors with each of `WEIGHTS`, (weights,), of latencies (rows, members)."""
+    return np.array([np.abs(ensemble_ms(members_ms, weights) / true_ms - 1).sum() for weights in WEIGHTS])
+
+
+def least_error(errors: Iterable[np.ndarray]) -> Weights:
+    """The weights with the least sum of `summed_errors`, each row counting once."""
+    return WEIGHTS[int(np.argmin(np.sum(list(errors), axis=0)))]
+
+
+def fit_member(
+    bank: ClassBank,
+    member: str,
+    training_rows: Sequence[TrainingRows],
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> StackedNetworks | BoostedTrees:
+    """The member's models, one for each of `training_rows`.
+
+    `steps` is the networks' number; progress counts every member as so many.
+    """
+    if member != TREES:
+        return fit_networks(
+            bank,
+            member,
+            training_rows,
+            latency_known=latency_known,
+            sizes_known=sizes_known,
+            seed=seed,
+            steps=steps,
+            progress=progress,
+        )
+    trees = fit_trees(bank, training_rows, latency_known=latency_known, sizes_known=sizes_known, seed=seed)
+    if progress:
+        progress(steps)
+    return trees
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """What members predict of rows they did not learn from.
+
+    rows : name of held-out rows -> boolean mask of them, (rows,).
+    members_ms : (pair, name) -> member latencies, (held-out rows, members), milliseconds.
+    """
+
+    rows: Mapping[str, np.ndarray]
+    members_ms: Mapping[tuple[Pair, str], np.ndarray]
+
+    def ensemble_ms(self, pair: Pair, name: str, weights: Sequence[float] | None) -> np.ndarray:
+        """The ensemble's latencies, (held-out rows,)."""
+        return ensemble_ms(self.members_ms[pair, name], weights)
+
+    def all_ensemble_ms(self, pair: Pair, weights: Mapping[str, Weights]) -> np.ndarray:
+        """The same of all rows, (rows,), where each was held out once; `weights`: by name."""
+        found = np.empty(len(next(iter(self.rows.values()))))
+        for name, rows in self.rows.items():
+            found[rows] = self.ensemble_ms(pair, name, weights[name])
+        return found
+
+    def summed_errors(self, bank: ClassBank, pairs: Sequence[Pair], name: str) -> np.ndarray:
+        """The function `summed_errors` of the held-out rows, summed over the pairs, (weights,)."""
+        true_ms = [bank.latency_ms[target][self.rows[name]] for _, target in pairs]
+        found = [summed_errors(self.members_ms[pair, name], true) for pair, true in zip(pairs, true_ms, strict=True)]
+        return np.sum(found, axis=0)
+
+
+@dataclass(frozen=True)
+class ClassFold:
+    """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
+
+    training: TrainingRows
+    held_out: Mapping[str, np.ndarray]
+
+    @property
+    def pair(self) -> Pair:
+        """Anchor and target."""
+        return self.training.anchor, self.training.target
+
+
+def one_held_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
+    """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
+    return [
+        ClassFold(TrainingRows(anchor, target, groups != name), {str(name): groups == name})
+        for anchor, target in pairs
+        for name in np.unique(groups)
+    ]
+
+
+@dataclass(frozen=True)
+class FoldCase:
+    """Folds, and what is known of the profiles that their models see."""
+
+    folds: Sequence[ClassFold]
+    latency_known: bool
+    sizes_known: bool = False
+
+
+def predict_cases(
+    bank: ClassBank, cases: Sequence[FoldCase], *, seed: int, steps: int = STEPS, progress: Progress | None = None
+) -> list[OutOfFold]:
+    """Of each case: fit every member on every fold and predict the fold's held-out rows."""
+    tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
+    predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
+    return [_joined(case, [next(predicted) for _ in MEMBERS]) for case in cases]
+
+
+def _predict_member(
+    bank: ClassBank, member: str, case: FoldCase, seed: int, steps: int, progress: Progress | None
+) -> list[dict[str, np.ndarray]]:
+    """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
+    known, sizes = case.latency_known, case.sizes_known
+    models = fit_member(bank, member, [fold.training for fold in case.folds], known, sizes, seed, steps, progress)
+    found = []
+    for number, fold in enumerate(case.folds):
+        inputs = {
+            name: fold_inputs(bank, models, number, fold.training.anchor, rows, known, sizes)
+            for name, rows in fold.held_out.items()
+        }
+        found.append({name: models.predict(number, one, bank.device_classes) for name, one in inputs.items()})
+    return found
+
+
+def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> OutOfFold:
+    return OutOfFold(
+        rows={name: rows for fold in case.folds for name, rows in fold.held_out.items()},
+        members_ms={
+            (fold.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
+            for number, fold in enumerate(case.folds)
+            for name in fold.held_out
+        },
+    )
+
+
+def fold_inputs(
+    bank: ClassBank,
+    models: StackedNetworks | BoostedTrees,
+    number: int,
+    anchor: str,
+    rows: np.ndarray,
+    latency_known: bool,
+    sizes_known: bool,
+) -> StepInputs:
+    """Rows of the bank as one model sees them: device classes it never saw count as unknown."""
+    times = bank.times[anchor]
+    return step_inputs(
+        ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__dataclass_fields__}),
+        bank.device_classes,
+        bank.idle_column,
+        bank.latency_ms[anchor][rows] if latency_known else None,
+        bank.sizes[rows] if sizes_known else None,
+        models.unseen[number],
+    )
+
+
+LEVEL = 0.9
+#: Errors below this are noise of the measurement; their logarithm says nothing about scale.
+MIN_ERROR = 0.003
+ROUNDS = 30
+
+
+def distances(bank: ClassBank, anchor: str, latency_known: bool) -> np.ndarray:
+    """Distance of every row to the nearest training profile of each architecture, (rows, architectures).
+
+    Nine repeats are near-copies: the first of each workload stands for it.
+    """
+    shares = class_shares(bank.inputs[anchor, latency_known].classes_ms, bank.device_classes)
+    first = bank.repeats == bank.repeats.min()
+    names = np.unique(bank.architectures)
+    return np.column_stack([nearest_distance(shares, shares[first & (bank.architectures == name)]) for name in names])
+
+
+def nearest_other(table: np.ndarray, architectures: np.ndarray, without: Sequence[str] = ()) -> np.ndarray:
+    """Distance of each row to the nearest profile of another architecture, excluding `without`. (rows,)"""
+    names = np.unique(architectures)
+    barred = (names[None, :] == architectures[:, None]) | np.isin(names, list(without))[None, :]
+    return np.where(barred, np.inf, table).min(axis=1)
+
+
+def fit_scale(
+    members_ms: Mapping[Pair, np.ndarray],
+    ensemble_ms: Mapping[Pair, np.ndarray],
+    true_ms: Mapping[Pair, np.ndarray],
+    distance: Mapping[Pair, np.ndarray],
+    level: float = LEVEL,
+) -> IntervalScale:
+    """Fit an `IntervalScale` to out-of-fold predictions.
+
+    members_ms : pair -> members' latencies (rows, members). ensemble_ms : pair -> the ensemble's, (rows,).
+    true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
+
+    The log scale is fitted by least absolute deviations (iteratively reweighted least squares) over all pairs, with an
+    offset a pair; the quantile is half the pair's own and half that of all pairs, for 15 groups a pair are few.
+    """
+    names = list(members_ms)
+    features = [scale_features(members_ms[pair], distance[pair]) for pair in names]
+    errors = [np.log(true_ms[pair]) - np.log(ensemble_ms[pair]) for pair in names]
+    which = np.repeat(np.arange(len(names)), [len(error) for error in errors])
+    design = np.hstack([np.vstack(features), np.eye(len(names))[which]])
+    error = np.concatenate(errors)
+    weights = _least_absolute(design, np.log(np.maximum(np.abs(error), MIN_ERROR)))
+    score = np.abs(error) / np.exp(design @ weights)
+    overall = np.quantile(score, level)
+    offset: dict[str, dict[str, float]] = {}
+    quantiles: dict[str, dict[str, float]] = {}
+    for number, (anchor, target) in enumerate(names):
+        offset.setdefault(anchor, {})[target] = float(weights[2 + number])
+        own = np.quantile(score[which == number], level)
+        quantiles.setdefault(anchor, {})[target] = float((overall + own) / 2)
+    percent = 100 * np.abs(np.exp(-error) - 1)
+    return IntervalScale(
+        level=level,
+        spread=float(weights[0]),
+        distance=float(weights[1]),
+        offset=offset,
+        quantile=quantiles,
+        error_by_distance=_error_by_band(np.concatenate([distance[pair] for pair in names]), percent),
+    )
+
+
+def scale_of_folds(
+    bank: ClassBank,
+    out_of_fold: OutOfFold,
+    pairs: Sequence[Pair],
+    names: Sequence[str],
+    weights: Weights,
+    distance_tables: Mapping[str, np.ndarray],
+    without: Sequence[str] = (),
+) -> IntervalScale:
+    """`fit_scale` on the held-out rows of these names.
+
+    distance_tables : anchor -> `distances`. without : architectures excluded from the distances, beside the row's own.
+    """
+    rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
+    return fit_scale(
+        members_ms={pair: np.vstack([out_of_fold.members_ms[pair, name] for name in names]) for pair in pairs},
+        ensemble_ms={
+            pair: np.concatenate([out_of_fold.ensemble_ms(pair, name, weights) for name in names]) for pair in pairs
+        },
+        true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in pairs},
+        distance={pair: nearest_other(distance_tables[pair[0]], bank.architectures, without)[rows] for pair in pairs},
+    )
+
+
+def half_widths(
+    bank: ClassBank,
+    pairs: Sequence[Pair],
+    predicted: OutOfFold,
+    scale_of: Callable[[str, list[str]], IntervalScale],
+    distance_tables: Mapping[str, np.ndarray],
+    latency_known: bool,
+) -> dict[Pair, np.ndarray]:
+    """Log half-widths of the 90 % intervals of held-out rows, pair -> (rows,).
+
+    scale_of : name of held-out rows, architectures among them -> scale from errors on other architectures.
+    distance_tables : anchor -> `distances`.
+    """
+    found = {pair: np.empty(len(bank.architectures)) for pair in pairs}
+    for name, rows in predicted.rows.items():
+        inside = np.unique(bank.architectures[rows]).tolist()
+        scale = scale_of(name, inside)
+        for anchor, target in pairs:
+            distance = nearest_other(distance_tables[anchor], bank.architectures, inside)[rows]
+            doubt = bank.inputs[anchor, latency_known].doubt[rows]
+            members_ms = predicted.members_ms[(anchor, target), name][None]
+            log_sd = scale.log_sd(anchor, [target], members_ms, distance, doubt)[0]
+            found[anchor, target][rows] = quantile() * log_sd
+    return found
+
+
+def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    weights = np.zeros(design.shape[1])
+    ridge = 1e-5 * len(wanted) * np.eye(design.shape[1])
+    for _ in range(ROUNDS):
+        importance = 1 / np.maximum(np.abs(wanted - design @ weights), 0.05)
+        weights = np.linalg.solve(design.T @ (design * importance[:, None]) + ridge, design.T @ (importance * wanted))
+    return weights
+
+
+def _error_by_band(distance: np.ndarray, percent: np.ndarray) -> list[float]:
+    """Mean error in each distance band; a band without rows takes its neighbor's."""
+    bands = np.searchsorted(DISTANCE_BANDS, distance)
+    found: list[float] = []
+    for band in range(len(DISTANCE_BANDS) + 1):
+        rows = bands == band
+        found.append(float(percent[rows].mean()) if rows.any() else (found[-1] if found else float(percent.mean())))
+    return found
+
+
+#: Every other architecture is a family of its own.
+FAMILIES = {
+    **dict.fromkeys(("VGG11", "VGG13", "VGG16", "VGG19"), "VGG"),
+    **dict.fromkeys(("ResNet18", "ResNet34", "ResNet50", "ResNetSmall"), "ResNet"),
+    **dict.fromkeys(("InceptionV3", "InceptionResNetV2"), "Inception"),
+}
+#: Architectures of the data that have a near relative in it: deeper or shallower versions of one design. The others
+#: show what a network of your own may meet.
+WITH_TWIN = frozenset({"VGG11", "VGG13", "VGG16", "VGG19", "ResNet18", "ResNet34", "ResNet50"})
+
+
+def families_of(architectures: Iterable[str]) -> np.ndarray:
+    """Family of each row, (rows,)."""
+    return np.array([FAMILIES.get(name, name) for name in architectures])
+
+
+def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
+    """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
+
+    table : as `validation.default.default_table` gives it.
+
+    Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors
+    are averaged. The weight is a constant of the program, chosen on these data.
+    """
+    found: dict[str, list[float]] = {f"mape_{case}": [] for case in cases}
+    for _, pair in table.groupby(["anchor", "target"]):
+        for case in cases:
+            errors = [_network_errors(rows, case) for _, rows in pair.groupby("model")]
+            found[f"mape_{case}"].append(float(np.concatenate(errors).mean()))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
+    """Percentage error of every row, averaged over the workloads that may have been measured."""
+    log_error = np.log(rows["true_ms"].to_numpy() / rows[case].to_numpy())
+    workload = rows.groupby(WORKLOAD).ngroup().to_numpy()
+    sizes = rows.groupby(WORKLOAD)[["batch_size", "pixels"]].first().to_numpy()
+    metas = [ProfileMeta(batch_size=int(batch), pixels=int(pixels)) for batch, pixels in sizes]
+    medians = rows.groupby(WORKLOAD)[["true_ms", case]].median()
+    known = np.log((medians["true_ms"] / medians[case]).to_numpy())
+    errors = np.empty(len(rows))
+    for number, meta in enumerate(metas):
+        others = [other for other in range(len(metas)) if other != number]
+        transferred = np.array([share_transferred(meta, metas[other]) * known[other] for other in others])
+        here = workload == number
+        left = log_error[here][:, None] - transferred[None, :]
+        errors[here] = 100 * np.abs(np.exp(-left) - 1).mean(axis=1)
+    return errors
+
+
+def default_report(table: pd.DataFrame) -> dict:
+    """Figures of the default method for the accuracy page and the model card."""
+    rows = [
+        {"anchor": anchor, "target": target, **_accuracy(part), "by_model": _by_group(part, "model")}
+        for (anchor, target), part in table.groupby(["anchor", "target"])
+    ]
+    table = table.assign(family=families_of(table["model"]))
+    odd = table[~table["model"].isin(WITH_TWIN)]
+    return {
+        "pairs": rows,
+        "mean": {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if isinstance(rows[0][key], float)},
+        "worst_pair": {case: max(row[f"mape_{case}"] for row in rows) for case in CASES.values()},
+        "by_model": _by_group(table, "model"),
+        "by_family": _by_group(table, "family", "_family"),
+        "family": {
+            **{f"mape_{case}": _pair_mean(table, f"{case}_family") for case in CASES.values()},
+            **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
+            **_intervals(table, "_family"),
+        },
+        "weights": {case: tree_weights(table, case) for case in CASES.values()},
+        "measured": measured_report(table),
+        "without_twin": {f"mape_{case}": _mape(odd, case) for case in CASES.values()},
+        "fastest": fastest_report(table) if table.groupby("anchor")["target"].nunique().min() == 3 else None,
+    }
+
+
+def _accuracy(part: pd.DataFrame) -> dict:
+    true, predicted = part["true_ms"], part[WITH_LATENCY]
+    return {
+        "n": len(part),
+        **{f"mape_{case}": _mape(part, case) for case in CASES.values()},
+        **{f"mape_{case}_and_sizes": _mape(part, f"{case}_and_sizes") for case in CASES.values()},
+        "r2": float(r2_score(true, predicted)),
+        "rmse_ms": float(root_mean_squared_error(true, predicted)),
+        "coverage_90": _coverage(part, WITH_LATENCY),
+        "median_interval_pct": _median_width(part, f"{WITH_LATENCY}_half"),
+        "coverage_90_without_latency": _coverage(part, WITHOUT_LATENCY),
+        "median_interval_pct_without_latency": _median_width(part, f"{WITHOUT_LATENCY}_half"),
+    }
+
+
+def _by_group(table: pd.DataFrame, column: str, kind: str = "") -> dict:
+    """Figures of each group; `kind` "_family": of the predictions with the family held out."""
+    return {
+        name: {**{f"mape_{case}": _mape(part, f"{case}{kind}") for case in CASES.values()}, **_intervals(part, kind)}
+        for name, part in table.groupby(column)
+    }
+
+
+def _intervals(table: pd.DataFrame, kind: str) -> dict[str, float]:
+    return {
+        **{f"coverage_90_{case}": _coverage(table, case, kind) for case in CASES.values()},
+        **{f"median_interval_pct_{case}": _median_width(table, f"{case}{kind}_half") for case in CASES.values()},
+    }
+
+
+def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
+    """Mean, least and most of the boosted trees' weights as each architecture was held out."""
+    chosen = table.groupby("model")[f"{case}_tree_weight"].first()
+    return {"trees_mean": float(chosen.mean()), "trees_min": float(chosen.min()), "trees_max": float(chosen.max())}
+
+
+def _mape(part: pd.DataFrame, column: str) -> float:
+    return float(100 * (part[column] / part["true_ms"] - 1).abs().mean())
+
+
+def _pair_mean(table: pd.DataFrame, column: str) -> float:
+    return float(np.mean([_mape(part, column) for _, part in table.groupby(["anchor", "target"])]))
+
+
+def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:
+    """Share of rows whose measured latency lies inside the interval, percent."""
+    off = np.abs(np.log((part["true_ms"] / part[f"{case}{kind}"]).to_numpy(float)))
+    return float(100 * (off <= part[f"{case}{kind}_half"]).mean())
+
+
+def _median_width(part: pd.DataFrame, column: str) -> float:
+    """Median half-width, percent of the prediction: the mean of the way up and the way down."""
+    return float(100 * np.median(np.sinh(part[column])))
+
+
+def fastest_report(table: pd.DataFrame) -> dict:
+    """How often the fastest instance is right, by anchor, and the time lost when it is not.
+
+    Over medians of the repeats of each workload; the anchor's own latency is known.
+    """
+    medians = table.groupby(["anchor", "target", *WORKLOAD])[["true_ms", WITH_LATENCY]].median().reset_index()
+    truth = medians.groupby(["target", *WORKLOAD])["true_ms"].first().unstack("target")
+    found = {}
+    for anchor, part in medians.groupby("anchor"):
+        predicted = part.pivot(index=WORKLOAD, columns="target", values=WITH_LATENCY)
+        predicted[anchor] = truth[anchor]
+        predicted = predicted[truth.columns].loc[truth.index]
+        picked = truth.to_numpy()[np.arange(len(truth)), predicted.to_numpy().argmin(axis=1)]
+        best = truth.to_numpy().min(axis=1)
+        found[anchor] = {
+            "right_percent": float(100 * (picked == best).mean()),
+            "regret_percent": float(100 * (picked / best - 1).mean()),
+        }
+    return {
+        "by_anchor": found,
+        "right_percent": float(np.mean([row["right_percent"] for row in found.values()])),
+        "regret_percent": float(np.mean([row["regret_percent"] for row in found.values()])),
+    }
+
+
+def scatter(table: pd.DataFrame) -> list[dict]:
+    """One point a workload and pair, medians of the repeats: measured, predicted and interval, milliseconds."""
+    half_width = table[f"{WITH_LATENCY}_half"]
+    table = table.assign(
+        low_ms=table[WITH_LATENCY] * np.exp(-half_width), high_ms=table[WITH_LATENCY] * np.exp(half_width)
+    )
+    keys = ["anchor", "target", *WORKLOAD]
+    medians = table.groupby(keys)[["true_ms", WITH_LATENCY, "low_ms", "high_ms"]].median().reset_index()
+    medians = medians.rename(columns={"true_ms": "measured_ms", WITH_LATENCY: "predicted_ms"})
+    return medians.round(3).to_dict("records")
+
+
+def inner_name(inner: str, outer: str) -> str:
+    """Name of the held-out rows of `inner` as predicted by models that saw neither it nor `outer`."""
+    return f"{inner}|{outer}"
+
+
+def two_held_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
+    """Predictions with every two architectures held out."""
+    folds = []
+    for anchor, target in pairs:
+        for first, second in combinations(np.unique(bank.architectures), 2):
+            rows = {name: bank.architectures == name for name in (first, second)}
+            held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
+            folds.append(ClassFold(TrainingRows(anchor, target, ~(rows[first] | rows[second])), held_out))
+    return folds
+
+
+@dataclass(frozen=True)
+class InnerErrors:
+    """What members' weights are chosen by: errors on architectures other than the one that is then predicted.
+
+    errors : (held-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
+        models that saw neither.
+    """
+
+    errors: Mapping[tuple[str, str], np.ndarray]
+
+    @property
+    def by_architecture(self) -> dict[str, Weights]:
+        """Weights for each held-out architecture."""
+        return {name: self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
+
+    def of_group(self, names: Collection[str]) -> Weights:
+        """Weights for architectures that leave together: none of their errors counts."""
+        return least_error(
+            error for (outer, inner), error in self.errors.items() if outer in names and inner not in names
+        )
+
+
+def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> InnerErrors:
+    """Errors of the predictions on the folds of `two_held_out`."""
+    return InnerErrors(
+        {
+            (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))
+            for inner, outer in permutations(np.unique(bank.architectures), 2)
+        }
+    )
+
+
+def nested_scale(
+    bank: ClassBank,
+    pairs: Sequence[Pair],
+    inner_folds: OutOfFold,
+    outer: str,
+    weights: Weights,
+    distance_tables: Mapping[str, np.ndarray],
+) -> IntervalScale:
+    """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
+    others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
+    return scale_of_folds(bank, inner_folds, pairs, others, weights, distance_tables, [outer])
+
+
+def default_table(
+    bank: ClassBank,
+    workloads: pd.DataFrame,
+    wanted: Sequence[Pair],
+    *,
+    seed: int,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Every row of every pair as predicted by models that never saw its architecture, or its family.
+
+    Returns:
+    table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
+        "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
+        (`_family`), the log half-widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
+        boosted trees (`_tree_weight`).
+    """
+    parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
+    for pair, part in parts.items():
+        part["true_ms"] = bank.latency_ms[pair[1]]
+    plain, by_family = (
+        one_held_out(groups, wanted) for groups in (bank.architectures, families_of(bank.architectures))
+    )
+    inner = two_held_out(bank, wanted)
+    for known, case in CASES.items():
+        cases = [
+            FoldCase(plain, known),
+            FoldCase(plain, known, True),
+            FoldCase(by_family, known),
+            FoldCase(inner, known),
+        ]
+        predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+        for pair, columns in _columns(bank, wanted, known, *predicted).items():
+            for name, values in columns.items():
+                parts[pair][f"{case}{name}"] = values
+    return pd.concat(parts.values(), ignore_index=True)
+
+
+def _columns(
+    bank: ClassBank,
+    wanted: Sequence[Pair],
+    latency_known: bool,
+    plain: OutOfFold,
+    sized: OutOfFold,
+    by_family: OutOfFold,
+    inner: OutOfFold,
+) -> dict[Pair, dict[str, np.ndarray]]:
+    """Pair -> the case's columns, named without the case."""
+    tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
+    errors = inner_errors(bank, wanted, inner)
+    weights = errors.by_architecture
+    family_weights = {family: errors.of_group(bank.architectures[rows]) for family, rows in by_family.rows.items()}
+    names = np.unique(bank.architectures)
+
+    def scale_of(outer: str, _: list[str]) -> IntervalScale:
+        return nested_scale(bank, wanted, inner, outer, weights[outer], tables)
+
+    def family_scale(family: str, inside: list[str]) -> IntervalScale:
+        """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
+        others = [str(name) for name in names if name not in inside]
+        return scale_of_folds(bank, plain, wanted, others, family_weights[family], tables)
+
+    nested = half_widths(bank, wanted, plain, scale_of, tables, latency_known)
+    of_family = half_widths(bank, wanted, by_family, family_scale, tables, latency_known)
+    return {
+        pair: {
+            "": plain.all_ensemble_ms(pair, weights),
+            "_and_sizes": sized.all_ensemble_ms(pair, weights),
+            "_family": by_family.all_ensemble_ms(pair, family_weights),
+            "_tree_weight": np.array([weights[name][-1] for name in bank.architectures]),
+            "_half": nested[pair],
+            "_family_half": of_family[pair],
+        }
+        for pair in wanted
+    }

@@ -1,0 +1,475 @@
+"""Train the default method's members: networks, all pairs and folds at once as stacked matrices, and boosted trees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import lightgbm
+import numpy as np
+
+from profet_core.ensemble.classes import IDLE_CLASS
+from profet_core.ensemble.fitted import DenseStack
+from profet_core.ensemble.members import (
+    CLASS_RATIO,
+    HOMOGENEOUS,
+    TREES,
+    StepInputs,
+    class_latencies,
+    member_latency,
+    network_inputs,
+    network_latency,
+    outputs_of,
+)
+from profet_lab.class_bank import ClassBank, TrainingRows
+from profet_lab.tasks import Progress
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one member is trained.
+
+    activation : of the hidden layers. dropout : share of hidden values dropped while training.
+    composed : share of the training samples that are two workloads run one after the other.
+    standardised : inputs are shifted and scaled by their training rows' mean and deviation (plus `softening`).
+    output_scale : initial size of the last layer's weights.
+    """
+
+    activation: str
+    dropout: float
+    composed: float
+    standardised: bool
+    output_scale: float
+    softening: float = 1e-2
+
+
+RECIPES = {
+    HOMOGENEOUS: Recipe("relu", 0.0, 0.0, False, 1.0),
+    CLASS_RATIO: Recipe("silu", 0.2, 0.3, True, 0.1),
+}
+
+
+@dataclass(frozen=True)
+class StackedNetworks:
+    """Trained networks of one member, standardization folded into the first layer.
+
+    kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
+    constants : (networks, 1, ...), as `members.network_latency` takes them.
+    typical_log_ratio : (networks,). unseen : (networks, classes).
+    """
+
+    member: str
+    kernels: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...]
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+
+    def run(self, network: int, inputs: np.ndarray) -> np.ndarray:
+        """One network's raw output, (rows, inputs) -> (1, rows, outputs)."""
+        only = slice(network, network + 1)
+        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
+        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
+
+    def predict(self, network: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
+        """One network's latency on its target, milliseconds (rows,)."""
+        only = slice(network, network + 1)
+        return member_latency(
+            self.member,
+            lambda table: self.run(network, table),
+            inputs,
+            device_classes,
+            self.constants[only],
+            self.typical_log_ratio[only],
+        )[0]
+
+
+class Rows(NamedTuple):
+    """Rows of one step, for every network its own; tensors (networks, rows, ...), milliseconds.
+
+    classes, latency : of the anchor's profiles, (..., classes) and (..., 1); the latter None if it is not known.
+    sizes : (..., 2), None if they are not known.
+    target_latency, target_classes : what is learned, (..., 1) and (..., device classes).
+    """
+
+    classes: tf.Tensor
+    latency: tf.Tensor | None
+    sizes: tf.Tensor | None
+    target_latency: tf.Tensor
+    target_classes: tf.Tensor
+
+
+class RowSampler:
+    """Draws each network's rows from those it may learn from, some of them two workloads run one after the other."""
+
+    def __init__(
+        self,
+        bank: ClassBank,
+        training_rows: Sequence[TrainingRows],
+        latency_known: bool,
+        sizes_known: bool,
+        composed: float,
+        rows_per_step: int,
+        seed: int,
+    ) -> None:
+        self.shape = (len(training_rows), rows_per_step)
+        self._latency_known, self._sizes_known = latency_known, sizes_known
+        self._composed, self._seed = composed, seed
+        names, count = list(bank.latency_ms), len(bank.architectures)
+        classes = np.concatenate([bank.inputs[name, latency_known].classes_ms for name in names])
+        device_ms = np.concatenate([bank.inputs[name, True].classes_ms[:, : bank.device_classes] for name in names])
+        latency = np.concatenate([bank.latency_ms[name] for name in names])[:, None]
+        self._classes, self._device_classes, self._latency, self._sizes = (
+            tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
+        )
+        self._rows_by_network, self._lengths = _network_rows(training_rows)
+        # All instances' rows lie in one table, one instance after the other.
+        self._anchor, self._target = (
+            np.array([[names.index(getattr(each, end)) * count] for each in training_rows], np.int32)
+            for end in ("anchor", "target")
+        )
+
+    def rows(self, number: tf.Tensor) -> Rows:
+        """The rows of a step."""
+        drawn, row = self._draw([self._seed, number])
+        if self._composed:
+            drawn = self._with_second(drawn, number)
+        return drawn._replace(
+            latency=drawn.latency if self._latency_known else None,
+            sizes=tf.gather(self._sizes, row) if self._sizes_known else None,
+        )
+
+    def _draw(self, key: Sequence[int | tf.Tensor]) -> tuple[Rows, tf.Tensor]:
+        """Rows without their sizes, and their numbers."""
+        chosen = tf.cast(tf.random.stateless_uniform(self.shape, key) * self._lengths, tf.int32)
+        row = tf.gather(tf.constant(self._rows_by_network), chosen, batch_dims=1)
+        here, there = row + self._anchor, row + self._target
+        drawn = Rows(
+            classes=tf.gather(self._classes, here),
+            latency=tf.gather(self._latency, here),
+            sizes=None,
+            target_latency=tf.gather(self._latency, there),
+            target_classes=tf.gather(self._device_classes, there),
+        )
+        return drawn, row
+
+    def _with_second(self, first: Rows, number: tf.Tensor) -> Rows:
+        """The rows, to some of which a second workload is added."""
+        second, _ = self._draw([self._seed + 1, number])
+        both = tf.cast(tf.random.stateless_uniform(self.shape, [self._seed + 2, number]) < self._composed, tf.float32)
+        # The second workload weighs about as much as the first, give or take a factor e.
+        weight = (
+            (both * tf.exp(tf.random.stateless_normal(self.shape, [self._seed + 3, number])))[..., None]
+            * first.target_latency
+            / second.target_latency
+        )
+        return Rows(
+            classes=first.classes + weight * second.classes,
+            latency=first.latency + weight * second.latency,
+            sizes=None,
+            target_latency=first.target_latency + weight * second.target_latency,
+            target_classes=first.target_classes + weight * second.target_classes,
+        )
+
+
+def _network_rows(training_rows: Sequence[TrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
+    longest = max(int(each.rows.sum()) for each in training_rows)
+    own = np.zeros((len(training_rows), longest), np.int32)
+    for number, each in enumerate(training_rows):
+        own[number] = np.resize(np.flatnonzero(each.rows), longest)
+    return own, np.array([[each.rows.sum()] for each in training_rows], np.float32)
+
+
+STEPS = 1_000
+ROWS_PER_STEP = 32
+PEAK_RATE, WEIGHT_DECAY = 3e-3, 0.01
+HIDDEN = (64, 32)
+#: Progress is reported this often.
+_STEPS_PER_REPORT = 50
+#: A layer: kernel (networks, inputs, outputs) and bias (networks, 1, outputs).
+Layer = tuple[keras.Variable, keras.Variable]
+
+
+class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises from 1/25 of the peak over 30 % of the steps and falls to nearly 0, both along a cosine."""
+
+    def __init__(self, peak: float, steps: int) -> None:
+        self.peak, self.steps = peak, steps
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        """The rate at a step."""
+        done = tf.cast(step, tf.float32) / max(self.steps - 1, 1)
+        rise = _cosine(self.peak / 25, self.peak, tf.minimum(done / 0.3, 1.0))
+        fall = _cosine(self.peak, self.peak / 250_000, tf.clip_by_value((done - 0.3) / 0.7, 0.0, 1.0))
+        return tf.where(done < 0.3, rise, fall)
+
+
+def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
+    return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of each network before training, stacked.
+
+    mean, deviation : standardization of the inputs, (networks, 1, inputs).
+    constants : of the pair, (networks, 1, ...). typical_log_ratio : (networks,). unseen : (networks, classes).
+    """
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+
+
+def fit_networks(
+    bank: ClassBank,
+    member: str,
+    training_rows: Sequence[TrainingRows],
+    *,
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> StackedNetworks:
+    """Train a network on each of `training_rows`, all together; it sees its own rows alone."""
+    recipe, device = RECIPES[member], bank.device_classes
+    prepared = _prepare_all(bank, member, training_rows, latency_known, sizes_known)
+    widths = (prepared.mean.shape[-1], *HIDDEN, outputs_of(member, device))
+    layers = _initial_layers(len(training_rows), widths, recipe, seed)
+    optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
+    variables = [value for layer in layers for value in layer]
+    optimizer.build(variables)
+    sampler = RowSampler(bank, training_rows, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
+    shift, scale, constants = (
+        tf.constant(value, tf.float32) for value in (prepared.mean, prepared.deviation, prepared.constants)
+    )
+
+    # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
+    @tf.function(jit_compile=member == HOMOGENEOUS)
+    def step(number):
+        rows = sampler.rows(number)
+        masks = _dropout_masks(sampler.shape, recipe.dropout, seed, number)
+        value = (network_inputs(keras.ops, member, rows.classes, device, rows.latency, rows.sizes) - shift) / scale
+        with tf.GradientTape() as tape:
+            raw = forward(layers, value, recipe.activation, masks)
+            # Mean over the rows, sum over the networks: no network's gradient depends on another's.
+            total = tf.reduce_sum(tf.reduce_mean(_loss(bank, member, raw, rows, constants), axis=1))
+        optimizer.apply_gradients(zip(tape.gradient(total, variables), variables, strict=True))
+
+    for number in range(steps):
+        step(tf.constant(number))
+        if progress and (number + 1) % _STEPS_PER_REPORT == 0:
+            progress(_STEPS_PER_REPORT)
+    return _trained(member, layers, prepared)
+
+
+def _prepare_all(
+    bank: ClassBank, member: str, training_rows: Sequence[TrainingRows], latency_known: bool, sizes_known: bool
+) -> Prepared:
+    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
+    return Prepared(*(np.stack(part) for part in zip(*parts, strict=True)))
+
+
+def _prepare(
+    bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
+    """Standardization (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
+    anchor, rows, recipe = training.anchor, training.rows, RECIPES[member]
+    unseen = bank.unseen(anchor, rows)
+    inputs = bank.inputs[anchor, latency_known]
+    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
+    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
+    sizes = bank.sizes[rows] if sizes_known else None
+    table = network_inputs(np, member, classes, bank.device_classes, latency, sizes)
+    mean, deviation = np.zeros((1, table.shape[1])), np.ones((1, table.shape[1]))
+    if recipe.standardised:
+        mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
+        deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
+    ratios, typical = bank.log_ratios(anchor, training.target, rows, latency_known)
+    constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
+    return mean, deviation, constants, typical, unseen
+
+
+def _initial_layers(networks: int, widths: Sequence[int], recipe: Recipe, seed: int) -> list[Layer]:
+    """Per layer a kernel, Glorot uniform for one network's matrix, and a zero bias."""
+    random = np.random.default_rng(seed)
+    layers = []
+    for number, (wide, narrow) in enumerate(pairwise(widths)):
+        limit = np.sqrt(6 / (wide + narrow)) * (recipe.output_scale if number == len(widths) - 2 else 1.0)
+        # The same start for every network of the stack: none depends on how many others there are.
+        kernel = np.repeat(random.uniform(-limit, limit, (1, wide, narrow)), networks, axis=0)
+        layers.append(
+            (keras.Variable(kernel, dtype="float32"), keras.Variable(np.zeros((networks, 1, narrow)), dtype="float32"))
+        )
+    return layers
+
+
+def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf.Tensor) -> list[tf.Tensor]:
+    """What dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
+    masks = [
+        tf.random.stateless_uniform((*shape, width), [seed + 4 + layer, number]) > dropout
+        for layer, width in enumerate(HIDDEN if dropout else ())
+    ]
+    return [tf.cast(mask, tf.float32) / (1 - dropout) for mask in masks]
+
+
+def forward(
+    layers: Sequence[Layer], inputs: tf.Tensor, activation: str, masks: Sequence[tf.Tensor] | None = None
+) -> tf.Tensor:
+    """Raw outputs, (networks, rows, outputs); `masks` : what dropout multiplies each hidden layer by."""
+    value = inputs
+    for layer, (kernel, bias) in enumerate(layers):
+        value = tf.matmul(value, kernel) + bias
+        if layer < len(layers) - 1:
+            value = keras.activations.get(activation)(value)
+            value = value * masks[layer] if masks else value
+    return value
+
+
+def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: tf.Tensor) -> tf.Tensor:
+    """Error of every row, (networks, rows, 1)."""
+    device = bank.device_classes
+    latency = network_latency(keras.ops, member, raw, rows.classes, device, rows.latency, constants)
+    if member == HOMOGENEOUS:
+        return tf.abs(latency / rows.target_latency - 1)
+    loss = _log_error(latency, rows.target_latency, 0.05)
+    if member == CLASS_RATIO:
+        classes = class_latencies(keras.ops, raw, rows.classes, device, constants)
+        loss += _class_loss(bank, classes, rows.classes, rows.target_classes)
+    return loss
+
+
+def _log_error(predicted: tf.Tensor, wanted: tf.Tensor, bend: float) -> tf.Tensor:
+    """Absolute log ratio, rounded off quadratically below `bend`."""
+    error = tf.abs(tf.math.log(tf.maximum(predicted, 1e-3)) - tf.math.log(wanted))
+    return tf.where(error < bend, error**2 / (2 * bend), error - bend / 2)
+
+
+def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
+    """Error of the class times on the target, weighted by their share, idle time excluded."""
+    device = bank.device_classes
+    here = here[..., :device]
+    kept = np.ones(device, np.float32)
+    kept[bank.classes.names.index(IDLE_CLASS)] = 0.0
+    shares = wanted / tf.reduce_sum(wanted, -1, keepdims=True) * here / tf.reduce_sum(here, -1, keepdims=True)
+    present = tf.cast((wanted > 5e-4) & (here > 5e-4), tf.float32)
+    # Shares of absent classes are 0, where the root has no gradient; none is needed, both are data.
+    weight = tf.stop_gradient(tf.sqrt(shares) * kept * present)
+    error = _log_error(classes, tf.maximum(wanted, 5e-5), 0.1)
+    return tf.reduce_sum(weight * error, axis=-1, keepdims=True)
+
+
+def _trained(member: str, layers: Sequence[Layer], prepared: Prepared) -> StackedNetworks:
+    """The networks, standardization folded into their first layer."""
+    kernels, biases = ([np.asarray(layer[part], np.float64) for layer in layers] for part in (0, 1))
+    kernels[0] = kernels[0] / np.swapaxes(prepared.deviation, 1, 2)
+    biases[0] = biases[0] - prepared.mean @ kernels[0]
+    return StackedNetworks(
+        member, tuple(kernels), tuple(biases), prepared.constants, prepared.typical_log_ratio, prepared.unseen
+    )
+
+
+ROUNDS = 200
+#: Shallow and shrunk: 300 workloads are few.
+PARAMETERS = {
+    "objective": "regression_l1",
+    "num_leaves": 8,
+    "learning_rate": 0.05,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "feature_fraction": 0.5,
+    "min_data_in_leaf": 20,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbosity": -1,
+}
+#: The nine repeats of a workload are near-copies: so many of them are learned from.
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Trained trees of many models.
+
+    trees : by model: class shares -> log of the latency over the typical one.
+    constants : (models, 1, classes), as `members.network_latency` takes them.
+    typical_log_ratio : (models,). unseen : (models, classes).
+    """
+
+    trees: tuple[lightgbm.Booster, ...]
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+    member: str = TREES
+
+    def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
+        """One model's latency on its target, milliseconds (rows,)."""
+        only = slice(model, model + 1)
+        return member_latency(
+            self.member,
+            lambda seen: np.asarray(self.trees[model].predict(seen))[None, :, None],
+            inputs,
+            device_classes,
+            self.constants[only],
+            self.typical_log_ratio[only],
+        )[0]
+
+
+def fit_trees(
+    bank: ClassBank,
+    training_rows: Sequence[TrainingRows],
+    *,
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    rounds: int = ROUNDS,
+    progress: Progress | None = None,
+) -> BoostedTrees:
+    """Train trees on each of `training_rows`; each model sees its own rows alone.
+
+    `progress` counts to `rounds`, as if all were trained together.
+    """
+    parts, reported = [], 0
+    for number, training in enumerate(training_rows, start=1):
+        parts.append(_fit(bank, training, latency_known, sizes_known, seed, rounds))
+        done = rounds * number // len(training_rows)
+        if progress and done > reported:
+            progress(done - reported)
+            reported = done
+    trees, constants, typical, unseen = zip(*parts, strict=True)
+    return BoostedTrees(tuple(trees), np.stack(constants), np.array(typical), np.stack(unseen))
+
+
+def _fit(
+    bank: ClassBank, training: TrainingRows, latency_known: bool, sizes_known: bool, seed: int, rounds: int
+) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
+    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
+    anchor, target = training.anchor, training.target
+    rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+    unseen = bank.unseen(anchor, training.rows)
+    ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
+    inputs = bank.inputs[anchor, latency_known]
+    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
+    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
+    sizes = bank.sizes[rows] if sizes_known else None
+    seen = network_inputs(np, TREES, classes, bank.device_classes, latency, sizes)
+    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
+    wanted = np.log(bank.latency_ms[target][rows] / typical_ms)
+    # Every architecture weighs the same: some have three times as many workloads as others.
+    _, which = np.unique(bank.architectures[rows], return_inverse=True)
+    weight = 1 / np.bincount(which)[which]
+    table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
+    trees = lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds)
+    return trees, ratios[None], typical, unseen

@@ -1,1 +1,0 @@
-"""Fit the default method on operation classes."""

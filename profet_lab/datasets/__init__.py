@@ -1,1 +1,0 @@
-"""Measurements in one Parquet layout: read, write, import, check, merge."""

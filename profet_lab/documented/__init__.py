@@ -1,1 +1,0 @@
-"""Fit the documented PROFET ensemble (arXiv:2208.05130)."""

@@ -1,0 +1,624 @@
+"""Fit, write and validate `memory.json`: whether a training step fits in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_expit
+
+from profet_core.catalog import Catalog, load_gpus, load_shipped
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
+from profet_core.files import sha256_hex
+from profet_core.training.memory import (
+    GIB_PER_VALUE,
+    HELD_COPIES,
+    MEMORY_VERSION,
+    DeviceTimes,
+    ImageRelation,
+    MemoryFormula,
+    MemoryModel,
+    PeakRelation,
+    RecordedStep,
+    TrafficRelation,
+    Verdict,
+    fit_answer,
+)
+from profet_core.units import US_PER_MS
+from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures
+from profet_lab.models_folder import rounded, signed
+from profet_lab.tasks import held_out
+from profet_recorder.profiles.record import ProfileMeta
+
+
+def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
+    """Columns model, pixels, parameters, and output values of an image's layers: convolution_values,
+    other_values."""
+    return architectures[["model", "pixels", "parameters"]].assign(
+        convolution_values=architectures["act_elems"] - architectures["other_elems"],
+        other_values=architectures["other_elems"],
+    )
+
+
+def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """One row a buildable workload and instance.
+
+    Columns: instance, memory_gib (of its GPU, as the name says), model, pixels, batch_size, parameters,
+    convolution_values and other_values (outputs of one image's layers), and `ran`: some repeat was recorded.
+    """
+    batches = pd.DataFrame({"batch_size": sorted(all_latencies["batch_size"].unique())})
+    instances = sorted(all_latencies["instance"].unique())
+    memory = pd.DataFrame({"instance": instances, "memory_gib": [catalog[name].gpu_memory_gib for name in instances]})
+    cells = memory.merge(layer_values(architectures), how="cross").merge(batches, how="cross")
+    seen = all_latencies[["instance", *WORKLOAD]].drop_duplicates().assign(ran=True)
+    cells = cells.merge(seen, on=["instance", *WORKLOAD], how="left")
+    return cells.assign(ran=cells["ran"].eq(True))
+
+
+def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
+    """(workloads that ran on one GPU and did not on another with as much memory, pairs looked at)."""
+    ran = cells.pivot(index=WORKLOAD, columns="instance", values="ran")
+    memory = cells.groupby("instance")["memory_gib"].first()
+    failures = pairs = 0
+    for one in ran.columns:
+        for other in ran.columns:
+            if one != other and memory[other] >= memory[one]:
+                pairs += int(ran[one].sum())
+                failures += int((ran[one] & ~ran[other]).sum())
+    return failures, pairs
+
+
+#: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
+#: weights, gradients and a temporary copy; every convolution's output once; of normalization, activation and addition,
+#: which can work in place, half.
+PRIOR = MemoryFormula(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
+#: Weight of the prior: a factor e of one coefficient costs as much as this many badly predicted cells.
+PRIOR_WEIGHT = 1.0
+_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_convolution", "per_other")
+
+
+def formula_terms(cells: pd.DataFrame) -> np.ndarray:
+    """What each coefficient is multiplied with, GiB, shape (cells, 4)."""
+    batch = cells["batch_size"].to_numpy(float) * GIB_PER_VALUE
+    return np.stack(
+        [
+            np.ones(len(cells)),
+            cells["parameters"].to_numpy(float) * GIB_PER_VALUE,
+            cells["convolution_values"].to_numpy(float) * batch,
+            cells["other_values"].to_numpy(float) * batch,
+        ],
+        axis=1,
+    )
+
+
+def log_room(formula: MemoryFormula, cells: pd.DataFrame) -> np.ndarray:
+    """log(memory / needed) of each cell: above 0 it should fit."""
+    coefficients = np.array([getattr(formula, name) for name in _COEFFICIENTS])
+    return np.log(cells["memory_gib"].to_numpy(float)) - np.log(formula_terms(cells) @ coefficients)
+
+
+def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
+    """Most likely coefficients given what ran, with positive coefficients near `PRIOR`.
+
+    The probability that a cell ran is logistic in `log_room` over `log_scale`, which is then the fitted cells' own: for
+    new architectures `calibrate_formula` widens it.
+    """
+    prior = [*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale]
+    found = most_likely(formula_terms(cells), cells, prior)
+    return MemoryFormula(**dict(zip((*_COEFFICIENTS, "log_scale"), found.tolist(), strict=True)))
+
+
+def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
+    """Positive coefficients of `terms`, shape (cells, coefficients), and last the logistic scale, near `prior`."""
+    log_memory, sign = np.log(cells["memory_gib"].to_numpy(float)), np.where(cells["ran"], 1.0, -1.0)
+    centre = np.log(prior)
+
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        coefficients, scale = np.exp(logs[:-1]), np.exp(logs[-1])
+        needed = terms @ coefficients
+        room = (log_memory - np.log(needed)) / scale
+        pull = expit(-sign * room) * sign
+        gradient = np.append((pull / needed / scale) @ terms * coefficients, pull @ room)
+        distance = logs - centre
+        return PRIOR_WEIGHT * distance @ distance - log_expit(sign * room).sum(), gradient + 2 * PRIOR_WEIGHT * distance
+
+    return np.exp(minimize(loss, centre, jac=True, method="L-BFGS-B").x)
+
+
+def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
+    """`log_room` of each cell by the memory model fitted without its architecture."""
+    return held_out(cells, cells["model"].to_numpy(str), lambda others, out: log_room(fit_formula(others), out))
+
+
+def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
+    """The memory model with the `log_scale` that makes held-out architectures most likely."""
+    room, sign = held_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
+
+    def loss(log_scale: float) -> float:
+        return -log_expit(sign * room / np.exp(log_scale)).sum()
+
+    best = minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x
+    return replace(formula, log_scale=float(np.exp(best)))
+
+
+#: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
+#: hands them out: every measured network as `profet_collect` builds it, run on tensors without values
+#: (`FakeTensorMode`), each storage counted while it is alive, so that no size needs a GPU. `peak_bytes` counts all
+#: tensors; `without_indices_bytes` leaves out the indices that PyTorch's maximum pooling keeps.
+PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
+#: The peak that counts: what was measured ran in TensorFlow, which keeps no indices of a pooling.
+TENSORFLOW_PEAK = "without_indices_bytes"
+#: Batch size at which peaks are recorded: with 4 instead answers were less certain.
+RECORDED_BATCH = 16
+#: How far a peak at the requested size would be from the memory that another GPU needs, where libraries choose
+#: their workspace by what is free. Assumed: the cells only tell what a doubling adds.
+LOG_SCALE = 0.04
+#: Arithmetic without a fit to measurements.
+ASSUMED_PEAK = PeakRelation(
+    fixed_gib=0.5,
+    per_parameter=0.25,
+    per_peak=1.0,
+    log_scale=0.1,
+    log_scale_a_doubling=0.04,
+    unsplit_log_scale_a_doubling=0.15,
+)
+_PEAK_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_peak")
+#: Activations are at the least this share of a peak, as where one is requested.
+_MIN_ACTIVATION_SHARE = 0.01
+_NETWORK = ["model", "pixels"]
+
+
+def step_peaks(path: Path = PEAKS_FILE) -> pd.DataFrame:
+    """The table: model, pixels, batch_size, peak_bytes, without_indices_bytes."""
+    return pd.read_csv(path)
+
+
+def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
+    """The cells of `memory_cells` with peak_gib, recorded at `RECORDED_BATCH`, and growth, by which their batch is
+    larger; those of networks without a peak are left out."""
+    recorded = peaks[peaks["batch_size"] == RECORDED_BATCH]
+    found = cells.merge(recorded[_NETWORK].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=_NETWORK)
+    return found.assign(growth=found["batch_size"] / RECORDED_BATCH)
+
+
+def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
+    """Most likely coefficients near `ASSUMED_PEAK`; uncertainty from held-out architectures."""
+    rows = recorded_cells(cells, peaks)
+    if rows["model"].nunique() < 3:
+        return ASSUMED_PEAK
+    relation = _coefficients(rows)
+    held_out = {}
+    for name in sorted(rows["model"].unique()):
+        is_out = rows["model"] == name
+        held_out[name] = (_coefficients(rows[~is_out]), rows[is_out])
+    return replace(
+        relation,
+        log_scale=LOG_SCALE,
+        log_scale_a_doubling=_scale_a_doubling(held_out, is_split=True),
+        unsplit_log_scale_a_doubling=_scale_a_doubling(held_out, is_split=False),
+    )
+
+
+def _coefficients(rows: pd.DataFrame) -> PeakRelation:
+    parameters_gib, held, grows = _parts(rows, is_split=True)
+    peak = held + grows * rows["growth"].to_numpy(float)
+    terms = np.stack([np.ones(len(rows)), parameters_gib, peak], axis=1)
+    prior = asdict(ASSUMED_PEAK)
+    found = most_likely(terms, rows, [*(prior[name] for name in _PEAK_COEFFICIENTS), ASSUMED_PEAK.log_scale])
+    return replace(ASSUMED_PEAK, **dict(zip(_PEAK_COEFFICIENTS, found[:-1].tolist(), strict=True)))
+
+
+def _parts(rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parameters, and of the recorded peak what stays and what grows, GiB; unsplit: as if all grew."""
+    parameters_gib = rows["parameters"].to_numpy(float) * GIB_PER_VALUE * is_split
+    peak = rows["peak_gib"].to_numpy(float)
+    grows = np.clip(peak - HELD_COPIES * parameters_gib, _MIN_ACTIVATION_SHARE * peak, peak)
+    return parameters_gib, peak - grows, grows
+
+
+def _scale_a_doubling(held_out: Mapping[str, tuple[PeakRelation, pd.DataFrame]], *, is_split: bool) -> float:
+    """The most likely, by what each relation says of the architecture that it was fitted without."""
+    parts = [_room(relation, rows, is_split=is_split) for relation, rows in held_out.values()]
+    room, doublings, sign = (np.concatenate(values) for values in zip(*parts, strict=True))
+
+    def loss(log_scale: float) -> float:
+        return -log_expit(sign * room / np.hypot(LOG_SCALE, np.exp(log_scale) * doublings)).sum()
+
+    return float(np.exp(minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x))
+
+
+def _room(relation: PeakRelation, rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """log(memory / needed); how often the recorded activations double until the memory is full; 1 where it ran."""
+    parameters_gib, stays, grows = _parts(rows, is_split=is_split)
+    memory, growth = rows["memory_gib"].to_numpy(float), rows["growth"].to_numpy(float)
+    held = relation.fixed_gib + relation.per_parameter * parameters_gib + relation.per_peak * stays
+    activations = relation.per_peak * grows
+    spare = memory - held
+    doublings = np.where(spare > 0, np.log2(np.maximum(spare, 1e-9) / activations), 0.0)
+    return np.log(memory / (held + activations * growth)), doublings, np.where(rows["ran"], 1.0, -1.0)
+
+
+#: Classes whose time is bandwidth's, in groups that share one weight.
+MOVING = (
+    ("activation", "activation gradient", "bias gradient"),
+    ("batch norm", "batch norm gradient"),
+    ("addition", "elementwise", "data movement"),
+    ("pooling", "pooling gradient"),
+)
+UPDATE = "weight update"
+#: Steps with fewer activations, GiB, fit everywhere and are bound by launches: they teach nothing here.
+MIN_GIB = 0.3
+#: Parameters, GiB, from which on the weight update is bound by bandwidth.
+LARGE_PARAMETERS_GIB = 0.05
+#: Error (of the logarithm) beyond which a profile counts linearly, not squared.
+HUBER = 0.3
+#: Prior of the weights: what is moved passes memory about 20 times a step.
+PRIOR_LOG_WEIGHT, TRAFFIC_PRIOR_WEIGHT, OFFSET_WEIGHT = math.log(0.05), 0.025, 2.5
+#: A logistic memory model has this scale where a normal one has the deviation 1.
+LOGISTIC_SCALE = math.sqrt(3) / math.pi
+_TINY_GIB = 1e-3
+
+
+def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """One row a profiled workload and instance, medians over repeats.
+
+    Columns: instance, gpu_model, bandwidth_gb_per_s, model, pixels, batch_size, parameters, convolution_values,
+    other_values, cut (above 0: the profile lacks operations), and one `us NAME` a class: microseconds of the step.
+    """
+    classes, gpus = load_operation_classes(), load_gpus()
+    parts = []
+    for instance in measurements.instances:
+        encoded = classes.encode_table(measurements.operations, measurements.times_us[instance])
+        gpu = gpus.find(catalog[instance].gpu, catalog[instance].gpu_memory_gib)
+        columns = [f"us {name}" for name in classes.names]
+        table = pd.DataFrame(encoded.times_ms * US_PER_MS, columns=columns).assign(cut=encoded.truncated.astype(float))
+        table = pd.concat([measurements.workloads.reset_index(drop=True), table], axis=1)
+        table = table.groupby(WORKLOAD, as_index=False)[[*columns, "cut"]].median()
+        parts.append(table.assign(instance=instance, gpu_model=gpu.model, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s))
+    return pd.concat(parts, ignore_index=True).merge(layer_values(architectures), on=["model", "pixels"])
+
+
+def class_times(row: pd.Series, classes: OperationClasses) -> dict[str, float]:
+    """Class -> microseconds of one row of `traffic_table`."""
+    return {name: float(row[f"us {name}"]) for name in classes.names}
+
+
+def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> np.ndarray:
+    """True activations of each row by the memory model, GiB."""
+    values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
+    return (values * table["batch_size"] * GIB_PER_VALUE).to_numpy(float)
+
+
+def fit_traffic(table: pd.DataFrame, formula: MemoryFormula) -> TrafficRelation:
+    """Weights and offsets by robust regression of the logarithm; errors on held-out architectures.
+
+    Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
+    """
+    table = table[table["cut"] == 0]
+    errors = _held_out_errors(table, formula)
+    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
+
+
+def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
+    """Activations of a megapixel: the median over architectures, and how far they spread."""
+    table = table[[*WORKLOAD, "convolution_values", "other_values"]].drop_duplicates()
+    megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
+    log_ratio = pd.Series(np.log(activations_gib(formula, table) / megapixels))
+    by_model = log_ratio.groupby(table["model"]).mean()
+    centre = float(by_model.median())
+    # The center was chosen on the same architectures: one degree of freedom is spent.
+    spread = math.sqrt(float(((by_model - centre) ** 2).sum()) / max(len(by_model) - 1, 1))
+    return ImageRelation(gib_per_megapixel=math.exp(centre), log_scale=LOGISTIC_SCALE * spread)
+
+
+def _traffic(table: pd.DataFrame, formula: MemoryFormula, log_scale: float) -> TrafficRelation:
+    weights, offsets = _fit(table, formula)
+    update_gib = _moved_gib(table, (UPDATE,))
+    parameters_gib = table["parameters"].to_numpy(float) * GIB_PER_VALUE
+    large = (parameters_gib > LARGE_PARAMETERS_GIB) & (update_gib > 0)
+    return TrafficRelation(
+        weights={name: weight for group, weight in zip(MOVING, weights, strict=True) for name in group},
+        log_offset=offsets,
+        log_scale=log_scale,
+        parameters_per_update=float(np.median(parameters_gib[large] / update_gib[large])),
+    )
+
+
+def _held_out_errors(table: pd.DataFrame, formula: MemoryFormula) -> pd.Series:
+    """Mean square log error of each architecture, by the relation fitted without it."""
+    found = {}
+    for name in sorted(table["model"].unique()):
+        one = table[(table["model"] == name) & (activations_gib(formula, table) > MIN_GIB)]
+        if len(one):
+            relation = _traffic(table[table["model"] != name], formula, log_scale=1.0)
+            error = np.log(estimated_gib(relation, one) / activations_gib(formula, one))
+            found[name] = float((error**2).mean())
+    return pd.Series(found)
+
+
+def estimated_gib(relation: TrafficRelation, table: pd.DataFrame) -> np.ndarray:
+    """Activations of each row as the relation sees them, GiB."""
+    weighted = sum(
+        relation.weights[group[0]] * _moved_gib(table, group) for group in MOVING if group[0] in relation.weights
+    )
+    offsets = table["gpu_model"].map(lambda name: relation.log_offset.get(name, 0.0)).to_numpy(float)
+    return np.maximum(weighted * np.exp(offsets), _TINY_GIB)
+
+
+def _fit(table: pd.DataFrame, formula: MemoryFormula) -> tuple[list[float], dict[str, float]]:
+    wanted = activations_gib(formula, table)
+    table, wanted = table[wanted > MIN_GIB], np.log(wanted[wanted > MIN_GIB])
+    moved = np.stack([_moved_gib(table, group) for group in MOVING], axis=1)
+    names = sorted(table["gpu_model"].unique())
+    is_gpu = np.stack([(table["gpu_model"] == name).to_numpy(float) for name in names], axis=1)
+    groups = len(MOVING)
+
+    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+        logs, offsets = values[:groups], values[groups:]
+        total = moved @ np.exp(logs) + _TINY_GIB
+        error = np.log(total) + is_gpu @ offsets - wanted
+        root = np.sqrt(1 + (error / HUBER) ** 2)
+        pull = error / root
+        cost = HUBER**2 * (root - 1).sum()
+        cost += TRAFFIC_PRIOR_WEIGHT * ((logs - PRIOR_LOG_WEIGHT) ** 2).sum() + OFFSET_WEIGHT * (offsets**2).sum()
+        gradient = np.append((pull / total) @ moved * np.exp(logs), pull @ is_gpu)
+        prior = np.append(2 * TRAFFIC_PRIOR_WEIGHT * (logs - PRIOR_LOG_WEIGHT), 2 * OFFSET_WEIGHT * offsets)
+        return cost, gradient + prior
+
+    start = np.append(np.full(groups, PRIOR_LOG_WEIGHT), np.zeros(len(names)))
+    values = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return np.exp(values[:groups]).tolist(), dict(zip(names, values[groups:].tolist(), strict=True))
+
+
+def _moved_gib(table: pd.DataFrame, group: tuple[str, ...]) -> np.ndarray:
+    """GiB that the classes could move in their time at the specified bandwidth."""
+    us = table[[f"us {name}" for name in group]].sum(axis=1)
+    return (us * table["bandwidth_gb_per_s"] * 1e3 / 2**30).to_numpy(float)
+
+
+def _root_mean_square(squares: pd.Series) -> float:
+    """Over architectures, however many sizes each was profiled at."""
+    return math.sqrt(float(squares.mean()))
+
+
+#: A step "fits" from this probability on, and does not fit below what is missing to 1. Chosen beforehand.
+CERTAIN = 0.9
+
+
+def fit_memory(
+    cells: pd.DataFrame, traffic: pd.DataFrame, peaks: pd.DataFrame, fitted_on: dict[str, str]
+) -> MemoryModel:
+    """All coefficients from the cells of `memory_cells`, the profiles of `traffic_table` and the `step_peaks`."""
+    formula = calibrate_formula(fit_formula(cells), cells)
+    failures, pairs = ran_elsewhere(cells)
+    return MemoryModel(
+        formula=formula,
+        traffic=fit_traffic(traffic, formula),
+        images=fit_images(traffic, formula),
+        certain=CERTAIN,
+        ran_probability=1 - (failures + 1) / (pairs + 2),
+        fitted_on=fitted_on,
+        peak=fit_peak(cells, peaks),
+    )
+
+
+def memory_tables(measurements: Measurements, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What `fit_memory` is fitted on: cells and profiles. `folder` holds `architectures.csv`."""
+    architectures, catalog = load_architectures(folder), load_shipped()
+    cells = memory_cells(measurements.all_latencies, architectures, catalog)
+    return cells, traffic_table(measurements, architectures, catalog)
+
+
+def memory_content(measurements: Measurements, folder: Path) -> dict:
+    """What `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
+    cells, traffic = memory_tables(measurements, folder)
+    fitted_on = {
+        "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
+        "cells": str(len(cells)),
+        "did not run": str(int((~cells["ran"]).sum())),
+        **measurements.sha256,
+        PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
+    }
+    model = fit_memory(cells, traffic, step_peaks(), fitted_on)
+    parts = rounded(asdict(model))
+    content = {"schema_version": MEMORY_VERSION, "law": parts.pop("formula"), **parts}
+    content["measured"] = measured_networks(cells)
+    content.pop("checksum")
+    return signed(content)
+
+
+def measured_networks(cells: pd.DataFrame) -> list[dict]:
+    """What ran of each network, as `MeasuredNetwork` reads it."""
+    found = []
+    for _, network in cells.groupby("model"):
+        parameters = network.groupby("pixels")["parameters"].first().items()
+        largest: dict[str, dict[str, int]] = {}
+        ran = network[network["ran"]].groupby(["pixels", "memory_gib"], as_index=False)["batch_size"].max()
+        for row in ran.itertuples():
+            largest.setdefault(str(row.pixels), {})[f"{row.memory_gib:g}"] = int(row.batch_size)
+        found.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
+    return found
+
+
+#: The batch size whose profile is given; every batch size of the grid is answered for.
+PROFILED_BATCH = 16
+#: What is known of the network, from most to least.
+KNOWN = ("profile and its meta", "meta without times", "that it ran")
+_ANSWER = ["known", "ran", "probability", "verdict"]
+#: Batch size of the second recorded peak.
+SECOND_BATCH = 64
+#: Rows with a recorded peak: answered as `KNOWN`, and at other pixels.
+ONE_PEAK = "recorded peak"
+_OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
+
+
+def memory_report(measurements: Measurements, folder: Path) -> dict:
+    """Leave-one-architecture-out figures of the memory model.
+
+    Returns:
+    `architectures`, `certain`, `profiled_batch` : how many were held out, `CERTAIN` and `PROFILED_BATCH`.
+    `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
+    `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
+        GPU; `KNOWN` -> scores.
+    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "at other
+        pixels" asks for these.
+    Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
+    share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
+    `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
+    `always_fits` is the accuracy of that answer.
+    """
+    cells, traffic = memory_tables(measurements, folder)
+    probability = np.empty(len(cells))
+    peaks = step_peaks()
+    served, recorded = [], []
+    for name in sorted(cells["model"].unique()):
+        out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
+        model = fit_memory(cells[~out], traffic[~profiled], peaks[peaks["model"] != name], {})
+        probability[out] = expit(log_room(model.formula, cells[out]) / model.formula.log_scale)
+        served.append(_served(model, cells[out], traffic[profiled]))
+        recorded.append(recorded_answers(model, cells[out], peaks[peaks["model"] == name]))
+    failures, pairs = ran_elsewhere(cells)
+    ran = cells["ran"].to_numpy(bool)
+    return {
+        "architectures": int(cells["model"].nunique()),
+        "certain": CERTAIN,
+        "profiled_batch": PROFILED_BATCH,
+        "ran_elsewhere": {"pairs": pairs, "failures": failures},
+        "arithmetic": _scores(ran, probability, _verdicts(probability)),
+        "served": _scores_by_known(served),
+        "recorded": _scores_by_known(recorded),
+    }
+
+
+def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
+    return {
+        str(known): _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
+        for known, part in pd.concat(answers, ignore_index=True).groupby("known", sort=False)
+    }
+
+
+def layers_known(measurements: Measurements, folder: Path) -> dict:
+    """Scores of `memory_report`'s `arithmetic` alone."""
+    cells = memory_tables(measurements, folder)[0]
+
+    def predict(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
+        formula = calibrate_formula(fit_formula(others), others)
+        return expit(log_room(formula, out) / formula.log_scale)
+
+    probability = held_out(cells, cells["model"].to_numpy(str), predict)
+    return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
+
+
+def _answers(
+    model: MemoryModel, known: str, step: RecordedStep, profiled_gib: float, cells: pd.DataFrame
+) -> list[tuple[str, bool, float | None, Verdict]]:
+    """Rows as `_ANSWER` names them: a step judged at every size and GPU of `cells`."""
+    return [
+        (known, bool(cell["ran"]), answer.probability, answer.verdict)
+        for cell in cells.to_dict("records")
+        for answer in [
+            fit_answer(
+                model,
+                step,
+                profiled_gib,
+                cell["memory_gib"],
+                batch_size=cell["batch_size"],
+                pixels=cell["pixels"],
+            )
+        ]
+    ]
+
+
+def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
+    """Every answer about one held-out architecture."""
+    classes = load_operation_classes()
+    memory_gib = cells.groupby("instance")["memory_gib"].first()
+    rows: list[tuple] = []
+    for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
+        queried = cells[cells["pixels"] == profile["pixels"]]
+        for known, (meta, times) in _known_inputs(profile, classes).items():
+            rows += _answers(model, known, RecordedStep(meta, times), float(memory_gib[profile["instance"]]), queried)
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
+    """Every answer about one architecture from the peaks of its steps: columns known, ran, probability, verdict."""
+    by_size = peaks.set_index(["pixels", "batch_size"])
+    rows: list[tuple] = []
+    at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
+    for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
+        pixels, gib = profiled["pixels"], profiled["memory_gib"]
+        queried, others = cells[cells["pixels"] == pixels], cells[cells["pixels"] != pixels]
+        # Where dense layers take all pixels, another pixel size is another network.
+        same = others["parameters"] == profiled["parameters"]
+        more = {
+            _OTHER_PIXELS.format("the same"): others[same],
+            _OTHER_PIXELS.format("other"): others[~same],
+        }
+        ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
+        for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
+            parts = {**({known: queried} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
+            for name, part in parts.items():
+                rows += _answers(model, name, step, gib, part)
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
+    """What is known -> a step whose peak was recorded."""
+
+    def meta(batch_size: int, parameters: int | None = parameters) -> ProfileMeta:
+        mib = float(by_size[TENSORFLOW_PEAK][pixels, batch_size]) / 2**20
+        return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
+
+    one = meta(PROFILED_BATCH)
+    return {
+        ONE_PEAK: RecordedStep(one),
+        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
+        "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
+    }
+
+
+def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
+    """`KNOWN` -> meta and times of one row of `traffic_table`, as far as they are known."""
+    times = None
+    if not profile["cut"]:
+        times = DeviceTimes(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
+    sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
+    meta = replace(sizes, parameters=int(profile["parameters"]))
+    return dict(zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True))
+
+
+def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> dict:
+    """See `memory_report`; a probability that is missing leaves the figures of the likelier answer out."""
+    by_likelier: dict[str, float | None] = {"accuracy": None, "recall": None, "false_fits": None}
+    if not np.isnan(probability).any():
+        likelier = probability > 0.5
+        by_likelier = {
+            "accuracy": float((likelier == ran).mean()),
+            "recall": float((~likelier)[~ran].mean()),
+            "false_fits": float((likelier & ~ran).mean()),
+        }
+    decided = verdict != Verdict.CANT_TELL
+    right = np.where(ran, verdict == Verdict.FITS, verdict == Verdict.DOES_NOT_FIT)
+    return {
+        "cells": len(ran),
+        "did_not_run": int((~ran).sum()),
+        "always_fits": float(ran.mean()),
+        **by_likelier,
+        "cant_tell": float((~decided).mean()),
+        "decided_accuracy": float(right[decided].mean()),
+        "strict_accuracy": float(right.mean()),
+        "strict_recall": float(right[~ran].mean()),
+        "strict_false_fits": float(((verdict == Verdict.FITS) & ~ran).mean()),
+        "false_does_not_fit": float(((verdict == Verdict.DOES_NOT_FIT) & ran).mean()),
+    }
+
+
+def _verdicts(probability: np.ndarray) -> np.ndarray:
+    sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
+    return np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)

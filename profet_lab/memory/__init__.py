@@ -1,1 +1,0 @@
-"""Fits what answers whether a training step fits in memory."""

@@ -1,1 +1,0 @@
-"""Fit and validate scale-out on published multi-GPU measurements."""

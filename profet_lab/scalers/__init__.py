@@ -1,1 +1,0 @@
-"""Fit the scalers to other batch and pixel sizes."""

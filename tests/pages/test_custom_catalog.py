@@ -1,0 +1,273 @@
+"""Custom prices, instances and GPUs: a visitor's own, on every page, and the operator's where they say so."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+import streamlit as st
+
+from profet_core.catalog.custom_gpus import custom_gpu_from
+from profet_core.units import format_ms
+from tests.pages.conftest import (
+    as_version_2,
+    column,
+    go,
+    lines,
+    link,
+    open_prices,
+    open_section,
+    upload,
+)
+from tests.pages.expected import FIRST, Core
+
+#: As a plan is called whose market is not on-demand.
+MINE = "rtx-4080 own"
+CARD = {
+    "gpu": "RTX 4080",
+    "like": "L40S",
+    "fp32_tflops": 48.7,
+    "tf32_tensor_dense_tflops": 97.5,
+    "memory_gib": 16,
+    "bandwidth_gb_per_s": 717,
+}
+FAST = {**CARD, "images_per_s": 480, "network": "ResNet50", "batch_size": 128, "precision": "tf32"}
+
+
+def steps(app) -> dict[str, str]:
+    app.segmented_control(key="per").set_value("step").run()
+    return column(app, "Time")
+
+
+OWN = "custom_instances"
+ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
+CHEAPER = {"instance": "g4dn.xlarge", "usd_per_hour": 0.4, "as_of": "2026-11-21", "source": "our contract"}
+
+
+def custom(app) -> list[tuple]:
+    rows = dict(app.session_state.items()).get(OWN, ())
+    return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
+
+
+def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(open_app, edit):
+    more = {"gpu_count": 2, "market": "spot", "region": "eu-central-1", "as_of": "2024-05-06"}
+    app = edit(open_app(), "custom-instances", ROW | more)
+    assert not app.error and not app.exception
+    (row,) = app.session_state[OWN]
+    assert (row.name, row.gpu, row.gpu_count, row.gpu_memory_gib) == ("my.l40s", "L40S", 2, 48.0)
+    assert (row.usd_per_hour, row.market, row.region, row.as_of) == (0.95, "spot", "eu-central-1", "2024-05-06")
+    assert row.own and row.status == "available"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"instance": "<b>x</b>"}, "letters"),
+        ({"instance": "G5.xlarge"}, "g5.xlarge already"),
+        ({"gpu": None}, "is empty"),
+        ({"instance": "g5.xlarge"}, "gpu"),
+        ({"usd_per_hour": None}, "usd_per_hour is empty"),
+        ({"usd_per_hour": 0}, "usd_per_hour"),
+        ({"region": "[a](b)"}, "region"),
+        ({"as_of": "soon"}, "soon"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_changes_nothing(open_app, edit, wrong, says):
+    app = edit(
+        open_app(), "custom-instances", ROW | wrong, {**ROW, "instance": "other"}, {"instance": "a b", "gpu": "L4"}
+    )
+    first, second = lines(app.error)
+    assert says in first and "a b" in second and not app.exception and custom(app) == []
+
+
+def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_taken_back(open_app, edit):
+    app = edit(open_app(preset="original"), "custom-prices", {"instance": "p3.2xlarge", "usd": 1.5})
+    assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
+    assert column(app, "$/h")["p3.2xlarge own price"] == "$1.50"
+    edit(app, "custom-prices", changed={0: {"usd": 0}})
+    assert len(lines(app.error)) == 1 and app.session_state["price"] == {"p3.2xlarge": 1.5}
+    edit(app, "custom-prices", {"instance": "p3.2xlarge", "usd": 2})
+    assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
+    edit(app, "custom-prices", removed=[0])
+    assert column(app, "$/h")["p3.2xlarge"] == "$3.06" and "price_p3.2xlarge" not in app.query_params
+
+
+def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core, samples, edit):
+    other, app = open_app(), open_app()
+    before = column(app, "Instance")
+    edit(app, "custom-gpus", FAST | {"usd_per_hour": 0.2})
+    assert not app.error and not app.exception
+    cells = {column: str(value) for column, value in FAST.items()}
+    known = core.context.with_custom_gpus([custom_gpu_from(cells, core.context.gpus)])
+    expected = Core(known.models, known.catalog).predict(samples[FIRST]).latencies_ms
+    assert steps(app)[MINE] == format_ms(expected["rtx-4080"])
+    assert column(app, "$/h")[MINE] == "$0.20"
+    assert MINE in column(app, "Instance") and MINE not in before
+    app.segmented_control(key="chart").set_value("bars").run()
+    assert all("rtx-4080" in chart.proto.spec for chart in app.get("plotly_chart"))
+    assert not any("rtx" in name or "rtx" in value.lower() for name, value in link(app).items()), "not in the link"
+    for session in (other.run(), open_app()):
+        assert MINE not in column(session, "Instance")
+
+
+def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, edit):
+    app = edit(open_app(), "custom-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
+    assert not app.error and not app.exception
+    assert steps(app)[MINE] == "55.0 ms"
+    assert column(app, "$/h")[MINE] == "$0.064", "its electricity"
+    edit(app, "custom-gpus", changed={0: {"usd_per_hour": 2}})
+    assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
+    assert app.session_state["custom_gpus"][0].source == "a step of 55.0 ms that you measured"
+    go(app, "sizes")
+    assert not app.error and not app.exception
+
+
+def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app, edit):
+    app = edit(open_app(), "custom-gpus", FAST)
+    slow = steps(app)[MINE]
+    edit(app, "custom-gpus", changed={0: {"images_per_s": 900}})
+    assert float(column(app, "Time")[MINE].split()[0]) < float(slow.split()[0])
+    assert [row.name for row in app.session_state["custom_gpus"]] == ["RTX 4080"]
+    edit(app, "custom-instances", {"instance": "desk.x2", "gpu": "RTX 4080", "usd_per_hour": 0.5})
+    assert column(app, "Time")["desk.x2"] == column(app, "Time")[MINE] and not app.error
+    edit(app, "custom-gpus", removed=[0])
+    assert not app.exception and app.session_state["custom_gpus"] == ()
+    assert not {MINE, "desk.x2"} & set(column(app, "Instance")), "a GPU nobody knows has a price only"
+    app.segmented_control(key="chart").set_value("bars").run()
+    assert all("desk.x2" in chart.proto.spec for chart in app.get("plotly_chart")), "and a row that says so"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"gpu": None, "like": "L4"}, "name"),
+        ({"gpu": "T4"}, "Tesla T4"),
+        ({"like": None}, "similar"),
+        ({"step_ms": 0.1}, "launch overhead"),
+        ({"step_ms": 50, **FAST}, "not both"),
+        ({"gpu": "g5.xlarge"}, "g5.xlarge"),
+    ],
+)
+def test_what_can_t_be_is_one_line_and_changes_nothing(open_app, edit, wrong, says):
+    app = edit(open_app(), "custom-gpus", CARD | wrong)
+    (line,) = lines(app.error)
+    assert says in line and not app.exception and "custom_gpus" not in app.session_state
+
+
+def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, samples, edit):
+    name = "NVIDIA GeForce RTX 3080 Laptop GPU"
+    operations = dict(samples[FIRST].profile.operations)
+    data = ("net.json", as_version_2(operations, gpu=name, batch_size=64, pixels=128))
+    app = upload(open_app(), data)
+    (line,) = lines(app.error)
+    assert "laptop GPU" in line and "custom GPU" in line
+    edit(app, "custom-gpus", FAST | {"gpu": name})
+    app.selectbox(key="anchor").set_value(name).run()
+    assert not app.error and not app.exception
+    labels = [label for label in app.selectbox(key="anchor").options if name in label]
+    assert labels == [f"{name}, nvidia-geforce-rtx-3080-laptop-gpu"], "as it is called, and its instance"
+    edit(app, "custom-gpus", removed=[0])
+    assert app.selectbox(key="anchor").value is None and not app.exception
+    assert "a laptop GPU" in lines(app.error)[0]
+
+
+@pytest.fixture
+def server_file(tmp_path, monkeypatch):
+    """`server_file(own, shown)`: the command line's own file, and what the app shows."""
+
+    def serve(shown: str | None, *rows: str) -> None:
+        path = tmp_path / "instances.csv"
+        if rows:
+            path.write_text("\n".join([HEADER, *rows]))
+        monkeypatch.setenv("PROFET_INSTANCES", str(path))
+        if shown is None:
+            monkeypatch.delenv("PROFET_APP_INSTANCES", raising=False)
+        else:
+            monkeypatch.setenv("PROFET_APP_INSTANCES", shown.format(path=path))
+        st.cache_resource.clear()
+
+    yield serve
+    st.cache_resource.clear()
+
+
+def listed(app) -> dict[str, str]:
+    """Instance -> price an hour, as the table that About leads to has it."""
+    open_section(go(app, "about"), "prices")
+    next(button for button in app.button if "offers and prices" in button.label).click().run()
+    return column(app, "$/h")
+
+
+def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, edit):
+    other, mine = open_app(preset="all"), open_app(preset="all")
+    shipped = listed(open_app())
+    rows = [{"instance": f"my.{gpu[-2:].lower()}", "gpu": gpu, "usd_per_hour": 0.7} for gpu in ("L4", "Tesla T4")]
+    edit(mine, "custom-instances", *rows, CHEAPER)
+    assert not mine.error and not mine.exception
+    # The box of anchors is searched by its labels.
+    labels = [label for label in mine.selectbox(key="anchor").options if "my." in label]
+    assert labels == ["T4 (g4dn.xlarge), my.t4", "NVIDIA L4, my.l4"]
+    assert listed(mine) == {**shipped, "my.l4": "$0.70", "my.t4": "$0.70", "g4dn.xlarge": "$0.40"}
+    assert "my.l4" in column(go(mine, "predict"), "Instance") and not mine.error
+    for session in (other.run(), open_app(), open_app(price_my_l4="3")):
+        assert "my.l4" not in column(session, "Instance")
+        assert listed(session) == shipped
+    edit(mine, "custom-instances", removed=[0, 1])
+    edit(mine, "custom-instances", changed={0: {"usd_per_hour": 0.3}})
+    assert [row[3] for row in custom(mine)] == [0.3]
+    edit(mine, "custom-instances", removed=[0])
+    assert mine.session_state[OWN] == () and listed(mine) == shipped
+
+
+def test_a_visitor_has_two_hundred_rows_at_most_and_no_gpu_s_instance_twice(open_app, edit):
+    app = edit(open_app(), "custom-gpus", FAST)
+    edit(app, "custom-instances", {"instance": "RTX-4080", "gpu": "L4", "usd_per_hour": 1})
+    assert lines(app.error) == ["RTX-4080 is the instance of a custom GPU: give this row another name."]
+    edit(app, "custom-instances", *({**ROW, "instance": f"m{number}"} for number in range(201)))
+    (line,) = lines(app.error)
+    assert "200 is all" in line and custom(app) == [] and not app.exception
+
+
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+SERVERS = (
+    "my.l4,L4,,,,0.7,any,linux,on-demand,,2026-11-21,an invoice",
+    "g4dn.xlarge,,,,,0.4,us-east-1,linux,on-demand,,2026-11-21,our contract",
+)
+
+
+@pytest.mark.parametrize("shown", [None, " "])
+def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_app, server_file, shown):
+    server_file(shown, *SERVERS)
+    app = open_prices(open_app())
+    assert not any("server's own list" in line for line in lines(app.caption))
+    assert "my.l4" not in listed(app)
+
+
+@pytest.mark.parametrize("shown", ["own", "{path}"])
+def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
+    server_file(shown, *SERVERS)
+    app = open_prices(open_app())
+    said = "2 rows come from this server's own list, which everyone sees."
+    assert said in lines(app.caption)
+    assert any(
+        "2 rows come from this server's own list" in line
+        for line in lines(open_section(go(app, "about"), "prices").caption)
+    ), "on About too"
+    found = listed(app)
+    assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
+
+
+@pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])
+def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows):
+    server_file(shown, *rows)
+    app = open_prices(open_app())
+    assert lines(app.warning)[:1] == [
+        "This server's list of custom instances or GPUs is missing or damaged and was skipped: see its log."
+    ]
+    assert not app.error and "my.l4" not in listed(app)
+
+
+@pytest.mark.parametrize(("address", "shown"), [("localhost", "own"), ("127.0.0.1", "own"), ("0.0.0.0", "")])
+def test_make_app_shows_the_own_list_on_this_machine_alone(repository, address, shown):
+    command = ["make", "--dry-run", "--always-make", "app", f"ADDRESS={address}"]
+    said = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert f'PROFET_APP_INSTANCES="${{PROFET_APP_INSTANCES-{shown}}}"' in said
