@@ -339,7 +339,7 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
                     * np.median([table[names].to_numpy() for (each, _), table in steps.log_sd.items() if each == case])
                 )
             )
-            for case in CASES
+            for case in (AMP, CHANNELS_LAST)
         }
         for kind, names in kinds.items()
     }
