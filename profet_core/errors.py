@@ -157,23 +157,23 @@ SENTENCES = {
     Code.HOST_BOUND: "limited by CPU launch overhead",
     Code.NODE_PRICE: "latency of one GPU, price of the whole machine with {gpus} GPUs",
     Code.SAME_GPU: "latency of {instance}, which has the same GPU",
-    Code.FROM_PROFILE: "estimated from the profile, as none was given",
-    Code.UNPROFILED_ANCHOR: "from a profile of {gpu}, which the models have no profiles of",
+    Code.FROM_PROFILE: "estimated from the profile because none was given",
+    Code.UNPROFILED_ANCHOR: "from a profile recorded on {gpu}, which is not in the training data",
     Code.NOT_THE_PROFILED: "{gpu}, not the {profiled} that was profiled",
     Code.SCALED_FROM: "scaled from {sizes}",
     Code.COMBINED: "combined with {size}, which was predicted {how}",
-    Code.MEASURED_STEPS: "{steps}, {networks} networks; 90% from the errors on held-out networks",
+    Code.MEASURED_STEPS: "{steps} on {networks} networks; range from errors on held-out networks",
     Code.OTHER_PRECISION_STEPS: "{steps} are in {precision}: they apply {how} TF32",
-    Code.SPREAD: "the range has the spread of {gpus} held-out GPUs",
+    Code.SPREAD: "range from errors on {gpus} held-out GPUs",
     Code.BASED_ON: "{evidence}, in {precision}",
     Code.EVIDENCE: "{text}",
-    Code.PUBLISHED: "from the specs and the published training speeds of {gpu}",
+    Code.PUBLISHED: "from the specs and published training speeds of {gpu}",
     Code.CUSTOM_SPECS: "{text}",
     Code.GENERATION: "from its specs and published speeds of its generation",
-    Code.SPECS_ONLY: "from its specs alone: no public table has training speeds of it or its generation",
-    Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",
-    Code.NO_BF16: "BF16 at FP32 speed: no tensor cores for BF16",
-    Code.SPEEDUP: "{precision}, {times:.1f} times the speed of {over}",
+    Code.SPECS_ONLY: "from its specs alone: no training speeds are published for it or its generation",
+    Code.NO_TENSOR_CORES: "{precision} at FP32 speed or slower: no tensor cores",
+    Code.NO_BF16: "BF16 at FP32 speed: its tensor cores do not support BF16",
+    Code.SPEEDUP: "{precision}, {times:.1f} times as fast as {over}",
     Code.FP32_FROM_TF32: "FP32 from the TF32 speed",
     Code.REGIME: "{text}",
     Code.SCALED_OUT: "{gpus} GPUs by {strategy} over {link}{assumed}",
@@ -186,35 +186,37 @@ SENTENCES = {
     Code.COUNTS: "{text}",
     Code.WRONG_GPU: "The profile says it was recorded on {recorded}, but the anchor is {anchor}: check the anchor.",
     Code.UNTRAINED_ANCHOR: (
-        "The models have no profiles of {gpu}: the profile is scaled to profiled GPUs by their speed at each kind of "
-        "operation. All predictions are less certain."
+        "{gpu} is not in the training data, so the profile is first scaled to GPUs that are. All predictions are less "
+        "certain."
     ),
     Code.UNKNOWN_PRECISION: (
-        "The file does not state the step's precision: FP32 or TF32 assumed. Give the precision if that is wrong."
+        "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision."
     ),
-    Code.HALF_PRECISION: ("{precision} speed-up is from published runs; ranges are wider."),
-    Code.BF16_AS_FP16: "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed.",
+    Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
+    Code.BF16_AS_FP16: "The published AMP runs are in FP16; BF16 is assumed to be as fast.",
     Code.CONVERTED_PRECISION: (
-        "The profile was recorded in {precision} and is converted to FP32 first: the intervals are wider."
+        "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider."
     ),
     Code.COMPILED: (
         "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on uncompiled "
-        "steps: intervals are wider."
+        "steps, so intervals are wider."
     ),
     Code.CHANNELS_LAST: (
-        "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it: intervals "
-        "are wider."
+        "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it, so "
+        "intervals are wider."
     ),
-    Code.STEPS_INFERRED: "The file does not include its number of steps; its times and the latency match {steps}.",
-    Code.STEPS_ASSUMED: ("No step count in the file: {steps} assumed. Give the number if that is wrong."),
-    Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation: the interval is wider.",
+    Code.STEPS_INFERRED: (
+        "The file has no step count; its times and the latency fit {steps}. If that is wrong, set the number of steps."
+    ),
+    Code.STEPS_ASSUMED: "The file has no step count; assuming {steps}. If that is wrong, set the number of steps.",
+    Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation, so the interval is wider.",
     Code.ESTIMATED_TIMES: (
-        "{share:.1%} of the GPU's work has lost or impossible times in the trace, estimated from kernels of the same "
-        "names: the interval is wider."
+        "{share:.1%} of the GPU's work has missing or impossible times in the trace. They are estimated from kernels "
+        "with the same names, and the interval is wider."
     ),
     Code.INPUT_WAIT: (
-        "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "
-        "another GPU does not shorten it."
+        "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall, "
+        "which a faster GPU would not shorten."
     ),
     Code.INPUT_BOUND: (
         "This step is input-bound: the input pipeline takes about {share:.0%} of it, and the GPU is busy for about "
@@ -231,32 +233,32 @@ SENTENCES = {
         "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
         "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider."
     ),
-    Code.DISSIMILAR: ("Unlike the networks PROFET learned from: expect {error} error{more}."),
+    Code.DISSIMILAR: "This network is unlike those PROFET learned from: expect {error} error{more}.",
     Code.OUT_OF_RANGE: (
-        "This step's GPU time is {side} than any in the training data of {anchor} ({total} of device time, known {low} "
-        "to {high}): the prediction is an extrapolation."
+        "This step's GPU time, {total}, is {side} than any in the training data of {anchor} ({low} to {high}), so the "
+        "prediction is an extrapolation."
     ),
-    Code.AT_FLOOR: ("The prediction for {instances} fell below all measurements and was set to half the fastest step."),
+    Code.AT_FLOOR: "The prediction for {instances} fell below all measurements and was set to half the fastest step.",
     Code.MEASURED_FAR: (
         "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
         "and for the same network."
     ),
     Code.CORRECTED: "Your {measured} on {gpu} is used: {change} than predicted.",
-    Code.MORE_CLASSES: ("Other image size: assumes more classes at larger images, as in the measured data."),
+    Code.MORE_CLASSES: "Other image size: assumes more classes at larger images, as in the measured data.",
     Code.OTHER_SIZE: (
-        "The profile was recorded at {what} {recorded}, the estimate is for {requested}: these are different steps."
+        "The profile was recorded at {what} {recorded} and the estimate is for {requested}: they are different steps."
     ),
     Code.HYBRID_NETWORK: (
-        "This network has attention beside its convolutions: the models know few such networks, and the interval is "
+        "This network has attention as well as convolutions. The models know few such networks, so the interval is "
         "wider."
     ),
-    Code.OTHER_DEFINITIONS: "{name} is {library}'s; defined differently: {others}.",
+    Code.OTHER_DEFINITIONS: "This is {library}'s {name}. Not the same network: {others}.",
     Code.NO_PEER_ACCESS: (
-        "GPUs without peer access: machines with 4 or more GPUs that communicate through host memory vary: some took "
-        "up to 3.6 times as long as predicted."
+        "These GPUs have no peer access. Machines with 4 or more GPUs that communicate through host memory vary: some "
+        "took up to 3.6 times as long as predicted."
     ),
     Code.UNMEASURED_LINK: (
-        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g}: the intervals are wider by judgment."
+        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g} Gb/s, so the intervals are widened by judgment."
     ),
 }
 
