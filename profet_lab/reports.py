@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from profet_core.artifacts.models import Models, load_models
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
-from profet_core.from_layers.rates import load_rates
-from profet_core.training.memory_model import load_memory
+from profet_core.layers.rates import load_rates
+from profet_core.prediction.models import Models, load_models
+from profet_core.training.memory import load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import load_transfer
 from profet_lab.cards.cards import (

@@ -11,12 +11,12 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import cloud_words, price_source, price_words
-from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, BasisWord
+from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
-from profet_core.training.whole_nodes import WholeNodePlan
+from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
     format_co2e,

@@ -9,11 +9,11 @@ import streamlit as st
 
 from pages.estimate.many_core import show_many_core
 from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
-from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
+from profet_core.errors import Code, Note
+from profet_core.layers.estimate import NetworkEstimate, disagreement_words, disagreements
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
-from profet_core.messages import Code, Note
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page

@@ -12,10 +12,10 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
+from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
@@ -115,7 +115,7 @@ def main(resources: Resources) -> None:
     if plans:
         show_cards(advice.recommended, per)
     else:
-        show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
+        show_none(rows, answer.training.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
@@ -157,7 +157,7 @@ def main(resources: Resources) -> None:
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:
-    answer = answer_advise(resources, with_offers(resources, network.question), network.training)
+    answer = advise_training(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
     return network, answer, sorted_rows(rows, Sort(session.predict.sort))
 
@@ -166,7 +166,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
     asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
-    is_profiled = sizes == (network.batch_size, network.training.pixels)
+    is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != asked:
         found = answer if is_profiled else answer_advise(resources, asked)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from profet_core.answers.predict import NO_BATCH
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
-from profet_core.answers.training import NO_BATCH
 from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns

@@ -15,10 +15,9 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from profet_core.catalog import load_shipped
-from profet_core.catalog.gpus import Gpu
-from profet_core.from_layers.rates import RateModel
+from profet_core.catalog.gpus import AMP, Gpu
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP
+from profet_core.layers.rates import RateModel
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
 from profet_core.training.many_core import (
@@ -29,7 +28,7 @@ from profet_core.training.many_core import (
     CheckRow,
     mean_apart_percent,
 )
-from profet_core.training.memory_model import MemoryModel
+from profet_core.training.memory import MemoryModel
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import GpuRates
 from profet_core.transfer.speed import evidence_of, known_rates, known_speed

@@ -16,7 +16,7 @@ from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
-from profet_core.sizes.axes import axis_range, sizes_for
+from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 from ui.state.custom import held_in

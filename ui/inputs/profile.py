@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.messages import STEPS_CODES, Code, Note
-from profet_core.prediction.anchors import anchor_in_text
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox.reading import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
@@ -341,10 +341,7 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     warnings = besides_steps(network.training.warnings, network.held)
     lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
-    # A wait for input is among the warnings, with what the numbers leave out.
-    warned = found.kind == "input" and any(note.code is Code.INPUT_WAIT for note in network.training.warnings)
-    if not warned and (partly or not found.another_gpu_helps):
+    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
         lines.append(found.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""

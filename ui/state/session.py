@@ -14,16 +14,15 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
+from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.catalog.instance import SPOT
-from profet_core.from_layers.estimate import OPTIMIZERS
-from profet_core.from_layers.rates import CODES
+from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
-from profet_core.prediction.anchors import anchor_named
-from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.layers.rates import CODES
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.targets import anchor_named
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
-from profet_core.training.extras import INTERRUPTION_BANDS
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy

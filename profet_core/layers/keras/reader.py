@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from profet_core.errors import InputError, ProfileError
+from profet_core.errors import InputError, ProfileError, not_a_cnn
 from profet_core.layers.keras.kinds import (
     AUGMENTATION,
     FUNCTIONS,
@@ -30,7 +30,6 @@ from profet_core.layers.keras.nodes import (
 )
 from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
 from profet_core.layers.rules import Kind, Layer, Shape, elementwise, resized, shape_text
-from profet_core.messages import not_a_cnn
 from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.

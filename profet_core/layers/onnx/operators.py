@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from profet_core.errors import InputError
+from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers import rules
 from profet_core.layers.onnx.messages import Node
 from profet_core.layers.rules import (
@@ -24,7 +24,6 @@ from profet_core.layers.rules import (
     shape_text,
     window_output,
 )
-from profet_core.messages import not_a_cnn
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
