@@ -1,4 +1,4 @@
-"""Fit and validate `growth.json`: scaling with batch and pixel size, `profet_core.sizes.growth`."""
+"""Fit and validate `growth.json`: scaling with batch and pixel size, `profet_core.prediction.growth`."""
 
 from __future__ import annotations
 

@@ -152,8 +152,11 @@ def main(resources: Resources) -> None:
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
     if opened is not None:
-        ask = lambda: _advised(resources, current_network(resources))  # noqa: E731
-        show_details(resources, opened, per, ask, partial(write_link, _linked, resources))
+        show_details(resources, opened, per, partial(_answered, resources), partial(write_link, _linked, resources))
+
+
+def _answered(resources: Resources) -> Answered:
+    return _advised(resources, current_network(resources))
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:

@@ -366,5 +366,5 @@ def amp_words(gpu: Gpu) -> str:
     """
     supported = supported_precisions(gpu)
     if AMP not in supported:
-        return "AMP and BF16 at FP32 speed, sometimes slower: no tensor cores"
+        return "AMP and BF16 at FP32 speed or slower: no tensor cores"
     return "faster, on tensor cores" + ("" if BF16 in supported else "; BF16 at FP32 speed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -208,8 +207,6 @@ def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None
         checks += found
     profiled = of_profiled(checks)
     return {
-        "models_checksum": models.manifest["checksum"],
-        "made": datetime.now(UTC).date().isoformat(),
         "pairs": [
             {**{name: rows[-1][name] for name in _PAIR}, **figures(rows)}
             for rows in grouped(checks, ("anchor", "target"))

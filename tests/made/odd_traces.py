@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tests.made import xplane
 from tests.made.chrome_traces import event, op, tensorflow_trace, tf_event, trace
-from tests.made.xplane import xplane
 
 GPU = [{"id": 0, "name": "Tesla T4", "computeMajor": 7, "computeMinor": 5}]
 STEPS = 3
