@@ -132,6 +132,8 @@ class Code(StrEnum):
     UNATTRIBUTED = "unattributed"
     ESTIMATED_TIMES = "estimated_times"
     INPUT_WAIT = "input_wait"
+    INPUT_BOUND = "input_bound"
+    GPU_IDLE = "gpu_idle"
     UNKNOWN_OPERATIONS = "unknown_operations"
     TRUNCATED = "truncated"
     DISSIMILAR = "dissimilar"
@@ -191,7 +193,7 @@ SENTENCES = {
         "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision."
     ),
     Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
-    Code.BF16_AS_FP16: "No BF16 speed-ups are published; assuming the same as for FP16 AMP.",
+    Code.BF16_AS_FP16: "The published AMP runs are in FP16; BF16 is assumed to be as fast.",
     Code.CONVERTED_PRECISION: (
         "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider."
     ),
@@ -215,6 +217,14 @@ SENTENCES = {
     Code.INPUT_WAIT: (
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall, "
         "which a faster GPU would not shorten."
+    ),
+    Code.INPUT_BOUND: (
+        "This step is input-bound: the input pipeline takes about {share:.0%} of it, and the GPU is busy for about "
+        "{busy:.0%} of the step. A faster GPU won't help: prefetch, cache or use more loader workers first."
+    ),
+    Code.GPU_IDLE: (
+        "This step leaves the GPU idle: the GPU is busy for about {busy:.0%} of the step. A faster GPU won't help: use "
+        "larger batches or fewer, larger operations, or rent a cheaper GPU."
     ),
     Code.UNKNOWN_OPERATIONS: (
         "The models don't know {operations}, {share:.1%} of the busy time ({weight}): {treated}."

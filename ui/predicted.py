@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, NoPredictionError
-from profet_core.answers.predict import NO_BATCH, PredictedTraining, predicted_question, predicted_training
+from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
+from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
 from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
@@ -32,8 +32,6 @@ class MissingAnchorError(NoPredictionError):
 class Predicted:
     """The training as predicted, and what of the visitor's input could not be used for it.
 
-    Attributes
-    ----------
     question : what was asked, without what could not be used. held : its profile.
     doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
     problems : one line for each input that is not used, and why.
@@ -49,14 +47,6 @@ class Predicted:
     def batch_size(self) -> int | None:
         """The profile was recorded at; None where neither it nor the visitor says."""
         return self.training.profile.meta.batch_size
-
-    @property
-    def chosen_batch(self) -> int:
-        """The batch size of the training; InputError if it is not known."""
-        batch_size = self.question.at_batch or self.batch_size
-        if batch_size is None:
-            raise InputError(NO_BATCH)
-        return batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
@@ -92,6 +82,14 @@ def current_network(resources: Resources) -> Predicted:
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
+
+
+def shown_network(resources: Resources) -> Predicted | None:
+    """What Predict shows now; None if it has no number."""
+    try:
+        return current_network(resources)
+    except ProfetError:
+        return None
 
 
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:

@@ -27,7 +27,7 @@ from ui.words import plain, sentence, unbroken
 _ALSO_NAMED = 8
 
 
-#: What the settings say: the prediction, the training, and the rows that show.
+#: The prediction, the training, and the rows that show.
 Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
 
 

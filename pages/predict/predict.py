@@ -90,7 +90,7 @@ def main(resources: Resources) -> None:
     try:
         network = current_network(resources)
         _strip(resources, network)
-        answer, rows = _advised(resources, network)
+        _, answer, rows = _advised(resources, network)
     except MissingAnchorError:
         made_later().set(none=True)
         raise
@@ -156,14 +156,13 @@ def main(resources: Resources) -> None:
 
 
 def _answered(resources: Resources) -> Answered:
-    network = current_network(resources)
-    return network, *_advised(resources, network)
+    return _advised(resources, current_network(resources))
 
 
-def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
+def _advised(resources: Resources, network: Predicted) -> Answered:
     answer = advise_training(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
-    return answer, sorted_rows(rows, Sort(session.predict.sort))
+    return network, answer, sorted_rows(rows, Sort(session.predict.sort))
 
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
@@ -179,7 +178,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     return {} if is_profiled else plans
 
 
-def _details_choice(rows: list[OfferRow]) -> None:
+def _details_choice(rows: Sequence[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}

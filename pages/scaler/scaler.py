@@ -99,8 +99,7 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
                 why += f" Fits in memory up to batch {fit.largest_batch}."
     except ProfetError as error:
         why = error_words(error)
-    if all(typed):
-        why = "Your latencies."
+    why = "Your latencies." if all(typed) else why
     return found, f"{why} Empty a field to use the prediction." if any(typed) and found[0] else why
 
 

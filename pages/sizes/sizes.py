@@ -76,13 +76,18 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     sizes = sizes_for(axis, recorded)
     # Every fourth of the larger sizes, where the profile's are larger.
     grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
+
+    def draw(rows: Sequence[OfferRow]) -> list[OfferRow]:
+        with gpus_place:
+            return drawn_rows(rows, keep=session.sizes_table.open)
+
     answer = answer_sizes(
         resources,
         advise_training(resources, with_offers(resources, network.question), network.training),
         axis,
         sorted(grid),
         choose=partial(chosen_rows, keep=session.sizes_table.open),
-        draw=partial(_drawn, gpus_place),
+        draw=draw,
         at_largest=axis == "batch" and session.sizes.each_at == "largest",
     )
     if not answer.curves:
@@ -94,11 +99,6 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     if axis == "pixels":
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(answer, axis, at)
-
-
-def _drawn(place: DeltaGenerator, rows: Sequence[OfferRow]) -> list[OfferRow]:
-    with place:
-        return drawn_rows(rows, keep=session.sizes_table.open)
 
 
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:

@@ -15,7 +15,14 @@ from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
+from profet_core.prediction.checks import (
+    NO_ANCHOR,
+    bottleneck_note,
+    check_latency,
+    check_predictable,
+    counted,
+    without_input_wait,
+)
 from profet_core.prediction.members import caveats, documented_estimates, profiled_steps
 from profet_core.prediction.mixed_precision import (
     RecordedStep,
@@ -210,12 +217,14 @@ class _Question:
             precision = step.answer_precision(self.precision)
             final = in_precision(models, table.column(number), anchor, step, self.precision)
             final = layout.in_order(with_other_kernels(final, step.profile))
-            notes = precision_notes(precision, step.precision) + caveats(models, step.base, anchor, estimates, number)
+            profile = counted(step.profile, step.latency_ms)
+            notes = precision_notes(precision, step.precision) + bottleneck_note(profile, step.latency_ms)
+            notes += caveats(models, step.base, anchor, estimates, number)
             return Prediction(
                 anchor=anchor.name,
                 anchor_latency_ms=step.latency_ms,
                 method=method.name,
-                profile=counted(step.profile, step.latency_ms),
+                profile=profile,
                 table=final,
                 offers=offers,
                 interval_level=estimates.interval_level,

@@ -253,7 +253,7 @@ class TransferModel:
         return {}
 
     @cached_property
-    def generations(self) -> dict[tuple[float | None, bool], float]:
+    def generations(self) -> dict[float | None, float]:
         """Cache of `speed.generation_log_speed`."""
         return {}
 

@@ -23,8 +23,19 @@ from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards.cards import accuracy_by_gpu, fixed, gpu_card, model_card, real_section, render
-from profet_lab.reports import CARD_NAME, load_real_report, load_validation, read_report
+from profet_lab.reports import (
+    CARD_NAME,
+    PARTS,
+    accuracy_by_gpu,
+    fixed,
+    gpu_card,
+    load_real_report,
+    load_validation,
+    model_card,
+    read_report,
+    real_section,
+    render,
+)
 
 pytestmark = pytest.mark.training
 
@@ -98,7 +109,7 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
 
 
 def test_a_value_that_is_missing_is_an_error():
-    templates = [path.name for path in resources.files("profet_lab.cards").joinpath("templates").iterdir()]
+    templates = [path.name for path in resources.files("profet_lab").joinpath("templates").iterdir()]
     assert len(templates) >= 8
     for name in ("model_card.md.j2", "gpu_card.md.j2"):
         with pytest.raises(jinja2.UndefinedError):
@@ -163,12 +174,10 @@ def folder(repository, tmp_path):
 
 
 def test_report_and_card_are_written_together(files, folder):
-    from profet_lab.reports import PARTS
-
     transfer, memory = files
     part = PARTS["gpus"]
     path, card = folder / part.report_name, folder / part.card_name
-    whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
+    whole = part.write(part.dated({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder), folder)
     read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
     assert read == json.loads(json.dumps(whole)) and read["left_out_gpus"] == REPORT["left_out_gpus"]
     assert card.read_text() == card_of(read, files)
@@ -222,8 +231,6 @@ def test_another_number_is_another_gpu_card(files):
 
 @pytest.mark.parametrize("name", ["cells", "estimate", "gpus", "scaleout"])
 def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
-    from profet_lab.reports import PARTS
-
     part, models = PARTS[name], repository / "models"
     report = read_report(models / part.report_name, "", **part.checksums(models))
     assert (models / part.card_name).read_text() == part.text(report, models)

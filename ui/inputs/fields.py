@@ -24,13 +24,10 @@ from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
 from ui.words import sentence
 
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
-def choice(
-    label: str,
-    field: Field[str] | str,
-    options: Mapping[str, str] | None = None,
-    **more: Any,
-) -> None:
+
+def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
     """One of a few, all in sight.
 
     `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
@@ -218,9 +215,6 @@ def typed_network() -> tuple[str | None, float | None]:
 
 def _typed() -> str:
     return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
-
-
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
 
 def size_sliders(resources: Resources) -> None:

@@ -23,8 +23,6 @@ from profet_recorder.profiles.profet_json import profile_to_link_text
 class Held:
     """A profile and what is known of it.
 
-    Attributes
-    ----------
     key : tells its content apart from others'; a sample's name.
     read : as its file had it.
     name : the file's name, or what the visitor called it; no two of a visitor are alike.
@@ -79,8 +77,6 @@ class Held:
 class Resources(Context):
     """The app's read-only inputs: what the core answers from, and the samples.
 
-    Attributes
-    ----------
     served : what the server loaded; None: nothing that can change.
     """
 

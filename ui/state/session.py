@@ -50,8 +50,6 @@ Options = Callable[[Resources], Collection[str]]
 class Field(Generic[T]):
     """A field of the session.
 
-    Attributes
-    ----------
     default : its value until another is given, or what makes it of the resources and the key.
     parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
     options : value -> how it reads, for one of a few. bounds : smallest and largest number.
@@ -193,8 +191,6 @@ def latency_text(latency_ms: float | None) -> str | None:
 class Slot(Part):
     """A place that holds one profile, with its latency.
 
-    Attributes
-    ----------
     shown : the profile; chosen : key of the visitor's own one.
     pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
     """
@@ -223,10 +219,6 @@ class Slot(Part):
         except InputError:
             return None
 
-    def use_ms(self, latency_ms: float | None) -> None:
-        """Put a latency into the field, in milliseconds."""
-        self.latency = latency_text(latency_ms)
-
     @property
     def sizes(self) -> dict[str, Field[int | None]]:
         """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
@@ -254,13 +246,7 @@ class Network(Part):
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
-        {
-            AS_PROFILED: "As profiled",
-            FP32: "FP32",
-            TF32: "TF32",
-            AMP: "AMP (mixed FP16)",
-            BF16: "AMP (mixed BF16)",
-        }
+        {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
 
 
@@ -326,8 +312,7 @@ class Offers(Part):
     spot_discount: Field[int | None] = number(None, 1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
-        Preset.GPUS,
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
 
 
@@ -467,8 +452,6 @@ class Table(Part):
 class Custom(Part):
     """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
-    Attributes
-    ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
     link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
     link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
@@ -492,7 +475,8 @@ class Custom(Part):
 class Session:
     """All that one visitor's session holds."""
 
-    profile, second = Slot(), Slot("second")
+    #: The profile that every page is about, and one of another size of the same network from the same anchor.
+    profile, second = slots = Slot(), Slot("second")
     network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
@@ -500,11 +484,6 @@ class Session:
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
     manycore_table = Table("manycore")
-
-    @property
-    def slots(self) -> tuple[Slot, Slot]:
-        """The profile that every page is about, and one of another size of the same network from the same anchor."""
-        return self.profile, self.second
 
     @property
     def asked(self) -> tuple[Part, ...]:

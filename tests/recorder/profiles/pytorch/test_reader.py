@@ -129,6 +129,12 @@ def test_a_copy_is_what_its_kernel_does(name, category, expected):
     assert operations(events)[f"Device_{expected}"] == 30
 
 
+@pytest.mark.parametrize("category", ["cuda_runtime", "cuda_driver", "xpu_runtime", "Runtime"])
+def test_a_kernel_is_of_the_operation_that_called_it_whatever_the_runtime(category):
+    events = [op("aten::mm", 0, 10), call(1, 1) | {"cat": category}, kernel("a", 1, 5, 30)]
+    assert operations(events)["Device_MatMul"] == 30
+
+
 def test_overlapping_kernels_of_a_gpu_that_never_waits_share_its_time():
     events = [op("aten::mm", 0, 10), call(1, 1), kernel("a", 1, 2, 40)]
     events += [op("aten::relu", 20, 10), call(2, 21), kernel("b", 2, 22, 40)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers import rules
-from profet_core.layers.onnx.messages import Node
+from profet_core.layers.onnx_messages import Node
 from profet_core.layers.rules import (
     MAX_DIMENSIONS,
     MAX_SETTING,
