@@ -19,7 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from profet_core.sizes.axes import axis_range
+from profet_core.prediction.scaler import axis_range
 
 #: Visitors come one by one, so that the load is that of actions and not of first pages.
 ARRIVAL_S = 0.4

@@ -10,9 +10,18 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from profet_core.ensemble.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
-from profet_core.ensemble.members import MEMBERS, TREES, StepInputs, step_inputs
-from profet_core.features.classes import ClassTimes
+from profet_core.ensemble.classes import ClassTimes
+from profet_core.ensemble.members import (
+    DISTANCE_BANDS,
+    MEMBERS,
+    TREES,
+    IntervalScale,
+    StepInputs,
+    class_shares,
+    nearest_distance,
+    scale_features,
+    step_inputs,
+)
 from profet_core.latency import quantile
 from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.members import combine

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import lightgbm
 import numpy as np
 
+from profet_core.ensemble.classes import IDLE_CLASS
 from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.members import (
     CLASS_RATIO,
@@ -23,7 +24,6 @@ from profet_core.ensemble.members import (
     network_latency,
     outputs_of,
 )
-from profet_core.features.classes import IDLE_CLASS
 from profet_lab.class_bank import ClassBank, TrainingRows
 from profet_lab.tasks import Progress
 

@@ -20,9 +20,9 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.features.operations import FeatureSpec, OperationCluster
+from profet_core.ensemble.operations import FeatureSpec, OperationCluster
 from profet_core.prediction.members import combine
-from profet_core.sizes.axes import KNOTS
+from profet_core.prediction.scaler import KNOTS
 from profet_core.units import US_PER_MS
 from profet_lab.class_members import Layer, forward
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements, Pair

@@ -1,4 +1,4 @@
-"""Fit and validate `growth.json`: scaling with batch and pixel size, `profet_core.sizes.growth`."""
+"""Fit and validate `growth.json`: scaling with batch and pixel size, `profet_core.prediction.growth`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pandas as pd
 from scipy.optimize import minimize, nnls
 
 from profet_core.latency import quantile
-from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import (
+from profet_core.prediction.growth import (
     GROWTH_VERSION,
     MAX_AREA_POWER,
     MAX_BATCH_POWER,
@@ -28,6 +27,7 @@ from profet_core.sizes.growth import (
     scaling_distances,
     step_signs,
 )
+from profet_core.prediction.scaler import KNOTS
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, DataError, Measurements
 from profet_lab.models_folder import rounded, signed

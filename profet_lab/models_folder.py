@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME
 from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.ensemble.fitted import DenseStack, Fitted, TreeStack, written
 from profet_core.errors import ArtifactError
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
-from profet_core.sizes.growth import GROWTH_NAME
-from profet_core.training.memory_model import MEMORY_NAME
+from profet_core.prediction.growth import GROWTH_NAME
+from profet_core.prediction.models import MANIFEST_NAME
+from profet_core.training.memory import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.units import US_PER_MS
 from profet_recorder.whole_files import write_whole

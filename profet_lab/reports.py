@@ -16,15 +16,14 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import load_shipped
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import AMP, Gpu
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
-from profet_core.from_layers.rates import load_rates
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP
+from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
+from profet_core.prediction.models import Models, load_models
 from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
 from profet_core.training.many_core import (
     PUBLISHED,
@@ -36,7 +35,7 @@ from profet_core.training.many_core import (
     mean_apart_percent,
     speedup_row,
 )
-from profet_core.training.memory_model import MemoryModel, load_memory
+from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.speed import evidence_of, known_rates, known_speed

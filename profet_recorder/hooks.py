@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, as_arguments, framework_of
 from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
-from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_progress, warn_and_continue
-from profet_recorder.pytorch import OTHER_PROFILERS
+from profet_recorder.plan import (
+    RecorderError,
+    RecordPlan,
+    failure_line,
+    print_once,
+    print_progress,
+    warn_and_continue,
+)
+from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
 from profet_recorder.tensorflow import ObservedKeras
 
@@ -135,7 +142,7 @@ class ScriptHooks:
         """`stop` is called on the training's thread once the profile is written, or can't be; also at later steps."""
         claim_process(self)
         self._plan = plan
-        self._stop = stop
+        self._stop_script = stop
         self._patches = Patches()
         self._keras_calls = ObservedKeras(self._after_keras_update)
         self._marks = StepMarks(self._begin)
@@ -151,6 +158,8 @@ class ScriptHooks:
         self._stepped_in_backward: list[object] | None = None
         #: Backward passes so far; None once an optimizer has begun a step.
         self._backward_passes: int | None = 0
+        #: What lets compiled functions run as written until the step is recorded; None where none was compiled.
+        self._stance: Any = None
         #: Why the script was to stop without a profile.
         self.refusal: str | None = None
         self.ran_session = False
@@ -184,9 +193,14 @@ class ScriptHooks:
         """Take every hook off and end what is under way."""
         if self.recording is not None:
             self._guarded(self.recording.abort)
+        self._compile_again()
         release_process(self)
         self._keras_calls.patches.undo()
         self._patches.undo()
+
+    def _stop(self) -> None:
+        self._compile_again()
+        self._stop_script()
 
     # --- what is recorded -------------------------------------------------------------------------------------------
 
@@ -208,6 +222,7 @@ class ScriptHooks:
                 self.recording.abort()
             except Exception as worse:
                 warn_and_continue(worse)
+        self._compile_again()
         if isinstance(error, RecorderError):
             self.refusal = self.failure
             self._stop()
@@ -388,8 +403,19 @@ class ScriptHooks:
 
     def _hook_torch(self, torch: ModuleType) -> None:
         optimizers, backward = sys.modules["torch.optim.optimizer"], torch.autograd.backward
-        self._patches.undoing.append(optimizers.register_optimizer_step_pre_hook(self._before_optimizer).remove)
-        self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
+        is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+
+        def before_step(optimizer, args, kwargs):
+            # L-BFGS makes many backward passes in a step of its own.
+            self._backward_passes = None
+
+        def after_step(optimizer, args, kwargs):
+            # Once the step is recorded, a compiled function that holds an optimizer's step is traced with this in it.
+            if not is_compiling():
+                self._after_optimizer(optimizer)
+
+        self._patches.undoing.append(optimizers.register_optimizer_step_pre_hook(before_step).remove)
+        self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(after_step).remove)
         OTHER_PROFILERS.watch(torch)
         make_engine = functools.partial(choose_engine, PYTORCH)
 
@@ -410,12 +436,25 @@ class ScriptHooks:
             return result
 
         self._patches.put(torch.autograd, "backward", recorded_backward)
+        if can_set_stance(torch):
+            compiled = torch.compile
 
-    def _before_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
-        # L-BFGS makes many backward passes in a step of its own.
-        self._backward_passes = None
+            @functools.wraps(compiled)
+            def compile_later(*args, **kwargs):
+                if self._stance is None and not self.finished and self.failure is None:
+                    # From inside of a compiled function, such as one that holds the optimizer's step, it can't be set.
+                    self._stance = torch.compiler.set_stance("force_eager")
+                    print_once(COMPILE_IS_OFF)
+                return compiled(*args, **kwargs)
 
-    def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
+            self._patches.put(torch, "compile", compile_later)
+
+    def _compile_again(self) -> None:
+        if self._stance is not None:
+            stance, self._stance = self._stance, None
+            stance.__exit__(None, None, None)
+
+    def _after_optimizer(self, optimizer: object) -> None:
         if self._stepped_in_backward is not None:
             # A profiler that starts or stops in the midst of a backward pass ends the process.
             self._stepped_in_backward.append(optimizer)

@@ -32,6 +32,7 @@ from profet_recorder.engine import (
 from profet_recorder.plan import RecorderError, print_once
 
 _TRACE_NAME = "recorded.pt.trace.json"
+COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
 
 
 class PyTorchEngine:
@@ -80,7 +81,7 @@ class PyTorchEngine:
     def prepare(self) -> None:
         """Let compiled modules run as they are written, and observe what is called."""
         # set_stance loads the compiler, which takes seconds: only where something else has loaded it.
-        if "torch._dynamo" in sys.modules and self._can_set_stance():
+        if "torch._dynamo" in sys.modules and can_set_stance(self._torch):
             self._stance = self._torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self._calls.start()
@@ -97,7 +98,7 @@ class PyTorchEngine:
         self._calls.patches.undo()
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
         if self._calls.saw_compiled and self._stance is not None:
-            print_once("torch.compile is off for the recorded steps: it fuses operations that the models need separate")
+            print_once(COMPILE_IS_OFF)
         elif self._calls.saw_compiled:
             print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
 
@@ -183,7 +184,7 @@ class PyTorchEngine:
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
             sizes=self._step_sizes(),
-            compiled=self._calls.saw_compiled and not self._can_set_stance(),
+            compiled=self._calls.saw_compiled and not can_set_stance(self._torch),
             warnings=tuple(self._warnings(gpu)),
         )
 
@@ -200,7 +201,7 @@ class PyTorchEngine:
         frozen = [one for one in weights if not one.requires_grad]
         yield from frozen_weights(sum(one.numel() for one in frozen), sum(one.numel() for one in weights))
         yield from varying_sizes(self._step_sizes(), self._sizes.vary or calls.sizes_vary(self._trained()))
-        if calls.saw_compiled and self._stance is None and not self._can_set_stance():
+        if calls.saw_compiled and self._stance is None and not can_set_stance(self._torch):
             yield "The step ran through torch.compile, which the training data do not hold."
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             processes = torch.distributed.get_world_size()
@@ -211,10 +212,6 @@ class PyTorchEngine:
 
     def _step_sizes(self) -> BatchSizes:
         return either(self._sizes.last, self._calls.sizes(self._trained()))
-
-    def _can_set_stance(self) -> bool:
-        """From PyTorch 2.6 on compiled modules can be made to run as they are written."""
-        return hasattr(self._torch.compiler, "set_stance")
 
     def _trained(self) -> set[int]:
         """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
@@ -258,6 +255,11 @@ class PyTorchEngine:
         except RuntimeError:
             # Set through the newer switches, which the older ones then refuse to read.
             return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
+
+
+def can_set_stance(torch: ModuleType) -> bool:
+    """From PyTorch 2.6 on what is compiled can be made to run as it is written."""
+    return hasattr(getattr(torch, "compiler", None), "set_stance")
 
 
 def _weights(optimizer: Any) -> list[Any]:

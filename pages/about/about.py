@@ -7,10 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from profet_core.catalog.gpus import amp_words, supported_precisions
 from profet_core.layers.reading import FORMATS
-from profet_core.precision.names import amp_words, supported_precisions
 from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
-from profet_core.sizes.axes import axis_range
+from profet_core.prediction.scaler import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
 from profet_recorder.version import VERSION

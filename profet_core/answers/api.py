@@ -11,15 +11,15 @@ from profet_core.answers.context import Context
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
-from profet_core.artifacts import models as artifacts
-from profet_core.artifacts.models import Models
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
 from profet_core.catalog.gpus import load_gpus
+from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
-from profet_core.prediction.records import Prediction
-from profet_core.training.whole_nodes import ScaledTraining
+from profet_core.prediction.models import Models
+from profet_core.prediction.table import Prediction
+from profet_core.training.several_gpus import ScaledTraining
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_recorder.profiles.record import Profile
 
@@ -29,7 +29,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 
     Raises ArtifactError if the manifest is missing, was changed, or was written by another version of this project.
     """
-    models, own = artifacts.load_models(folder), _custom_gpus()
+    models, own = shipped.load_models(folder), _custom_gpus()
     return models.with_transfer(with_custom_gpus(models.transfer, own)) if own else models
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.keras.reader import MAX_JSON_BYTES, read_archive, read_description
+from profet_core.layers.keras import MAX_JSON_BYTES, read_archive, read_description
 from profet_core.layers.network import MAX_LAYERS, Network, count, packing_problem
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import Kind, Layer
@@ -109,7 +109,7 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     if head.startswith(_ONNX_STARTS):
         # Here, because the other formats need the standard library alone: numpy takes a tenth of a second.
-        from profet_core.layers.onnx.reader import read_onnx
+        from profet_core.layers.onnx import read_onnx
 
         with content.open() as stream:
             return read_onnx(stream, name, pixels)

@@ -9,14 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from profet_core.artifacts.models import Models
-from profet_core.catalog.gpus import is_cpu
-from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
-from profet_core.features.operations import kind_of, load_operation_kinds
+from profet_core.catalog.gpus import canonical, is_cpu
+from profet_core.ensemble.operations import kind_of, load_operation_kinds
+from profet_core.errors import Code, InputError, LatencyDoubtError, NoPredictionError, Note, not_a_cnn
 from profet_core.latency import log_sd_of
-from profet_core.messages import Code, Note, not_a_cnn
-from profet_core.precision.names import canonical
-from profet_core.prediction.anchors import unknown_gpu
+from profet_core.prediction.models import Models
+from profet_core.prediction.targets import unknown_gpu
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
 from profet_recorder.profiles.limits import MAX_STEPS
 from profet_recorder.profiles.profet_json import VERSION_1

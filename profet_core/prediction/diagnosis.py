@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from profet_core.artifacts.models import Models, TrainingRange
 from profet_core.catalog import gpu_model
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
-from profet_core.messages import Code, Note
-from profet_core.precision.names import has_tensor_cores
-from profet_core.prediction.anchors import Anchor, anchor_gpu
+from profet_core.catalog.gpus import has_tensor_cores
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.errors import Code, Note
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import Estimates
+from profet_core.prediction.models import Models, TrainingRange
+from profet_core.prediction.targets import Anchor, anchor_gpu
 from profet_core.units import US_PER_MS, format_ms
 from profet_recorder.profiles.profet_json import VERSION_1
 from profet_recorder.profiles.record import (
@@ -68,20 +68,21 @@ class Diagnosis:
         """One line of display text."""
         if self.gpu_busy_share is None:
             return "No GPU time was recorded, so GPU utilization is unknown."
+        if self.warning is not None:
+            return self.warning
         busy = f"the GPU is busy for about {self.gpu_busy_share:.0%} of the step"
-        if self.kind == "input":
-            return (
-                f"This step is input-bound: the input pipeline takes about {self.input_share:.0%} of it, and "
-                f"{busy}. A faster GPU won't help: prefetch, cache or use more loader workers first."
-            )
-        if self.kind == "idle":
-            return (
-                f"This step leaves the GPU idle: {busy}. A faster GPU won't help: use larger batches or fewer, "
-                "larger operations, or rent a cheaper GPU."
-            )
         if self.gpu_busy_share < MOSTLY_BUSY:
             return f"{busy[0].upper()}{busy[1:]}: a faster GPU shortens only that part."
         return f"The GPU is well utilized: it{busy[7:]}."
+
+    @property
+    def warning(self) -> Note | None:
+        """Why a faster GPU doesn't help; None if it does."""
+        if self.another_gpu_helps:
+            return None
+        if self.kind == "input":
+            return Note(Code.INPUT_BOUND, share=self.input_share, busy=self.gpu_busy_share)
+        return Note(Code.GPU_IDLE, busy=self.gpu_busy_share)
 
 
 def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
@@ -104,6 +105,14 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
     else:
         kind = "idle" if busy < idle_below else "busy"
     return Diagnosis(kind, busy, waiting, known_ms is not None)
+
+
+def bottleneck_note(profile: Profile, latency_ms: float | None) -> list[Note]:
+    """The diagnosis as a warning; none if another GPU helps, or if predictions exclude the wait for input."""
+    found = diagnose(profile, latency_ms)
+    if found.warning is None or (found.kind == "input" and input_wait_note(profile)):
+        return []
+    return [found.warning]
 
 
 def _is_input(name: str) -> bool:

@@ -8,57 +8,27 @@ from itertools import compress
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Method, Models
-from profet_core.ensemble.intervals import BAND_WORDS, IntervalScale, class_shares, nearest_distance, words_of
-from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latency, size_inputs
-from profet_core.errors import InputError
-from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Basis
-from profet_core.messages import Code, Note
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import (
+    BAND_WORDS,
+    IntervalScale,
+    ProfileBatch,
+    StepInputs,
+    class_shares,
+    member_latency,
+    nearest_distance,
+    size_inputs,
+    words_of,
+)
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.errors import Code, InputError, Note
+from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import unattributed_log_sd
-from profet_core.prediction.table import StepTable
-from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.prediction.models import Method, Models
+from profet_core.prediction.scaler import AXIS_RANGE
+from profet_core.prediction.table import Similarity, StepTable
 from profet_core.units import SMALLEST_NUMBER
 from profet_recorder.profiles.record import Profile
-
-#: Name of a distance band -> phrase that compares the profile with the training data.
-_PHRASES = dict(
-    zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """Similarity of a profile to the training data.
-
-    Attributes
-    ----------
-    distance : to the nearest training profile, in the space of class shares.
-    words : "like the training data", "unlike", ...
-    error_percent : mean error on held-out architectures at this distance.
-    """
-
-    distance: float
-    words: str
-    error_percent: float
-
-    @property
-    def warned_of(self) -> bool:
-        """Whether the distance warrants a warning."""
-        return self.words in BAND_WORDS[2:]
-
-    @property
-    def phrase(self) -> str:
-        """Phrase before "the training data" in a sentence."""
-        return _PHRASES[self.words]
-
-    @property
-    def error_words(self) -> str:
-        """The mean error as a phrase; the farthest band is open, so its mean error is a lower bound."""
-        least = "at least " if self.words == BAND_WORDS[-1] else ""
-        return f"{least}{self.error_percent:.0f}%"
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,14 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog, Instance
+from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_precision
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.precision.names import AS_PROFILED, FP32, TF32, requested_precision
-from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
-from profet_core.prediction.diagnosis import caveats
+from profet_core.prediction.diagnosis import bottleneck_note, caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
     RecordedStep,
@@ -26,10 +24,10 @@ from profet_core.prediction.mixed_precision import (
     recorded_step,
     with_other_kernels,
 )
+from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus
-from profet_core.prediction.records import Prediction, Predictions
-from profet_core.prediction.table import StepTable
-from profet_core.prediction.targets import Layout, offer_targets
+from profet_core.prediction.table import Prediction, Predictions, StepTable
+from profet_core.prediction.targets import Anchor, Layout, find_anchor, offer_targets
 from profet_core.prediction.unprofiled_anchor import profiled_steps
 from profet_core.units import positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile
@@ -222,18 +220,18 @@ class _Predicted:
         table = self.layout.in_order(with_other_kernels(table, step.profile))
         precision, anchor = step.answer_precision(question.precision), question.anchor
         notes = caveats(question.models, step.base, anchor, estimates, number)
+        notes = (*bottleneck_note(counted(step.profile, step.latency_ms), step.latency_ms), *notes)
         return Prediction(
             anchor=anchor.name,
             anchor_latency_ms=step.latency_ms,
             method=question.method.name,
+            profile=counted(step.profile, step.latency_ms),
             table=table,
             offers=self._offers,
             interval_level=estimates.interval_level,
             unknown_operations=estimates.unknown[number],
             similarity=estimates.similarity(number),
             warnings=tuple(dict.fromkeys((*precision_notes(precision, step.precision), *notes))),
-            steps=step.base.steps,
-            steps_basis=step.base.steps_basis,
             read_by=anchor.instance,
             precision=precision,
         )

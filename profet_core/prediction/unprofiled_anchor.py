@@ -8,17 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Method, Models
 from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
-from profet_core.features.operations import UnknownOperations
-from profet_core.latency import combined_sd, log_sd_of
-from profet_core.prediction.anchors import Anchor
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.latency import FloatArray, combined_sd, log_sd_of
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
+from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
+from profet_core.prediction.targets import Anchor
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.step_model import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled

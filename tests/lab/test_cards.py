@@ -17,9 +17,9 @@ import pytest
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
-from profet_core.from_layers.rates import load_rates
 from profet_core.latency import quantile
-from profet_core.training.memory_model import load_memory
+from profet_core.layers.rates import load_rates
+from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source

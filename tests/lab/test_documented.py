@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.files import shipped_folder
-from profet_core.sizes.axes import AXIS_RANGE, KNOTS
+from profet_core.prediction.scaler import AXIS_RANGE, KNOTS
 from profet_lab.documented import cluster_names, encode_table, fit_dense, fit_features
 from profet_lab.reports import SCALER_MAPE, baseline_pairs
 from profet_recorder.profiles import Profile

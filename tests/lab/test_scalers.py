@@ -11,9 +11,8 @@ import pytest
 
 from profet_core import ArtifactError
 from profet_core.latency import quantile
-from profet_core.sizes.axes import KNOTS
-from profet_core.sizes.growth import SIGNS, growth_model, scaling_distances
-from profet_core.sizes.scaler import learned_scaler, scaling_model_ms
+from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
+from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
 from profet_lab.class_bank import class_bank
 from profet_lab.growth import (
     fit_error,

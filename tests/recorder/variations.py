@@ -102,6 +102,19 @@ for _ in range(14):
 # says: torch.compile is off
 train(torch.compile(net, backend="eager"), opt)
 """,
+    ("torch", "a compiled step, the optimizer's update in it"): """
+# command: --keep-running
+# says: torch.compile is off
+# prints: compiled afterwards True
+@torch.compile(backend="eager")
+def step():
+    loss_of(net).backward()
+    opt.step()
+    opt.zero_grad()
+for _ in range(30):
+    step()
+print("compiled afterwards", torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0)
+""",
     ("torch", "one too few"): """
 # expect: status=0
 # says: ended after 6 of the 7 training steps

@@ -40,7 +40,7 @@ _HOST, _CALLS, _DEVICE = "host", "calls", "device"
 _KINDS = {
     LABEL: LABEL,
     **dict.fromkeys(("cpu_op", "operator"), _HOST),
-    **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime", "driver"), _CALLS),
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "xpu_runtime", "runtime", "driver"), _CALLS),
     **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"), _DEVICE),
 }
 #: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from profet_core.errors import InputError
 from profet_core.layers import reading as guarded
-from profet_core.layers.keras.kinds import JOINING
-from profet_core.layers.keras.kinds import RULES as KERAS_RULES
-from profet_core.layers.onnx.operators import RULES
+from profet_core.layers.keras_kinds import JOINING
+from profet_core.layers.keras_kinds import RULES as KERAS_RULES
+from profet_core.layers.onnx_operators import RULES
 from profet_core.layers.reading import SMALL_BYTES, network_document, network_in, read_network, read_network_guarded
 from profet_core.sandbox.process import ReadLimits
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential

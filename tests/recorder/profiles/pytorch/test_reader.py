@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
-from profet_core.features.classes import load_operation_classes
+from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate
@@ -127,6 +127,12 @@ def test_time_under_an_operation_that_says_nothing_goes_by_the_kernel(owner):
 def test_a_copy_is_what_its_kernel_does(name, category, expected):
     events = [op("aten::copy_", 0, 10), call(1, 1), kernel(name, 1, 5, 30, category)]
     assert operations(events)[f"Device_{expected}"] == 30
+
+
+@pytest.mark.parametrize("category", ["cuda_runtime", "cuda_driver", "xpu_runtime", "Runtime"])
+def test_a_kernel_is_of_the_operation_that_called_it_whatever_the_runtime(category):
+    events = [op("aten::mm", 0, 10), call(1, 1) | {"cat": category}, kernel("a", 1, 5, 30)]
+    assert operations(events)["Device_MatMul"] == 30
 
 
 def test_overlapping_kernels_of_a_gpu_that_never_waits_share_its_time():

@@ -1,0 +1,340 @@
+"""Kinds of operations; operations that the models don't know; clusters, the documented method's inputs."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
+
+
+def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ...], list[int], np.ndarray]]:
+    """Operations, indices and times of the profiles that have these operations; times: (rows, operations), us."""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, profile in enumerate(profiles):
+        rows.setdefault(tuple(profile.operations), []).append(row)
+    for names, found in rows.items():
+        yield names, found, np.array([list(profiles[row].operations.values()) for row in found])
+
+
+def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray:
+    """Indicator of operation in column: 0 or 1, shape (operations, columns).
+
+    >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    sums = np.zeros((len(column_of), columns))
+    for row, column in enumerate(column_of.values()):
+        if column is not None:
+            sums[row, column] = 1.0
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOperations:
+    """Operations of one profile that a method has not seen in training.
+
+    For the documented method, these are operations with unseen names. For the default method, these are operations of
+    unknown kind, and operations of a kind absent from the training data if they take a notable time.
+
+    Attributes
+    ----------
+    mapped : operation -> name of the cluster or class that its time was added to.
+    left_out : operations without a class or cluster; their time is not used.
+    share : their part of the profile's busy (not idle) time, 0 to 1.
+    """
+
+    mapped: Mapping[str, str]
+    left_out: tuple[str, ...]
+    share: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of these operations, sorted."""
+        return tuple(sorted((*self.mapped, *self.left_out)))
+
+
+NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
+
+
+def report_unknown(
+    profile: Profile, unseen: Sequence[str], column_of: Mapping[str, int | None], columns: Sequence[str]
+) -> UnknownOperations:
+    """Report the handling of a profile's unseen operations."""
+    mapped = {name: columns[column] for name in unseen if (column := column_of[name]) is not None}
+    time_us = sum(profile.operations[name] for name in unseen)
+    return UnknownOperations(
+        mapped=MappingProxyType(mapped),
+        left_out=tuple(name for name in unseen if name not in mapped),
+        share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
+    )
+
+
+# `operation_kinds.csv` holds a kind for every operation of a training in TensorFlow 2.21 and PyTorch 2.13. `kinds.csv`
+# holds the model class of each kind. A kind absent from the training data gets the class with the most similar
+# bottleneck, mostly "elementwise", which is bound by memory bandwidth. Four rules map names to the table: oneDNN's
+# prefix, a version, PyTorch's underscores for "in place", and "Grad" or "_backward" for the gradient of a listed
+# operation.
+
+#: Communication between GPUs: no class predicts its time on another instance, and it is not unknown time either.
+COMMUNICATION = "communication"
+SET_ASIDE = frozenset({COMMUNICATION})
+#: Maximum length of an operation's name; patterns are slow on longer, made-up ones.
+MAX_NAME_LENGTH = 200
+
+_TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
+_PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
+_GRADIENT = re.compile(r"(.+?)(?:(?:Grad(?:ient)?)+|_backward)")
+_GRADIENT_ENDS = ("Grad", "Gradient", "_backward")
+#: Kernels of the communication libraries, and TensorFlow's and Horovod's names for them.
+_TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind of operations."""
+
+    name: str
+    operation_class: str | None
+    gradient: str
+
+
+@dataclass(frozen=True)
+class OperationKinds:
+    """The tables.
+
+    Attributes
+    ----------
+    kinds : by name, in the order of the table.
+    operations : operation type without its prefix -> name of its kind.
+    """
+
+    kinds: Mapping[str, Kind]
+    operations: Mapping[str, str]
+
+    def kind_of(self, operation: str) -> Kind | None:
+        """Kind of an operation, with or without "Device_" or "Host_"; None if unknown."""
+        if found := self.shipped.get(operation):
+            return found
+        bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+        if len(bare) > MAX_NAME_LENGTH:
+            return None
+        kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
+        # Test patterns only where they may match: a thousand unknown names are looked up per answer.
+        if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
+            of = self._by_stem.get(stem(gradient[1]))
+            kind = of and self.kinds[of].gradient
+        if kind is None and _TALK.fullmatch(bare):
+            kind = COMMUNICATION
+        return None if kind is None else self.kinds[kind]
+
+    @cached_property
+    def shipped(self) -> Mapping[str, Kind]:
+        """Kinds of the table's operations, with and without prefixes; names from uploaded files are not cached."""
+        prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
+        return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, str]:
+        return {stem(name): kind for name, kind in self.operations.items()}
+
+
+def stem(name: str) -> str:
+    """Name of an operation without the parts that only identify the author of its kernel.
+
+    >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
+    ('FusedBatchNorm', 'aten::softmax')
+    """
+    if "::" in name and (found := _PYTORCH_STEM.fullmatch(name)):
+        return found[1] + found[2]
+    found = _TENSORFLOW_STEM.fullmatch(name)
+    return found[1] if found else name
+
+
+@cache
+def load_operation_kinds() -> OperationKinds:
+    """Load the shipped tables; read once, because they never change."""
+    kinds = {
+        row["kind"]: Kind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
+        for row in csv.DictReader(_text("kinds.csv").splitlines())
+    }
+    rows = csv.DictReader(_text("operation_kinds.csv").splitlines())
+    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
+
+
+def kind_of(operation: str) -> Kind | None:
+    """Kind of an operation in the shipped tables; None if unknown.
+
+    >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
+    ('convolution filter gradient', None)
+    """
+    return load_operation_kinds().kind_of(operation)
+
+
+def is_set_aside(operation: str) -> bool:
+    """Whether an operation's time is excluded deliberately, rather than unknown."""
+    kind = kind_of(operation)
+    return kind is not None and kind.name in SET_ASIDE
+
+
+def _text(name: str) -> str:
+    return resources.files("profet_core.ensemble").joinpath(name).read_text(encoding="utf-8")
+
+
+#: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with
+#: the variables it takes in addition to `var`; PyTorch's fused ones with their state lists). Momentum keeps its
+#: velocity, Adam two moments, AMSGrad the largest second moment too.
+STATE_COPIES: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("GradientDescent", "ProximalGradientDescent", "aten::fused_sgd"), 0),
+        **dict.fromkeys(("Momentum", "KerasMomentum", "AddSign", "PowerSign"), 1),
+        **dict.fromkeys(("Adagrad", "ProximalAdagrad", "aten::fused_adagrad"), 1),
+        **dict.fromkeys(("Adam", "AdaMax", "RMSProp", "Adadelta", "AdagradDA", "Ftrl"), 2),
+        **dict.fromkeys(("aten::fused_adam", "aten::fused_adamw"), 2),
+        **dict.fromkeys(("AdamWithAmsgrad", "CenteredRMSProp"), 3),
+    }
+)
+#: Pattern that all of their names match; a profile has hundreds of other operations.
+_UPDATES = re.compile("Ada|Sign|GradientDescent|Momentum|RMSProp|Ftrl|fused_")
+#: Plain SGD reads a parameter and its gradient and writes the parameter; each state value is also read and written.
+PLAIN_VALUES, VALUES_A_COPY = 3, 2
+
+
+def traffic_factor(copies: float) -> float:
+    """Memory traffic of an update with that many state copies, relative to plain SGD.
+
+    >>> round(traffic_factor(2), 3)  # Adam keeps two moments
+    2.333
+    """
+    return (PLAIN_VALUES + VALUES_A_COPY * copies) / PLAIN_VALUES
+
+
+def state_copies(profile: Profile) -> float:
+    """State copies of the parameters in a profile's optimizer: 0 for plain SGD or if unknown.
+
+    Several optimizers are weighted by the parameters they update: their time over their traffic per parameter.
+    """
+    updated = [
+        (us / traffic_factor(copies), copies)
+        for name, us in profile.operations.items()
+        if (copies := _copies(name)) is not None and us > 0
+    ]
+    total = sum(weight for weight, _ in updated)
+    return sum(weight * copies for weight, copies in updated) / total if total else 0.0
+
+
+def _copies(operation: str) -> int | None:
+    if not operation.startswith(DEVICE_PREFIX) or not _UPDATES.search(operation):
+        return None
+    name = stem(operation.removeprefix(DEVICE_PREFIX))
+    return STATE_COPIES.get(name.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCluster:
+    """Device operations with similar names (without prefix), whose times add up to one feature."""
+
+    operations: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the feature.
+
+        >>> OperationCluster(("AvgPool", "MaxPool")).name
+        'Device_AvgPool&MaxPool'
+        """
+        return DEVICE_PREFIX + "&".join(self.operations)
+
+
+@dataclass(frozen=True)
+class FeatureSpec:
+    """Features in order: one per cluster of device operations, then one per host operation.
+
+    Attributes
+    ----------
+    clusters : clusters of device operation types.
+    host_operations : host operation types, without their prefix.
+    near : an unseen device operation joins the cluster whose names are within this mean edit distance of its own, the
+        cut at which the clusters themselves were formed. 0 excludes unseen operations.
+    """
+
+    clusters: tuple[OperationCluster, ...]
+    host_operations: tuple[str, ...]
+    near: float
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Feature names in order."""
+        return (*(cluster.name for cluster in self.clusters), *(HOST_PREFIX + name for name in self.host_operations))
+
+    @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """Column of every operation seen in training."""
+        device = {
+            DEVICE_PREFIX + operation: column
+            for column, cluster in enumerate(self.clusters)
+            for operation in cluster.operations
+        }
+        host = {HOST_PREFIX + name: len(self.clusters) + index for index, name in enumerate(self.host_operations)}
+        return MappingProxyType({**device, **host})
+
+    def encode(self, profiles: Sequence[Profile]) -> tuple[np.ndarray, list[UnknownOperations]]:
+        """Feature matrix of many profiles.
+
+        Returns
+        -------
+        matrix : float64 of shape (profiles, features), microseconds.
+        unknown : for each profile, the handling of operations never seen in training.
+        """
+        matrix = np.zeros((len(profiles), len(self.names)))
+        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
+        for names, rows, times_us in same_operations(profiles):
+            # Profiles of one recorder mostly have the same operations, so one matrix product serves all of them.
+            column_of = self.place(names)
+            matrix[rows] = times_us @ self.sums(column_of)
+            unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
+            if unseen:
+                for row in rows:
+                    unknown[row] = report_unknown(profiles[row], unseen, column_of, self.names)
+        return matrix, unknown
+
+    def place(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """Column of each operation: its own if seen in training, else the nearest cluster's, else None."""
+        near = self._nearest_clusters([name for name in operations if name not in self.columns])
+        return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
+
+    def sums(self, column_of: Mapping[str, int | None]) -> np.ndarray:
+        """Indicator of operation in feature: 0 or 1, shape (operations, features)."""
+        return column_sums(column_of, len(self.names))
+
+    def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """Column of the nearest cluster of each unseen operation; None if none is near or it runs on the host.
+
+        All names at once: a loop over a thousand names takes a fifth of a second.
+        """
+        near: dict[str, int | None] = dict.fromkeys(operations)
+        searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
+        if self.near <= 0 or not self.clusters or not searched:
+            return near
+        known = [name for cluster in self.clusters for name in cluster.operations]
+        sizes = np.array([len(cluster.operations) for cluster in self.clusters])
+        bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
+        # Imported here because only unseen names need it, and it takes a tenth of a command's start-up time.
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+
+        distances = process.cdist(bare, known, scorer=Levenshtein.distance).astype(np.float64)
+        means = np.add.reduceat(distances, np.cumsum(sizes) - sizes, axis=1) / sizes
+        columns = means.argmin(axis=1)
+        for name, column, mean in zip(searched, columns.tolist(), means.min(axis=1).tolist(), strict=True):
+            if mean <= self.near:
+                near[name] = column
+        return near

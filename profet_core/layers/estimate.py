@@ -1,0 +1,373 @@
+"""From a network's counts to the step latency on every offer, without a profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+import numpy as np
+
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import AS_PROFILED, TF32, is_half, requested_precision
+from profet_core.errors import Code, InputError, Note, not_a_cnn
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
+from profet_core.layers.network import Counts
+from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
+from profet_core.layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.prediction.models import Models
+from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
+from profet_core.prediction.targets import offer_targets
+from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
+from profet_core.transfer.estimate import GpuOnHost
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.step_model import host_share
+from profet_core.transfer.targets import host_named
+from profet_core.units import format_significant, whole_number
+
+#: Values that an optimizer keeps per parameter in addition to its gradient.
+OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
+
+
+def counted_need(
+    model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0, activation_share: float = 1.0
+) -> MemoryNeed:
+    """Memory of a step: weights, gradients, optimizer state, and activations.
+
+    Parameters
+    ----------
+    state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
+    """
+    formula, outputs = model.formula, network.activation_elements - network.other_elements
+    return MemoryNeed(
+        held_gib=formula.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
+        activation_gib=max(
+            activation_share * formula.activation_gib(batch_size, outputs, network.other_elements), 1e-6
+        ),
+        log_scale=formula.log_scale,
+        activation_log_scale=0.0,
+        doubling_log_scale=0.0,
+        source="its layers",
+    )
+
+
+def counted_fit(
+    model: MemoryModel,
+    network: Counts,
+    batch_size: int,
+    memory_gib: float,
+    state_copies: int = 0,
+    activation_share: float = 1.0,
+) -> FitAnswer:
+    """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
+    need = counted_need(model, network, batch_size, state_copies, activation_share)
+    chance = need.probability(memory_gib, 1.0)
+    largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, MAX_BATCH) * (1 + 1e-12))
+    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
+    return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Latency of one instance, from the network's layers and from its profile."""
+
+    instance: str
+    estimated_ms: float
+    profiled_ms: float
+    overlap: bool | None
+
+    @property
+    def ratio(self) -> float:
+        """The estimate over the profile's."""
+        return self.estimated_ms / self.profiled_ms
+
+
+def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> tuple[Disagreement, ...]:
+    """Disagreements for all instances in both, in the estimate's order."""
+    by_profile = {row.instance: row for row in profiled.predictions}
+    found = []
+    for row in rows:
+        other = by_profile.get(row.instance)
+        if other is None or other.latency_ms is None or row.latency_ms is None or row.interval is None:
+            continue
+        # A measurement has no interval but is a single latency.
+        within = other.interval
+        low, high = (within.low_ms, within.high_ms) if within else (other.latency_ms, other.latency_ms)
+        overlap = low <= row.interval.high_ms and row.interval.low_ms <= high
+        found.append(Disagreement(row.instance, row.latency_ms, other.latency_ms, overlap))
+    return tuple(found)
+
+
+def disagreement_words(found: Sequence[Disagreement]) -> str:
+    """One sentence on the difference between estimate and profile.
+
+    >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)]).partition(";")[0]
+    'The estimate and the profile differ by 15.0% (the median of 2 offers, 20.0% at most)'
+    """
+    if not found:
+        return "The estimate and the profile have no offer in common."
+    off = [100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in found]
+    overlapping = sum(row.overlap is True for row in found)
+    several = "offer" if len(found) == 1 else "offers"
+    return (
+        f"The estimate and the profile differ by {format_significant(median(off))}% (the median of {len(found)} "
+        f"{several}, {format_significant(max(off))}% at most); their ranges overlap on {overlapping} of them."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkEstimate:
+    """Step latencies of one network on every offer, inferred from its layers.
+
+    Attributes
+    ----------
+    name : of the network or its file; empty if unknown.
+    rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
+    regimes : instance -> what of the question was measured on it.
+    fits : instance -> whether the step fits in its memory.
+    gpus : GPU without an offer -> its step, if requested by name.
+    """
+
+    network: Counts
+    name: str
+    batch_size: int
+    rows: tuple[InstancePrediction, ...]
+    regimes: Mapping[str, Regime]
+    method: str
+    fits: Mapping[str, FitAnswer]
+    warnings: tuple[Note, ...]
+    gpus: Mapping[str, Estimate]
+
+
+class Regime(StrEnum):
+    """The unmeasured part of a question; values as in files and documents."""
+
+    INTERPOLATION = "interpolation"
+    LARGER_BATCH = "larger batch"
+    UNSEEN_GPU = "unseen GPU"
+    UNSEEN_NETWORK = "unseen architecture"
+    UNSEEN_BOTH = "unseen GPU and architecture"
+
+    @property
+    def words(self) -> str:
+        """Display text."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Regime.INTERPOLATION: "this network was measured on this GPU",
+    Regime.LARGER_BATCH: "this network was measured on this GPU, at smaller batches",
+    Regime.UNSEEN_GPU: "this network was measured, on other GPUs",
+    Regime.UNSEEN_NETWORK: "other networks were measured on this GPU",
+    Regime.UNSEEN_BOTH: "other networks were measured, on other GPUs",
+}
+#: Batch sizes of the measurements.
+MAX_MEASURED_BATCH = 256
+
+
+def measured_network(network: Counts) -> str | None:
+    """The measured network with these counts, by its name; None: another network."""
+    for name in measured_networks():
+        try:
+            found = counts_of(name, network.pixels, network.classes)
+        except InputError:
+            continue
+        if found == network:
+            return name
+    return None
+
+
+#: Of the work and launches of a whole step: the forward pass without gradients.
+_FROZEN_SHARE = 0.35
+_FROZEN_LOG_SD = 0.12
+#: How these latencies are made, as documents name it.
+METHOD = "rates"
+
+
+def check_convolutional(network: Counts) -> None:
+    """Refuse a network that is not a CNN, as its profile is refused."""
+    if not network.is_convolutional:
+        convolutions = network.convolution_flops + network.depthwise_flops
+        share = convolutions / max(network.flops, 1.0)
+        why = f"{share:.1%} of its FLOPs are convolutions" if share else "it has no convolution"
+        raise InputError(not_a_cnn("This network is not a CNN", why, "Give a CNN"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The step to estimate; fields as `estimate` takes them. measured : name of the measured network that it is."""
+
+    network: Counts
+    name: str
+    measured: str | None
+    batch_size: int
+    precision: str
+    training_code: str
+    frozen_backbone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _OnGpu:
+    """Latency on one GPU in one host, before it is assigned to an offer."""
+
+    step: Estimate
+    regime: Regime
+
+
+def estimate(
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    *,
+    batch_size: int,
+    name: str = "",
+    targets: Sequence[str] | None = None,
+    optimizer: str = "sgd",
+    precision: str = AS_PROFILED,
+    training_code: str = PLAIN,
+    frozen_backbone: bool = False,
+) -> NetworkEstimate:
+    """Estimate the step latency of a network on every offer, or on `targets`.
+
+    Parameters
+    ----------
+    network : counts per image of its size.
+    name : as in `layers.networks.named_networks`; empty for a custom network.
+    targets : instances of the catalog, or GPUs with specs.
+    optimizer : one of `OPTIMIZERS`; its state counts in memory.
+    precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
+    training_code : one of `rates.CODES`.
+    frozen_backbone : only the last dense layer is trained.
+
+    Raises
+    ------
+    InputError : an unsupported batch size, target or optimizer, or a network that isn't convolutional.
+    ArtifactError : the models can't estimate.
+    """
+    model, transfer = rate_model_of(models), models.transfer
+    batch_size = _batch(batch_size)
+    if optimizer not in OPTIMIZERS:
+        raise InputError(f"Unknown optimizer {optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
+    if training_code not in CODES:
+        raise InputError(f"Unknown training code {training_code!r}: use one of {', '.join(CODES)}.")
+    check_convolutional(network)
+    requested = requested_precision(precision)
+    step = _Step(network, name, measured_network(network), batch_size, requested, training_code, frozen_backbone)
+    by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
+    found = {one: _on_gpu(model, step, one) for one in dict.fromkeys([*by_instance.values(), *gpus_only.values()])}
+    rows = [
+        priced_row(catalog[instance], found[one].step, {METHOD: float(found[one].step.latency_ms)})
+        for instance, one in by_instance.items()
+    ]
+    return NetworkEstimate(
+        network=network,
+        name=name,
+        batch_size=batch_size,
+        rows=tuple(rows),
+        regimes={instance: found[one].regime for instance, one in by_instance.items()},
+        method=METHOD,
+        fits=_fits(
+            models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(by_instance), half=is_half(requested)
+        ),
+        warnings=tuple(_network_notes(network, name)),
+        gpus={name: found[one].step for name, one in gpus_only.items()},
+    )
+
+
+def _batch(batch_size: int) -> int:
+    batch_size = whole_number("The batch size", batch_size)
+    if batch_size > MAX_BATCH:
+        raise InputError(f"The batch size is at most {MAX_BATCH:,}.")
+    return batch_size
+
+
+def _gpus_on_hosts(
+    models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
+) -> tuple[dict[str, GpuOnHost], dict[str, GpuOnHost]]:
+    """Instance -> its GPU and host, measured instances first; and GPUs without an offer, requested by name."""
+    measured = {
+        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
+        for name, row in transfer.step.instances.items()
+        if name in catalog
+    }
+    others = offer_targets(models, catalog).by_instance
+    every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
+    if targets is None:
+        return every, {}
+    gpus_only: dict[str, GpuOnHost] = {}
+    for name in dict.fromkeys(targets):
+        if name in every:
+            continue
+        if name in catalog:
+            raise InputError(f"{name} can't be estimated: its GPU specs are unknown.")
+        try:
+            gpu = transfer.gpus.find(name)
+        except InputError:
+            raise InputError(f"Unknown instance {name!r}: `profet instances` and `profet gpus` list all.") from None
+        gpus_only[gpu.name] = (gpu, host_named("", gpu.compute_capability))
+    return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
+
+
+def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
+    """The step on a GPU by its rates, corrected by what was measured of this network."""
+    (gpu, host), network = target, step.network
+    mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
+    instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
+    measured = step.measured
+    parts = model.parts(network, step.batch_size, gpu, mode, host, instance=instance, is_measured=measured is not None)
+    place = instance if instance and measured else gpu.name
+    known_as = measured or shared_name(step.name)
+    log_ratio, share = model.known.correction(known_as, place, mode, step.batch_size, network.pixels)
+    factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
+    work_ms, launch_ms = float(parts.work_ms.sum()) * factor * trained, parts.launch_ms * factor * trained
+    start_ms = parts.start_ms * factor
+    launched = float(host_share(np.array(work_ms), np.array(0.0), np.array(launch_ms)))
+    log_sd = combined_sd(
+        model.case_log_sd(network, mode, step.batch_size) * math.sqrt(share),
+        model.gpu_log_sd(gpu.name),
+        host.log_sd * launched,
+        _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+    )
+    regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
+    if measured is not None or known_as in model.known.names:
+        at_larger = Regime.LARGER_BATCH if step.batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
+        regime = at_larger if instance and measured else Regime.UNSEEN_GPU
+    found = Estimate(
+        latency_ms=float(smooth_max(work_ms, launch_ms)) + start_ms,
+        log_sd=float(log_sd),
+        basis=Basis.MEASURED if instance else Basis.TRANSFERRED,
+        notes=(Note(Code.REGIME, text=regime.words),),
+        parts=LatencyParts(work_ms + start_ms, launch_ms),
+    )
+    return _OnGpu(found, regime)
+
+
+def _fits(
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    batch_size: int,
+    state_copies: int,
+    instances: Sequence[str],
+    *,
+    half: bool,
+) -> dict[str, FitAnswer]:
+    if models.memory is None:
+        return {}
+    memories = {catalog[name].gpu_memory_gib for name in instances}
+    share = models.transfer.rates.activation_share if half else 1.0
+    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
+    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+
+
+def _network_notes(network: Counts, name: str) -> list[Note]:
+    found = []
+    if case_of(network) is Case.HYBRID:
+        found.append(Note(Code.HYBRID_NETWORK))
+    if name and (others := other_definitions(name)):
+        found.append(
+            Note(Code.OTHER_DEFINITIONS, name=name, library=named_network(name).library, others=", ".join(others))
+        )
+    return found

@@ -1,0 +1,435 @@
+"""Read a `.keras` file, or the JSON of a model: follow it from input to outputs, and count its layers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from profet_core.errors import InputError, ProfileError, not_a_cnn
+from profet_core.layers.keras_kinds import (
+    AUGMENTATION,
+    FUNCTIONS,
+    JOINING,
+    OPERATION_RULES,
+    OPERATIONS,
+    RULES,
+    Settings,
+    counted,
+)
+from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
+from profet_core.layers.rules import MAX_DIMENSIONS, Kind, Layer, Shape, elementwise, resized, shape_text
+from profet_recorder.profiles.unpacking import Content, files_in_archive
+
+#: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
+_RECURRENT = ("LSTM", "GRU", "RNN")
+MODELS = frozenset({"Sequential", "Functional", "Model"})
+_INPUT = "InputLayer"
+#: Shapes before and after a layer, with the batch, where the file has them.
+_Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
+
+#: A call: the layer's name and which of its calls it is.
+Call = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that a layer is called on."""
+
+    call: Call
+    index: int
+    recorded: tuple[int | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """One layer of a model."""
+
+    name: str
+    class_name: str
+    config: Mapping[str, Any]
+    record: Mapping[str, Any]
+    calls: tuple[tuple[Tensor, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """One model."""
+
+    layers: list[LayerRecord]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+
+def model_record(config: object) -> ModelRecord:
+    """The model that a config describes."""
+    if not isinstance(config, dict):
+        raise InputError("it has no layers: save a model that was built.")
+    # A tensor, a list of them, or a record of them.
+    tensors = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
+    return ModelRecord(layer_records(config.get("layers")), *tensors)
+
+
+def layer_records(layers: object) -> list[LayerRecord]:
+    """The layers of a model's config."""
+    if not isinstance(layers, list) or not layers:
+        raise InputError("it has no layers: save a model that was built.")
+    found: dict[str, LayerRecord] = {}
+    for number, record in enumerate(layers):
+        layer = _layer_record(record, number)
+        if layer.name in found:
+            raise InputError(f"two of its layers are called {shown(layer.name)}: save the model again.")
+        found[layer.name] = layer
+    return list(found.values())
+
+
+def _layer_record(record: Any, number: int) -> LayerRecord:
+    match record:
+        case {"class_name": str(class_name), "config": dict(config)}:
+            name = record.get("name", config.get("name", f"number {number + 1}"))
+            nodes = record.get("inbound_nodes") or []
+            if isinstance(name, str) and isinstance(nodes, list):
+                called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
+                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
+    raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors of one call, in order: records of Keras 3, or lists of Keras 2."""
+    match value:
+        case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
+            yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
+        case ["_CONSTANT_VALUE", *_]:
+            return
+        case [str(name), int(call), int(index), *rest]:
+            yield Tensor((name, call), index)
+            yield from _tensors(rest)
+        case dict() | list():
+            for each in value.values() if isinstance(value, dict) else value:
+                yield from _tensors(each)
+
+
+def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
+    """A shape with the batch as a file has it, None if it is none."""
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
+        return None
+    return tuple(shape) if all(side is None or isinstance(side, int) for side in shape) else None
+
+
+def in_order(layers: list[LayerRecord]) -> list[Call]:
+    """Every call, after those whose tensors it takes."""
+    needs: dict[Call, list[Call]] = {}
+    for layer in layers:
+        for number, tensors in enumerate(layer.calls or ((),)):
+            needs[layer.name, number] = [tensor.call for tensor in tensors]
+    for call, others in needs.items():
+        for other in others:
+            if other not in needs:
+                raise InputError(f"layer {shown(call[0])} is called on {shown(other[0])}, which isn't there.")
+    try:
+        return list(TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        name = shown(error.args[1][0][0])
+        raise InputError(f"its layers are called in a circle: {name} needs its own output.") from None
+
+
+class KerasModel:
+    """One model at one image size."""
+
+    def __init__(self, document: Mapping[str, Any], pixels: int | None) -> None:
+        self.caveats = Caveats()
+        self.image: Shape = ()
+        self._pixels = pixels
+        self._built = LayerList()
+        self._counted: set[tuple[str, ...]] = set()
+        self.outputs = self._model(document, None, ())
+        if not self.image:
+            raise InputError("it has no image as its input.")
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """What was counted, in order."""
+        return tuple(self._built)
+
+    # --- models -------------------------------------------------------------------------------------------------------
+
+    def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
+        """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
+        class_name, config = record.get("class_name"), record.get("config")
+        if not isinstance(class_name, str):
+            raise InputError("its JSON names no class of a model: save it with `model.save` or `model.to_json`.")
+        if class_name not in MODELS:
+            raise InputError(
+                f"it is a {shown(class_name)}, whose layers only its code defines: save a functional model."
+            )
+        model = model_record(config)
+        if class_name == "Sequential":
+            return self._sequence(model.layers, record, inputs, path)
+        return self._graph(model, inputs, path)
+
+    def _sequence(
+        self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
+    ) -> list[Shape]:
+        shapes = [self._sequence_input(layers, record)] if inputs is None else inputs
+        for index, layer in enumerate(layers):
+            if layer.class_name == _INPUT:
+                continue
+            before = _built_shape(layer)
+            after = _built_shape(layers[index + 1]) if index + 1 < len(layers) else None
+            shapes = self._call(layer, shapes, path, (before, after))
+        return shapes
+
+    def _sequence_input(self, layers: list[LayerRecord], record: Mapping[str, Any]) -> Shape:
+        first = layers[0]
+        config = record.get("config")
+        listed = [first.config.get("batch_shape"), first.config.get("batch_input_shape")]
+        listed += [config.get("build_input_shape")] if isinstance(config, dict) else []
+        built = first.record.get("build_config") if first.class_name not in MODELS else None
+        listed += [built.get("input_shape")] if isinstance(built, dict) else []
+        for shape in listed:
+            if isinstance(shape, list):
+                return self._input_shape(shape)
+        if first.class_name in MODELS:
+            inner = first.config.get("layers")
+            if first.class_name == "Sequential":
+                return self._sequence_input(layer_records(inner), {"config": first.config})
+            for layer in layer_records(inner):
+                if layer.class_name == _INPUT:
+                    return self._input_shape(_batch_shape(layer))
+        if self._pixels is None:
+            raise InputError("it doesn't say the image's size: give the pixels, or save a model that was built.")
+        self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
+        return self._input_shape([None, None, None, 3])
+
+    def _graph(self, model: ModelRecord, inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
+        layers, entries = model.layers, model.inputs
+        by_name = {layer.name: layer for layer in layers}
+        recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
+        outputs: dict[Call, list[Shape]] = {}
+        if inputs is not None:
+            if len(entries) != len(inputs):
+                raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
+            outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
+        for call in in_order(layers):
+            if call in outputs:
+                continue
+            layer = by_name[call[0]]
+            if layer.class_name == _INPUT:
+                shape = self._input_shape(_batch_shape(layer))
+                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
+                continue
+            tensors = layer.calls[call[1]] if layer.calls else ()
+            shapes = [self._tensor(tensor, outputs) for tensor in tensors]
+            before = tensors[0].recorded if len(tensors) == 1 else None
+            outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
+        if not model.outputs:
+            raise InputError("it has no outputs.")
+        return [self._tensor(end, outputs) for end in model.outputs]
+
+    def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
+        shapes = outputs.get(tensor.call)
+        if shapes is None or not 0 <= tensor.index < len(shapes):
+            raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
+        shape = shapes[tensor.index]
+        if self._pixels is None and tensor.recorded is not None:
+            stated = tensor.recorded[1:]
+            if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
+                where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
+                raise InputError(f"{where}, and the file says otherwise: save the model again.")
+        return shape
+
+    # --- layers -------------------------------------------------------------------------------------------------------
+
+    def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
+        """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
+        here = (*path, layer.name)
+        if layer.class_name in MODELS:
+            return self._model(layer.record, shapes, here)
+        is_shared = here in self._counted
+        try:
+            if layer.config.get("data_format") == "channels_first":
+                raise InputError("it has channels first, which isn't counted: save it with channels last.")
+            made = self._layers(layer, tuple(shapes), recorded)
+        except InputError as error:
+            raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
+        self._counted.add(here)
+        output: Shape = ()
+        for each in made:
+            output = self._built.put(self._weighed(each, layer, is_shared), name=shown(layer.name))
+        return [output]
+
+    def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:
+        """A layer that is called again has the parameters it had; a frozen one has no gradients."""
+        if is_shared:
+            return replace(counted, parameters=0, trainable=0)
+        if counted.trainable and layer.config.get("trainable") is False:
+            self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
+            return replace(counted, trainable=0)
+        return counted
+
+    def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
+        name = layer.class_name
+        if name == "Lambda" and _keeps_shape(shapes, recorded):
+            self.caveats.add("Code that is not run, counted as elementwise", shown(layer.name))
+            return [elementwise(shapes[0])]
+        if name == "Lambda":
+            raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        if _is_operation(layer):
+            return self._operation(layer, shapes, recorded)
+        if name in (RULES.keys() | JOINING.keys()) and not _is_custom_class(layer):
+            if name in AUGMENTATION:
+                self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
+            settings = Settings(layer.config)
+            return counted(RULES[name], settings, shapes) if name in RULES else JOINING[name](settings, shapes)
+        if any(word in name for word in _RECURRENT):
+            raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
+        function = layer.config.get("function")
+        if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
+            return [elementwise(*shapes)]
+        raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
+
+    def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
+        """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""
+        name = layer.class_name
+        if name in OPERATIONS:
+            return [elementwise(*shapes)]
+        if name == "Concatenate":
+            return JOINING[name](Settings(layer.config), shapes)
+        if name in OPERATION_RULES:
+            return counted(OPERATION_RULES[name], Settings(layer.config), shapes)
+        if (output := _operation_output(name, shapes, recorded)) is None:
+            raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
+        self.caveats.add("Operations counted by their output", shown(layer.name))
+        return [resized(output)]
+
+    # --- sizes and sides ----------------------------------------------------------------------------------------------
+
+    def _input_shape(self, batch_shape: object) -> Shape:
+        """The shape of an input, at the pixels that are asked for if it is an image."""
+        if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
+            raise InputError("its input has no shape: save a model that was built.")
+        sides = tuple(batch_shape[1:])
+        if len(sides) in (2, 3):
+            height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
+            if height is None or width is None:
+                raise InputError("it leaves the image's size open: give the pixels.")
+            image = (whole(height, "image's height"), whole(width, "image's width"))
+            rest = tuple(whole(side, "number of channels") for side in sides[2:])
+            self.image = self.image or (*image, *rest)
+            return (*image, *rest)
+        if any(side is None for side in sides):
+            raise InputError("it leaves the size of an input open: fix it, and save the model again.")
+        return tuple(whole(side, "input's size") for side in sides)
+
+
+def _batch_shape(layer: LayerRecord) -> object:
+    return layer.config.get("batch_shape", layer.config.get("batch_input_shape"))
+
+
+def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
+    """The shape that a layer of a sequence was built for, where the file has it."""
+    built = layer.record.get("build_config")
+    return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None
+
+
+def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
+    """Whether one tensor goes in, and the file has the shape behind it as the one before."""
+    before, after = recorded
+    return len(shapes) == 1 and before is not None and before == after
+
+
+def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded) -> Shape | None:
+    """What an operation of Keras puts out that has no rule: one that keeps shapes, and the two that take channels apart
+    and together, as the preprocessing of Keras' own networks does."""
+    before, after = recorded
+    if _keeps_shape(shapes, recorded):
+        return shapes[0]
+    if name == "GetItem" and len(shapes) == 1 and before and after == before[:-1]:
+        return shapes[0][:-1]
+    if name == "Stack" and shapes and len(set(shapes)) == 1 and after and after[-1] == len(shapes):
+        return (*shapes[0], len(shapes))
+    return None
+
+
+def _is_custom_class(layer: LayerRecord) -> bool:
+    """A class of the user's may be called as one of Keras', and do something else."""
+    module, registered = layer.record.get("module"), layer.record.get("registered_name")
+    if module is None:
+        # Keras 2 writes modules nowhere, and registered names before a mark.
+        if registered is None:
+            return False
+        return shown(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+    return not _is_keras(module)
+
+
+def _is_keras(module: object) -> bool:
+    return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
+
+
+def _is_operation(layer: LayerRecord) -> bool:
+    module = layer.record.get("module")
+    return _is_keras(module) and ".ops" in shown(module)
+
+
+CONFIG = "config.json"
+#: The description of a network of a thousand layers has two megabytes.
+MAX_JSON_BYTES = 16 * 2**20
+#: What containers say of a file that starts with nothing but blanks.
+_EMPTY = "The file is empty"
+
+
+def read_archive(content: Content, name: str, pixels: int | None) -> Network:
+    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened."""
+    try:
+        files = files_in_archive(content)
+        descriptions = [file for file in files if file.name == CONFIG]
+        if not descriptions and any(file.name.endswith("data.pkl") for file in files):
+            raise InputError("this is a PyTorch checkpoint, without layers: export the model with torch.onnx.export.")
+        if len(descriptions) != 1:
+            has = "two descriptions" if descriptions else "no config.json, so it is not a .keras file"
+            raise InputError(f"the archive has {has}: save the model with model.save('model.keras').")
+        data = descriptions[0].open(2**16).read(MAX_JSON_BYTES)
+    except ProfileError as error:
+        problem = packing_problem(error)
+        if problem == _EMPTY:
+            raise InputError(f"its {CONFIG} is blank: save the model again.") from None
+        raise InputError(f"{problem}: save the model again, or give its {CONFIG}.") from None
+    return read_description(data, name, pixels)
+
+
+def read_description(data: bytes, name: str, pixels: int | None) -> Network:
+    """The network that a model's JSON describes: a `.keras` file's `config.json`, or what `model.to_json` writes."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        raise InputError("it is not valid JSON, or cut short: save the model again.") from None
+    if not isinstance(document, dict) or "class_name" not in document:
+        raise InputError("its JSON describes no Keras model: save it with `model.save` or `model.to_json`.")
+    model = KerasModel(document, pixels)
+    if pixels is not None:
+        _note_other_size(model, document, pixels)
+    size = model.caveats.square(*model.image[:2])
+    classes = model.outputs[0][-1] if model.outputs[0] else 1
+    counts = count(model.layers, size, classes)
+    return Network(name, _format(document), model.layers, counts, model.caveats.lines())
+
+
+def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int) -> None:
+    """Say what another size does to a network whose dense layers take all of the image."""
+    try:
+        own = KerasModel(document, None)
+    except InputError:
+        return
+    here, there = (sum(layer.parameters for layer in each.layers) for each in (model, own))
+    if here != there:
+        said = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
+        model.caveats.add(f"{said}: its dense layers take all of the image")
+
+
+def _format(document: Mapping[str, Any]) -> str:
+    version = document.get("keras_version")
+    kind = document["class_name"]
+    assert kind in MODELS
+    return f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"

@@ -1,0 +1,423 @@
+"""Rates of work by GPU, precision, training code and kind: what a step known by its layers takes.
+
+    step = smooth maximum of (work of each kind / its rate, summed) and launches, plus a start
+
+A rate is the GPU's peak for that kind (FLOPs of that precision, or memory bandwidth) to a power, times an efficiency
+of the kind in that precision and code, times what the GPU's measured steps say of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from profet_core.catalog.gpus import FP32, TF32, Gpu
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
+from profet_core.latency import FloatArray, smooth_max
+from profet_core.layers.network import Counts
+from profet_core.layers.networks import PROFET
+from profet_core.prediction.models import Models
+from profet_core.transfer.targets import Host
+
+#: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
+FLOPS = (
+    *("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product"),
+    *("narrow convolution", "narrow grouped convolution"),
+)
+ELEMENTS = (
+    *("convolution and product outputs", "convolution and product inputs", "depthwise outputs", "normalization"),
+    *("activation function", "elementwise", "pooling", "copy"),
+)
+ONCE = ("parameters", "dense parameters")
+#: Kinds without a peak: the copy of the images to the GPU, and the ends of kernels, which leave part of it idle.
+NO_PEAK = ("images", "kernels")
+KINDS = (*FLOPS, *ELEMENTS, *ONCE, *NO_PEAK)
+#: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
+_ON_PLAIN_CORES = ("depthwise convolution",)
+#: Training code: as frameworks do by default, or with channels last and compiled.
+PLAIN, CHANNELS_LAST = "plain", "channels-last"
+CODES = (PLAIN, CHANNELS_LAST)
+
+
+class Mode(IntEnum):
+    """Precision on what kind of cores, and training code."""
+
+    FP32 = 0
+    TF32 = 1
+    HALF = 2
+    HALF_CHANNELS_LAST = 3
+    HALF_PLAIN_CORES = 4
+
+
+def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
+    """The mode of a step on a GPU; TF32 where the GPU has none is FP32.
+
+    Channels last changes half precision alone: no published step says what it does to others.
+    """
+    if precision == FP32 or (precision == TF32 and gpu.tf32_tensor_dense_tflops is None):
+        return Mode.FP32
+    if precision == TF32:
+        return Mode.TF32
+    if gpu.fp16_tensor_dense_tflops is None:
+        return Mode.HALF_PLAIN_CORES
+    return Mode.HALF_CHANNELS_LAST if code == CHANNELS_LAST else Mode.HALF
+
+
+def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
+    """Logarithms of the peaks that rates follow, (kinds,): TFLOP/s and TB/s."""
+    plain = gpu.fp32_tflops
+    tensor = {
+        Mode.TF32: gpu.tf32_tensor_dense_tflops,
+        Mode.HALF: gpu.fp16_tensor_dense_tflops,
+        Mode.HALF_CHANNELS_LAST: gpu.fp16_tensor_dense_tflops,
+    }.get(mode) or plain
+    found = np.full(len(KINDS), gpu.bandwidth_gb_per_s / 1e3)
+    found[: len(FLOPS)] = [plain if kind in _ON_PLAIN_CORES else tensor for kind in FLOPS]
+    found[-len(NO_PEAK) :] = 1.0
+    logs: FloatArray = np.log(found)
+    return logs
+
+
+def work_of(counts: Counts, batch_size: int) -> FloatArray:
+    """Work of one step by kind, (kinds,): GFLOPs forward, millions of values forward, millions of parameters, kernels.
+
+    The backward pass is proportional to the forward one.
+    """
+    grouped, pointwise = counts.grouped_flops, counts.pointwise_flops
+    flops = (
+        counts.convolution_flops - grouped - pointwise,
+        *(pointwise, grouped, counts.depthwise_flops, counts.dense_flops),
+        *(counts.narrow_flops, counts.narrow_grouped_flops),
+    )
+    elements = (
+        counts.activation_elements - counts.other_elements - counts.depthwise_elements,
+        *(counts.input_elements, counts.depthwise_elements, counts.normalization_elements, counts.function_elements),
+        *(counts.elementwise_elements, counts.pooling_elements, counts.shaping_elements),
+    )
+    other = max(counts.parameters - counts.dense_parameters, 0)
+    return np.array(
+        [
+            *(batch_size * value / 1e9 for value in flops),
+            *(batch_size * value / 1e6 for value in elements),
+            *(other / 1e6, counts.dense_parameters / 1e6),
+            *(batch_size * 3 * counts.pixels**2 / 1e6, counts.operations),
+        ]
+    )
+
+
+class Case(StrEnum):
+    """What a network's errors depend on; values as in files and reports."""
+
+    ORDINARY = "ordinary"
+    DEPTHWISE = "depthwise"
+    HYBRID = "hybrid"
+
+
+def case_of(counts: Counts) -> Case:
+    """The case of a network: with attention, with depthwise convolutions, or neither."""
+    if counts.has_attention:
+        return Case.HYBRID
+    return Case.DEPTHWISE if counts.depthwise_flops else Case.ORDINARY
+
+
+#: Below this batch a step waits for its host more than for its GPU.
+SMALL_BATCH = 16
+_USUAL_BATCH = 64
+#: Part of what small batches say of a GPU that holds at large ones.
+_MIN_EFFECT = 0.3
+
+
+@dataclass(frozen=True)
+class GpuEffects:
+    """What a GPU's measured steps say of it, beyond its peaks.
+
+    Attributes
+    ----------
+    log_costs : added to the log cost of each kind, (kinds,).
+    log_sd : uncertainty of its speed. rows : steps that it was fitted on.
+    is_small : whether all of them had small batches, whose values may stay in the cache: at larger ones less holds.
+    """
+
+    log_costs: FloatArray
+    log_sd: float
+    rows: int
+    is_small: bool
+
+    def at(self, batch_size: int) -> FloatArray:
+        """What holds at a batch size, (kinds,)."""
+        share = max(SMALL_BATCH / batch_size, _MIN_EFFECT) if self.is_small and batch_size > SMALL_BATCH else 1.0
+        found: FloatArray = share * self.log_costs
+        return found
+
+
+@dataclass(frozen=True)
+class Framework:
+    """How a framework differs from the average one.
+
+    log_costs : by kind, (kinds,). log_launch : of launches, on the reference host. log_start_ms : of a step's start.
+    """
+
+    log_costs: FloatArray
+    log_launch: float
+    log_start_ms: float
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Milliseconds of a step: of each kind of work, (kinds,), of launches, and of the start."""
+
+    work_ms: FloatArray
+    launch_ms: float
+    start_ms: float
+
+    @property
+    def latency_ms(self) -> float:
+        """Of the step."""
+        return float(smooth_max(float(self.work_ms.sum()), self.launch_ms)) + self.start_ms
+
+
+@dataclass(frozen=True)
+class InstanceEffects:
+    """A measured instance: its GPU, what its cells say of it, and its launches over those of its host's generation."""
+
+    gpu: str
+    effects: GpuEffects
+    log_launch: float
+
+
+#: A batch four times as large, and an image twice as high, is another size.
+SIZE_SCALES = np.log([4.0, 2.0])
+
+
+#: Share of the variance that is left at least: tables of published steps disagree by 5 to 20 % on one GPU, PROFET's
+#: cells were all measured by one program.
+_MIN_SHARES = {False: 0.3, True: 0.08}
+
+
+Variances = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class KnownSteps:
+    """Measured steps of networks by name: the logarithm of their latency over the rates' one.
+
+    What is known of a network corrects its estimates: steps on the same GPU at near sizes most.
+
+    Attributes
+    ----------
+    names : network -> rows, (from, to). places : of each row, a GPU or a measured instance. modes : (rows,).
+    log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2). log_ratios : (rows,).
+    variances : of a network everywhere, of one at near sizes in a mode, of one on a place, and of a row.
+    measured_variances : of PROFET's networks.
+    """
+
+    names: Mapping[str, tuple[int, int]]
+    places: np.ndarray
+    modes: np.ndarray
+    log_sizes: FloatArray
+    log_ratios: FloatArray
+    variances: Variances
+    measured_variances: Variances
+
+    def correction(self, name: str, place: str, mode: Mode, batch_size: int, pixels: int) -> tuple[float, float]:
+        """Log ratio of a network on a GPU or instance, and the share of the variance that is left, 0 to 1."""
+        everywhere, near, there, row = self.measured_variances if name.startswith(PROFET) else self.variances
+        total = everywhere + near + there
+        if name not in self.names:
+            return 0.0, 1.0
+        rows = slice(*self.names[name])
+        sizes, places, modes = self.log_sizes[rows], self.places[rows], self.modes[rows]
+        size = np.log([batch_size, pixels]) / SIZE_SCALES
+
+        def covariance(alike: np.ndarray, is_same_mode: np.ndarray, is_same_place: np.ndarray) -> FloatArray:
+            found: FloatArray = everywhere + alike * (near * is_same_mode + there * is_same_place)
+            return found
+
+        distances = ((sizes[:, None] - sizes[None]) ** 2).sum(axis=2)
+        kernel = covariance(np.exp(-distances / 2), modes[:, None] == modes, places[:, None] == places)
+        cross = covariance(np.exp(-((sizes - size) ** 2).sum(axis=1) / 2), modes == int(mode), places == place)
+        weights = np.linalg.solve(kernel + row * np.eye(len(sizes)), cross)
+        least = _MIN_SHARES[name.startswith(PROFET)]
+        # The last digits depend on how many threads LAPACK uses: every process gives the same without them.
+        log_ratio, share = (round(float(weights @ values), 9) for values in (self.log_ratios[rows], cross / total))
+        return log_ratio, max(1 - share, least)
+
+
+@dataclass(frozen=True)
+class RateModel:
+    """The rates, with what is needed to make those of any GPU.
+
+    Attributes
+    ----------
+    log_costs : logarithm of milliseconds per unit of work by mode and kind on a GPU whose peaks are 1, (modes, kinds).
+    powers : how rates follow the peaks of compute and of bandwidth.
+    gpus : name -> effects. unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
+    average : framework of an unknown training. measured : of PROFET's cells.
+    instances : measured instance -> effects of its cells.
+    log_sds : "case mode" -> standard deviation of the log error on held-out families.
+    known : measured steps of networks by name.
+    fitted_on : source -> rows or hash. checksum : of the file's content.
+    """
+
+    log_costs: FloatArray
+    powers: tuple[float, float]
+    gpus: Mapping[str, GpuEffects]
+    unknown_gpu_log_sd: float
+    average: Framework
+    measured: Framework
+    instances: Mapping[str, InstanceEffects]
+    log_sds: Mapping[str, float]
+    known: KnownSteps
+    fitted_on: Mapping[str, str]
+    checksum: str = ""
+
+    def costs_ms(
+        self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "", batch_size: int = _USUAL_BATCH
+    ) -> FloatArray:
+        """Milliseconds per unit of work of each kind, (kinds,): the reciprocals of the rates."""
+        powers = np.full(len(KINDS), self.powers[1])
+        powers[: len(FLOPS)] = self.powers[0]
+        logs = self.log_costs[mode] + framework.log_costs - powers * log_peaks(gpu, mode)
+        effects = self.gpus.get(gpu.name)
+        if framework is self.measured and instance in self.instances:
+            effects = self.instances[instance].effects
+        if effects is not None:
+            logs = logs + effects.at(batch_size)
+        costs: FloatArray = np.exp(logs)
+        return costs
+
+    def parts(
+        self,
+        counts: Counts,
+        batch_size: int,
+        gpu: Gpu,
+        mode: Mode,
+        host: Host,
+        *,
+        instance: str = "",
+        is_measured: bool,
+    ) -> Parts:
+        """Parts of a step on a GPU in a host.
+
+        Parameters
+        ----------
+        instance : measured instance, if the GPU is one's. is_measured : whether the framework is that of PROFET's
+            cells, not an unknown one.
+        """
+        framework = self.measured if is_measured else self.average
+        log_launch = framework.log_launch
+        if is_measured and instance in self.instances:
+            log_launch += self.instances[instance].log_launch
+        return Parts(
+            work_ms=work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size),
+            launch_ms=counts.operations * math.exp(log_launch) * host.launch,
+            start_ms=math.exp(framework.log_start_ms),
+        )
+
+    def gpu_log_sd(self, gpu: str) -> float:
+        """Uncertainty of a GPU's speed."""
+        return self.gpus[gpu].log_sd if gpu in self.gpus else self.unknown_gpu_log_sd
+
+    def case_log_sd(self, counts: Counts, mode: Mode, batch_size: int) -> float:
+        """Uncertainty of a network on a GPU that is known."""
+        return self.log_sds[case_key(case_of(counts), mode, batch_size)]
+
+
+def case_key(case: Case, mode: Mode, batch_size: int) -> str:
+    """The key of a case in a mode, at a small batch or not.
+
+    >>> case_key(Case.DEPTHWISE, Mode.HALF, 8)
+    'depthwise, half, small batch'
+    """
+    precision = {Mode.FP32: "fp32", Mode.TF32: "tf32", Mode.HALF_CHANNELS_LAST: "channels-last"}.get(mode, "half")
+    return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
+
+
+RATES_NAME, RATES_VERSION = "estimate.json", 3
+#: Loaded models, kept as long as the models they belong to.
+_LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
+
+
+def rate_model_of(models: Models) -> RateModel:
+    """Load the rates in the folder of these models, once per folder."""
+    found = _LOADED.get(models)
+    if found is None:
+        found = _LOADED[models] = load_rates(models.folder)
+    return found
+
+
+def load_rates(folder: Path | str | None = None) -> RateModel:
+    """Load `estimate.json` from a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : the file is missing, damaged, changed, or of another version.
+    """
+    return load_coefficients(models_folder(folder) / RATES_NAME, RATES_VERSION, rate_model)
+
+
+def rate_model(content: JsonObject) -> RateModel:
+    """Parse the rates; raises `ValueError` or similar for invalid content."""
+    if content["kinds"] != list(KINDS) or list(content["log_costs"]) != [mode.name for mode in Mode]:
+        raise ValueError("other kinds or modes")
+    measured = {
+        name: InstanceEffects(str(row["gpu"]), _effects(row), finite_number(row["log_launch"]))
+        for name, row in content["instances"].items()
+    }
+    return RateModel(
+        log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
+        powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
+        gpus=MappingProxyType({str(name): _effects(row) for name, row in content["gpus"].items()}),
+        unknown_gpu_log_sd=finite_number(content["unknown_gpu_log_sd"]),
+        average=_framework(content["average"]),
+        measured=_framework(content["measured"]),
+        instances=MappingProxyType(measured),
+        log_sds=MappingProxyType({str(key): finite_number(value) for key, value in content["log_sds"].items()}),
+        known=known_steps_in(content["known"]),
+        fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
+        checksum=str(content["checksum"]),
+    )
+
+
+def _kinds(row: object) -> FloatArray:
+    if not isinstance(row, list) or len(row) != len(KINDS):
+        raise ValueError("other kinds")
+    return np.array([finite_number(value) for value in row])
+
+
+def _effects(row: JsonObject) -> GpuEffects:
+    return GpuEffects(_kinds(row["log_costs"]), finite_number(row["log_sd"]), int(row["rows"]), bool(row["is_small"]))
+
+
+def _framework(row: JsonObject) -> Framework:
+    return Framework(_kinds(row["log_costs"]), finite_number(row["log_launch"]), finite_number(row["log_start_ms"]))
+
+
+def known_steps_in(content: JsonObject) -> KnownSteps:
+    """The measured steps of a file's content."""
+    networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
+    if not np.isfinite(steps).all():
+        raise ValueError("not finite")
+    places = [content["places"][int(row)] for row in steps[:, 1]]
+    starts = np.searchsorted(steps[:, 0], np.arange(len(networks) + 1))
+
+    def variances(name: str) -> Variances:
+        everywhere, near, there, row = map(finite_number, content["variances"][name])
+        return everywhere, near, there, row
+
+    return KnownSteps(
+        names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
+        places=np.array(places, str),
+        modes=steps[:, 2].astype(int),
+        log_sizes=np.log(steps[:, 3:5]) / SIZE_SCALES,
+        log_ratios=steps[:, 5],
+        variances=variances("others"),
+        measured_variances=variances("measured"),
+    )

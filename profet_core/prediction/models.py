@@ -1,0 +1,423 @@
+"""Load the models and sample traces that ship with the code, or other models."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from profet_core.ensemble.fitted import Fitted, read_fitted
+from profet_core.ensemble.members import IntervalScale
+from profet_core.ensemble.operations import FeatureSpec, OperationCluster
+from profet_core.errors import ArtifactError, InputError
+from profet_core.files import (
+    models_folder,
+    put_aside,
+    read_coefficients,
+    sha256_hex,
+    shipped_folder,
+    strict_json,
+)
+from profet_core.prediction.growth import GROWTH_NAME, GrowthModel, load_growth
+from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_range, learned_scaler
+from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
+from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
+from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
+from profet_recorder.profiles import Profile, read_profile
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRange:
+    """Range (minimum, maximum) of one instance's training profiles; predictions outside it are extrapolations."""
+
+    latency_ms: tuple[float, float]
+    device_total_us: tuple[float, float]
+    latency_per_device_total: tuple[float, float]
+    median_latency_per_device_total: float
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> TrainingRange:
+        """Parse the range from its manifest entry."""
+        given = ((one.name, values[one.name]) for one in fields(cls))
+        parsed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        return cls(**parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStack:
+    """One ensemble member of the default method; `targets` are the first axis of its arrays."""
+
+    targets: tuple[str, ...]
+    fitted: Fitted
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+
+    def run(self, seen: np.ndarray) -> np.ndarray:
+        """Raw outputs, (profiles, inputs) -> (targets, profiles, outputs)."""
+        return self.fitted.run(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleRule:
+    """Members, and how their latencies combine: by "median", "mean" or "geometric mean", there with these weights."""
+
+    members: tuple[str, ...]
+    combine: str
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def words(self) -> str:
+        """'median of 3 models'."""
+        return f"{self.combine} of {len(self.members)} models" if len(self.members) > 1 else "one model"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A prediction method: one rule with the anchor's latency and one without.
+
+    Kind "classes" is one network for all targets of an anchor, over classes of operations; "pairs" one model per anchor
+    and target, over clusters of operations.
+    """
+
+    name: str
+    with_latency: EnsembleRule
+    without_latency: EnsembleRule
+    kind: str = "pairs"
+
+    @classmethod
+    def of(cls, name: str, values: Mapping[str, Any]) -> Method:
+        """Parse a method from its manifest entry."""
+        with_latency, without_latency = (
+            EnsembleRule(
+                tuple(rule["members"]), rule["combine"], tuple(rule["weights"]) if rule.get("weights") else None
+            )
+            for rule in (values["with_latency"], values["without_latency"])
+        )
+        return cls(name, with_latency, without_latency, values.get("kind", "pairs"))
+
+    def rule(self, latency_known: bool) -> EnsembleRule:
+        """The rule for this case."""
+        return self.with_latency if latency_known else self.without_latency
+
+
+MANIFEST_NAME = "manifest.json"
+SCHEMA_VERSION = 2
+
+Coefficients = TypeVar("Coefficients")
+_DOWNLOAD_AGAIN = "restore the models (git checkout models) or run `profet train`"
+
+
+class Models:
+    """A models folder. Each file is read, checked against the manifest and opened once, on first use."""
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.features = FeatureSpec(
+            clusters=tuple(OperationCluster(tuple(names)) for names in manifest["features"]["clusters"]),
+            host_operations=tuple(manifest["features"]["host_operations"]),
+            near=float(manifest["features"]["near"]),
+        )
+        self.methods = {name: Method.of(name, values) for name, values in manifest["methods"].items()}
+        self.default_method: str = manifest["default_method"]
+        self.ranges = {name: TrainingRange.of(values) for name, values in manifest["instances"].items()}
+        self._scalers = {
+            (row["instance"], row["axis"]): DocumentedScaler(row["instance"], row["axis"], *row["coefficients"])
+            for row in manifest["scalers"]
+        }
+        self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
+        self._members = {(row["anchor"], row["member"]): row for row in manifest["members"]}
+        self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
+        self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
+        self._references: dict[str, np.ndarray] = {}
+        self._fitted: dict[str, Fitted] = {}
+        self._opened: dict[tuple[str, str, str], MemberStack] = {}
+        self._verified: dict[str, bytes] = {}
+        self._lock = Lock()
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Profiled instances; each can be anchor or target."""
+        return tuple(self.ranges)
+
+    def profiled(self, instance: str) -> str | None:
+        """`instance` if it was profiled, else None, as `scaler.scale` takes it."""
+        return instance if instance in self.ranges else None
+
+    def method(self, name: str) -> Method:
+        """The method of that name, InputError if unknown; "default" is the one in the manifest."""
+        found = self.methods.get(self.default_method if name == "default" else name)
+        if found is None:
+            raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
+        return found
+
+    def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
+        """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
+        axis_range(axis)
+        if instance is None or (instance, axis) not in self._scalers:
+            raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
+        return self._scalers[instance, axis]
+
+    def learned_scaler(self, axis: str) -> LearnedScaler | None:
+        """The default scaler along "batch" or "pixels"; None if the models have none."""
+        return self._learned_scalers.get(axis)
+
+    def run_members(
+        self, anchor: str, targets: Sequence[str], member: str, inputs: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Latencies of one member on each of `targets`, milliseconds, shape (targets, profiles).
+
+        `inputs` holds each kind of member input ("clusters", "latency_ms"), float32, one row per profile. ArtifactError
+        if there is no such member, or its file is missing, damaged or changed.
+        """
+        row = self._members.get((anchor, member), {"targets": ()})
+        missing = [target for target in targets if target not in row["targets"]]
+        if missing:
+            raise ArtifactError(
+                f"The models have no member {member!r} from {anchor} to {missing[0]}: {_DOWNLOAD_AGAIN}."
+            )
+        fitted = self._member(row["file"], len(row["targets"]))
+        return fitted.run(inputs[row["input"]])[[row["targets"].index(target) for target in targets], :, 0]
+
+    def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
+        """One member of the default method, for every target of `anchor`; raises as `run_members`."""
+        case = case_name(latency_known, sizes_known)
+        if found := self._opened.get((anchor, member, case)):
+            return found
+        row = self._stacks.get((anchor, member, case))
+        if row is None:
+            raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
+        found = self._opened[anchor, member, case] = MemberStack(
+            targets=tuple(row["targets"]),
+            fitted=self._member(row["file"], len(row["targets"])),
+            constants=np.asarray(row["constants"], float)[:, None, :],
+            typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
+        )
+        return found
+
+    @cached_property
+    def transfer(self) -> TransferModel:
+        """Model that transfers latencies to unprofiled GPUs; ArtifactError if these models have none."""
+        found = load_transfer(self.folder)
+        self._check_in_place()
+        return found
+
+    def with_transfer(self, transfer: TransferModel) -> Models:
+        """The same models, sharing loaded files, with another transfer model."""
+        other = copy(self)
+        other.__dict__["transfer"] = transfer
+        return other
+
+    @cached_property
+    def memory(self) -> MemoryModel | None:
+        """Memory model of a step; None if absent."""
+        return self._coefficients(MEMORY_NAME, load_memory)
+
+    @cached_property
+    def growth(self) -> GrowthModel | None:
+        """Model of step latency scaling with batch and pixel size; None if absent."""
+        return self._coefficients(GROWTH_NAME, load_growth)
+
+    @cached_property
+    def scaleout(self) -> ScaleoutModel | None:
+        """Multi-GPU scaling model; None if absent."""
+        return self._coefficients(SCALEOUT_NAME, load_scaleout)
+
+    def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
+        """Contents of a file beside the manifest: one that the manifest names must exist."""
+        if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
+            return None
+        found = load(self.folder)
+        self._check_in_place()
+        return found
+
+    def interval_scale(self, latency_known: bool) -> IntervalScale | None:
+        """Scale of the intervals; None if absent."""
+        return self._intervals.get(case_name(latency_known, False))
+
+    def reference(self, anchor: str) -> np.ndarray:
+        """Class shares of an anchor's training profiles, as in `intervals.class_shares`."""
+        with self._lock:
+            if anchor not in self._references:
+                data = self._read(f"{anchor}/reference.npy")
+                self._references[anchor] = np.load(io.BytesIO(data), allow_pickle=False).astype(float)
+            return self._references[anchor]
+
+    def verify(self) -> None:
+        """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
+        self._verified = {}
+        self._verified = {name: self._read(name) for name in self.manifest["files"]}
+        _ = self.transfer, self.memory, self.growth, self.scaleout
+
+    def _member(self, name: str, models: int) -> Fitted:
+        """Contents of a member file, for that many targets."""
+        with self._lock:
+            if name not in self._fitted:
+                data = self._read(name)
+                try:
+                    fitted = read_fitted(data)
+                except ValueError:
+                    raise self._damaged(name) from None
+                if fitted.models != models:
+                    raise self._damaged(name)
+                self._fitted[name] = fitted
+            return self._fitted[name]
+
+    def _read(self, name: str) -> bytes:
+        if name in self._verified:
+            return self._verified.pop(name)
+        try:
+            data = (self.folder / name).read_bytes()
+        except OSError:
+            self._check_in_place()
+            raise ArtifactError(f"The model file {name} is missing: {_DOWNLOAD_AGAIN}.") from None
+        if sha256_hex(data) != self.manifest["files"].get(name):
+            self._check_in_place()
+            raise self._damaged(name)
+        return data
+
+    def _damaged(self, name: str) -> ArtifactError:
+        return ArtifactError(f"The model file {name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+
+    def _check_in_place(self) -> None:
+        """Raise if other models have replaced these on disk."""
+        try:
+            there = json.loads((self.folder / MANIFEST_NAME).read_bytes())["checksum"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return
+        if there != self.manifest.get("checksum"):
+            raise ArtifactError("The models changed while this program was running: restart it.")
+
+
+def load_models(folder: Path | str | None = None) -> Models:
+    """Load a models folder; None: `$PROFET_HOME`, else the shipped one. ArtifactError if its manifest can't be used."""
+    folder = models_folder(folder)
+    # A training may have been killed while it replaced the folder.
+    folder = put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
+    path = folder / MANIFEST_NAME
+    if not path.is_file():
+        raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.")
+    return Models(folder, read_coefficients(path, SCHEMA_VERSION))
+
+
+def case_name(latency_known: bool, sizes_known: bool) -> str:
+    """Name of a case in the manifest."""
+    return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
+
+
+_FILES = (MANIFEST_NAME, CALIBRATED_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomModels:
+    """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
+
+    `base_ships`: its models are those that ship with this version.
+    """
+
+    written: str
+    instances: tuple[str, ...]
+    networks: tuple[str, ...]
+    calibrated: tuple[CalibratedGpu, ...]
+    base_ships: bool
+
+
+def custom_models(models: Models) -> CustomModels | None:
+    """Describe the loaded models; None if they are the shipped ones."""
+    shipped = shipped_folder("models")
+    if models.folder.resolve() == shipped.resolve():
+        return None
+    times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
+    networks = models.manifest.get("training_data", {}).get("architectures", ())
+    calibrated = models.transfer.calibrated.values()
+    return CustomModels(
+        written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
+        instances=models.instances,
+        networks=tuple(map(str, networks)),
+        calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
+        base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
+    )
+
+
+def _checksum(manifest: Path) -> object:
+    try:
+        found = strict_json(manifest)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found.get("checksum") if isinstance(found, Mapping) else None
+
+
+INDEX_NAME = "index.json"
+_LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
+
+    Of the test data of PROFET's demo it is the first, whose latencies its documentation quotes.
+    The sample in AMP is derived from one; only FP32 was measured elsewhere.
+
+    Attributes
+    ----------
+    name : short name, used in links and as the file's stem.
+    title, description : display text.
+    anchor : instance it was recorded on.
+    latency_ms : measured step latency there, milliseconds.
+    measured_ms : instance -> measured FP32 step latency of the same workload on every other instance, milliseconds; of
+        the sample in AMP on its anchor too.
+    left_out_ms, left_out_without_latency_ms : instance -> prediction of the default method's models trained WITHOUT
+        this architecture, with and without the anchor's latency; empty for the sample in AMP. The shipped models'
+        answer is not a valid test, this is.
+    """
+
+    name: str
+    title: str
+    description: str
+    anchor: str
+    model: str
+    batch_size: int
+    pixels: int
+    latency_ms: float
+    measured_ms: Mapping[str, float]
+    left_out_ms: Mapping[str, float]
+    left_out_without_latency_ms: Mapping[str, float]
+    path: Path
+
+    @property
+    def data(self) -> bytes:
+        """The trace file, as a user would upload it."""
+        return self.path.read_bytes()
+
+    @property
+    def profile(self) -> Profile:
+        """The parsed trace."""
+        return read_profile(self.data, self.path.name)
+
+
+def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
+    """All sample traces in display order; the app opens with the first. ArtifactError if their index is damaged."""
+    folder = folder or shipped_folder("sample_traces")
+    try:
+        rows = json.loads((folder / INDEX_NAME).read_text(encoding="utf-8"))
+        return tuple(
+            Sample(
+                **{**row, **{key: MappingProxyType(dict(row[key])) for key in _LATENCIES}},
+                path=folder / f"{row['name']}.json",
+            )
+            for row in rows
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ArtifactError(
+            f"The sample traces in {folder.name} are missing or damaged: git checkout sample_traces."
+        ) from None

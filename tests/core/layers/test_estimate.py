@@ -1,0 +1,298 @@
+"""What is answered without a profile: every offer, near what was measured, and never the wrong way round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from profet_core import InputError
+from profet_core.catalog import load_gpus
+from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
+from profet_core.errors import Code
+from profet_core.latency import Basis
+from profet_core.layers.estimate import (
+    Regime,
+    counted_fit,
+    counted_need,
+    estimate,
+    measured_network,
+)
+from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
+from profet_core.layers.rates import (
+    FLOPS,
+    KINDS,
+    Case,
+    KnownSteps,
+    Mode,
+    Parts,
+    case_key,
+    case_of,
+    load_rates,
+    mode_of,
+    work_of,
+)
+from profet_core.training.memory import Verdict
+from profet_core.transfer.custom_gpu import with_custom_gpus
+from tests.codes import codes
+
+MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
+#: A measured GPU, one that another source ran, one with published speeds, one with its specs alone.
+VARIED = ("p3.2xlarge", "g5.xlarge", "lambda/gpu_1x_a100", "verda/1B200.30V")
+
+
+def latencies(found) -> dict[str, float]:
+    return {row.instance: row.latency_ms for row in found.rows}
+
+
+@pytest.fixture(scope="module")
+def ask(models, catalog):
+    def asked(network, batch_size=32, **more):
+        return estimate(models, catalog, network, batch_size=batch_size, **{"targets": VARIED, **more})
+
+    return asked
+
+
+def test_every_offer_whose_gpu_has_a_data_sheet_is_answered(models, catalog, ask):
+    found = ask(counts_of("resnet50"), targets=None)
+    assert {row.instance for row in found.rows} >= set(MEASURED)
+    assert {catalog[row.instance].gpu for row in found.rows} == {offer.gpu for offer in catalog.values()}
+    assert all(row.interval.low_ms < row.latency_ms < row.interval.high_ms for row in found.rows)
+    assert set(found.fits) == {row.instance for row in found.rows} == set(found.regimes)
+
+
+def test_a_measured_step_is_found_again(ask):
+    # Medians of the measurements (PROFET): ResNet50, 224 pixels, batch 32.
+    measured = {"g3s.xlarge": 482.7, "g4dn.xlarge": 287.8, "p2.xlarge": 844.4, "p3.2xlarge": 104.2}
+    found = ask(counts_of("PROFET ResNet50"), targets=MEASURED)
+    for row in found.rows:
+        assert row.latency_ms == pytest.approx(measured[row.instance], rel=0.08)
+        assert row.interval.low_ms < measured[row.instance] < row.interval.high_ms
+        assert (row.basis, found.regimes[row.instance]) == (Basis.MEASURED, Regime.INTERPOLATION)
+
+
+#: Published steps of networks that people train: GPU, precision, training code, batch -> milliseconds.
+PUBLISHED = [
+    ("convnext_tiny", 224, "GeForce RTX 3090", "amp", "plain", 256, 315),
+    ("timm/convnext_tiny", 224, "GeForce RTX 3090", "amp", "plain", 256, 315),
+    ("mobilenetv2_100", 224, "GeForce RTX 3090", "amp", "plain", 512, 279),
+    ("efficientnet_b0", 224, "Tesla V100-SXM2-16GB", "fp32", "plain", 128, 195),
+    ("efficientnet_b4", 380, "Tesla V100-SXM2-16GB", "fp32", "plain", 64, 771),
+]
+
+
+def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
+    groups: dict[str, list[str]] = {}
+    for name in named_networks():
+        groups.setdefault(shared_name(name), []).append(name)
+    apart = []
+    for names in groups.values():
+        pixels = named_network(names[0]).native_pixels
+        for gpu, precision in (("GeForce RTX 3090", "amp"), ("Tesla V100-SXM2-16GB", "fp32")):
+            asked = {"targets": [gpu], "precision": precision}
+            steps = [ask(counts_of(name, pixels), 64, name=name, **asked) for name in names if len(names) > 1]
+            found = [step.gpus[gpu].latency_ms if step.gpus else step.rows[0].latency_ms for step in steps]
+            apart += [max(found) / min(found) - 1] if found else []
+    # Keras pads in layers of their own.
+    assert np.median(apart) < 0.02 and np.quantile(apart, 0.9) < 0.1 and max(apart) < 0.15
+
+
+@pytest.mark.parametrize(("name", "pixels", "gpu", "precision", "code", "batch", "measured_ms"), PUBLISHED)
+def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, precision, code, batch, measured_ms):
+    network = counts_of(name, pixels)
+    found = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
+    step, interval = found.gpus[gpu], found.gpus[gpu].interval_at()
+    assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.15)
+    assert interval.low_ms < measured_ms < interval.high_ms
+
+
+def test_efficientnet_is_faster_than_resnet_on_a_v100(ask):
+    both = [ask(counts_of(name), 128, targets=["p3.2xlarge"]) for name in ("efficientnet_b0", "resnet50")]
+    assert latencies(both[0])["p3.2xlarge"] < latencies(both[1])["p3.2xlarge"]
+
+
+@pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2", "convnext_tiny"])
+def test_asking_for_more_is_never_faster(ask, name):
+    network = replace(counts_of(name, 128), layers=1)
+    steps = [latencies(ask(network, batch)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
+    for less, more in pairwise(steps):
+        assert all(more[one] >= less[one] for one in less)
+    base = latencies(ask(network))
+    for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements", "parameters"):
+        for factor in (1.01, 2, 10):
+            grown = replace(network, **{field: round(getattr(network, field) * factor)})
+            asked = latencies(ask(grown))
+            assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "convnext_tiny"])
+def test_larger_images_are_never_faster(ask, name):
+    steps = [latencies(ask(counts_of(name, pixels))) for pixels in (96, 128, 224, 384)]
+    for less, more in pairwise(steps):
+        assert all(more[one] >= less[one] for one in less)
+
+
+@pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2"])
+def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
+    transfer, base = models.transfer, load_gpus()["B200"]
+    own = [
+        CustomGpu(
+            replace(base, name=f"My card {place:02}", bandwidth_gb_per_s=bandwidth, fp32_tflops=peak),
+            like=base.name,
+            point=None,
+            usd_per_hour=1.0,
+            as_of="2026",
+            source="made up",
+        )
+        for place, (bandwidth, peak) in enumerate([(b, p) for p in (4, 20, 100) for b in (100, 300, 1000, 4000, 16000)])
+    ]
+    changed = with_custom_gpus(transfer, own)
+    speeds = [_on(models.with_transfer(changed), catalog, one, name) for one in own]
+    by_peak = np.array(speeds).reshape(3, 5)
+    assert (np.diff(by_peak, axis=1) <= 1e-9).all() and (np.diff(by_peak, axis=0) <= 1e-9).all()
+    assert by_peak[0, 0] > by_peak[-1, -1]
+
+
+def _on(models, catalog, own, name):
+    offers = with_offers_of(catalog, [own])
+    found = estimate(models, offers, counts_of(name, 128), batch_size=64, targets=[own.instance])
+    return found.rows[0].latency_ms
+
+
+def test_regimes_say_what_was_not_measured(ask):
+    known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
+    assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
+    assert measured_network(replace(known, layers=23)) is measured_network(other) is None
+    asked = [(known, 256), (known, 257), (replace(other, layers=1), 32)]
+    found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
+    assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
+    assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
+
+
+def test_intervals_are_as_wide_as_the_case_and_the_doubt_about_the_gpu(ask):
+    found = ask(counts_of("densenet121"), targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
+    widths = {row.instance: row.interval.log_half_width for row in found.rows}
+    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < found.gpus["A2"].interval_at().log_half_width
+    # What was measured is surer than what was not.
+    known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
+    assert known.interval.log_half_width < widths["p3.2xlarge"]
+
+
+def test_a_frozen_backbone_takes_less_and_channels_last_is_an_answer_of_its_own(ask):
+    network = counts_of("resnet50")
+    whole, frozen = (ask(network, 128, frozen_backbone=frozen) for frozen in (False, True))
+    assert all(0.3 < frozen.rows[i].latency_ms / whole.rows[i].latency_ms < 0.6 for i in range(len(VARIED)))
+    plain, last = (
+        latencies(ask(network, 128, precision="amp", training_code=code))["lambda/gpu_1x_a100"]
+        for code in ("plain", "channels-last")
+    )
+    assert last < plain < latencies(whole)["lambda/gpu_1x_a100"]
+
+
+def test_networks_that_are_not_convolutional_are_refused_and_hybrids_get_a_warning(ask):
+    for name in ("vit_base_patch16_224", "mixer_b16_224"):
+        with pytest.raises(InputError, match="the models know only CNNs"):
+            ask(counts_of(name))
+    assert codes(ask(counts_of("mobilevit_s"))) == [Code.HYBRID_NETWORK]
+    assert codes(ask(counts_of("resnet50"), name="resnet50")) == [Code.OTHER_DEFINITIONS]
+    assert codes(ask(counts_of("PROFET LeNet5"), name="PROFET LeNet5")) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"batch_size": 0}, "batch size"),
+        ({"batch_size": 65_537}, "65,536"),
+        ({"targets": ["nowhere"]}, "Unknown instance"),
+        ({"training_code": "magic"}, "plain, channels-last"),
+        ({"optimizer": "lion"}, "sgd, momentum, adam"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_line(ask, asked, said):
+    with pytest.raises(InputError, match=said) as error:
+        ask(counts_of("PROFET LeNet5", 32), **asked)
+    assert "\n" not in str(error.value)
+
+
+def test_memory_by_hand(models):
+    formula, network = models.memory.formula, counts_of("PROFET VGG16", 224)
+    need = counted_need(models.memory, network, 16, state_copies=2)
+    gib = 4 / 2**30
+    held = formula.fixed_gib + formula.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
+    outputs = network.activation_elements - network.other_elements
+    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.other_elements) * gib
+    assert (need.held_gib, need.activation_gib) == (pytest.approx(held), pytest.approx(grows))
+
+
+def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
+    # PROFET's g3s.xlarge: VGG16 at 256 pixels ran at batch 64 and not at 128; ResNet50 at 128 pixels ran at 256.
+    assert counted_fit(models.memory, counts_of("PROFET ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
+    assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 16, 8.0).verdict is Verdict.FITS
+    assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 256, 8.0).verdict is Verdict.DOES_NOT_FIT
+    fit = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), 32, 8.0)
+    at_most = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), fit.largest_batch, 8.0)
+    beyond = counted_fit(models.memory, counts_of("PROFET ResNet18", 224), fit.largest_batch + 1, 8.0)
+    assert (at_most.verdict, beyond.verdict) == (Verdict.FITS, Verdict.CANT_TELL)
+
+
+def test_work_by_hand():
+    # torchvision's AlexNet: one image of 224 pixels, two of them in a batch.
+    network = counts_of("alexnet")
+    work = dict(zip(KINDS, work_of(network, 2), strict=True))
+    assert work["matrix product"] == pytest.approx(2 * 2 * (9_216 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000) / 1e9)
+    assert work["1 x 1 convolution"] == work["depthwise convolution"] == work["normalization"] == 0
+    assert work["dense parameters"] + work["parameters"] == pytest.approx(61.100840)
+    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.operations)
+
+
+def test_modes_are_the_precision_that_a_gpu_has():
+    gpus = load_gpus()
+    asked = [("Tesla K80", "amp"), ("Tesla V100-SXM2-16GB", "tf32"), ("A10G", "tf32"), ("A10G", "bf16")]
+    found = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
+    assert found == [Mode.HALF_PLAIN_CORES, Mode.FP32, Mode.TF32, Mode.HALF_CHANNELS_LAST]
+    assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
+    cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s")}
+    assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
+
+
+def test_a_step_is_work_joined_with_launches_and_a_start():
+    work_ms = np.zeros(len(KINDS))
+    work_ms[:2] = 30, 50
+    assert Parts(work_ms, 80.0, 2.0).latency_ms == pytest.approx(80 * 2**0.25 + 2)
+    assert Parts(work_ms, 0.0, 2.0).latency_ms == pytest.approx(82)
+
+
+def test_rates_follow_the_peaks(models):
+    model, gpu = load_rates(models.folder), replace(load_gpus()["A2"], name="mine")
+    twice = replace(gpu, fp32_tflops=2 * gpu.fp32_tflops)
+    costs = [model.costs_ms(one, Mode.FP32, model.average) for one in (gpu, twice)]
+    ratio = costs[0] / costs[1]
+    assert ratio[: len(FLOPS)] == pytest.approx([2 ** model.powers[0]] * len(FLOPS))
+    assert ratio[len(FLOPS) :] == pytest.approx(1)
+    assert 0.5 < model.powers[0] <= 1.1 and 0.5 < model.powers[1] <= 1.1
+
+
+def test_measured_steps_correct_the_same_network():
+    known = KnownSteps(
+        names={"a": (0, 1)},
+        places=np.array(["p3.2xlarge"]),
+        modes=np.array([Mode.FP32]),
+        log_sizes=np.log([[64.0, 224.0]]) / np.log([4.0, 2.0]),
+        log_ratios=np.array([0.2]),
+        variances=(0.01, 0.02, 0.03, 0.04),
+        measured_variances=(0.01, 0.02, 0.03, 0.04),
+    )
+    # What is alike over that and the row's own part: 6 / 10 of 0.2; 1 - 6 / 10 of the variance is left.
+    assert known.correction("a", "p3.2xlarge", Mode.FP32, 64, 224) == (pytest.approx(0.12), pytest.approx(0.4))
+    # In another mode 4 / 10, on another GPU 3 / 10, at sizes far away 1 / 10.
+    assert known.correction("a", "p3.2xlarge", Mode.HALF, 64, 224)[0] == pytest.approx(0.08)
+    assert known.correction("a", "elsewhere", Mode.FP32, 64, 224)[0] == pytest.approx(0.06)
+    assert known.correction("a", "p3.2xlarge", Mode.FP32, 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
+    assert known.correction("b", "p3.2xlarge", Mode.FP32, 64, 224) == (0.0, 1.0)
+
+
+def test_every_named_network_is_answered(ask):
+    for name in named_networks()[::50]:
+        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0

@@ -1,0 +1,52 @@
+"""Images larger than PROFET measured: the published speeds of one network at two sizes are within the intervals."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core.latency import quantile
+from profet_core.prediction.growth import MAX_AREA_POWER
+from profet_core.prediction.scaler import LARGEST_PIXELS, sizes_for
+
+#: Columns of forward speeds of one GPU and PyTorch version.
+SPEEDS = ("rtx3090_pt240", "rtx4090_pt240", "rtx4090_pt291", "rtx5090_pt291", "rtxpro6000maxq_pt291")
+
+
+@pytest.fixture(scope="module")
+def pairs(repository) -> pd.DataFrame:
+    """Log ratio of areas, and of times, of each network at two sizes, the larger above 256 pixels."""
+    table = pd.read_csv(repository / "data" / "external" / "timm_forward_throughput.csv", low_memory=False)
+    found = []
+    for speed in SPEEDS:
+        for _, rows in table.dropna(subset=[speed]).groupby("model"):
+            known = sorted(zip(rows["pixels"], rows[speed], strict=True))
+            for (small, fast), (large, slow) in combinations(known, 2):
+                if large > 256 and large > small:
+                    found.append((2 * np.log(large / small), np.log(fast / slow)))
+    return pd.DataFrame(found, columns=["log_area", "log_time"])
+
+
+def test_intervals_hold_the_published_growth_with_larger_images(models, pairs):
+    assert len(pairs) > 1_000 and pairs["log_area"].max() > 1.5
+    area = pairs["log_area"].to_numpy()
+    for name, scaling in models.growth.models.items():
+        # Of a step of average features that grows as a whole, as steps of large images do.
+        power = MAX_AREA_POWER / (1 + np.exp(-scaling.area[0]))
+        off = np.abs(pairs["log_time"].to_numpy() - power * area)
+        # At least as narrow as intervals get, and those of a step of which a twentieth doesn't grow.
+        for share, least in ((1.0, 0.885), (0.95, 0.94)):
+            log_sd = models.growth.error.log_sd(np.array(share), np.zeros(len(area)), area)
+            within = np.mean(off <= quantile() * log_sd)
+            assert within >= least, (name, share, within)
+
+
+def test_larger_sizes_are_offered_to_profiles_of_larger_images_alone():
+    assert sizes_for("pixels", 224) == sizes_for("pixels", 256) == list(range(32, 257))
+    large = sizes_for("pixels", 600)
+    assert (large[0], large[-1], 600 in large) == (32, LARGEST_PIXELS, True)
+    assert {256, 288, 320, 512, 640, 800, 1024, 1280} <= set(large)
+    assert sizes_for("batch", 600)[-2:] == [256, 600]
