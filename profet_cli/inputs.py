@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from profet_core.answers.context import Context
 from profet_core.answers.fields import NUMBERS, PROFILE, Fields
-from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfileError
 from profet_core.prediction.checks import read_as
+from profet_core.prediction.models import Models, load_models
 from profet_core.sandbox.reading import read_guarded
 from profet_recorder.profiles import Profile, read_profile_folder
 

@@ -1,7 +1,7 @@
 """Pure functions: predict CNN training time and cost on every cloud GPU.
 
 >>> from profet_core import load_catalog, load_models, predict, read_profile
->>> from profet_core.artifacts.samples import load_samples
+>>> from profet_core.prediction.models import load_samples
 >>> models, catalog = load_models(), load_catalog()
 >>> profile = read_profile(load_samples()[0].data, "profile.json")
 >>> prediction = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=552.8)
@@ -18,7 +18,6 @@ from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
     from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, scaleout
-    from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
     from profet_core.errors import (
         ArtifactError,
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
         ProfileError,
     )
     from profet_core.prediction.checks import check_latency
+    from profet_core.prediction.models import Models
     from profet_core.prediction.predict import predict_many
-    from profet_core.prediction.records import InstancePrediction, Prediction
-    from profet_core.sizes.axes import ScaleContext, head_share, scale_context
-    from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
+    from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale, scale_context, scale_curve
+    from profet_core.prediction.table import InstancePrediction, Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_recorder.profiles import Profile, ProfileMeta, read_profile
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
     "profet_core.answers.api": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
-    "profet_core.artifacts.models": ("Models",),
+    "profet_core.prediction.models": ("Models",),
     "profet_core.catalog": ("Catalog", "Instance"),
     "profet_core.errors": (
         "ArtifactError",
@@ -54,10 +53,16 @@ _EXPORTS = {
     ),
     "profet_core.prediction.checks": ("check_latency",),
     "profet_core.prediction.predict": ("predict_many",),
-    "profet_core.prediction.records": ("InstancePrediction", "Prediction"),
+    "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
     "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
-    "profet_core.sizes.axes": ("ScaleContext", "head_share", "scale_context"),
-    "profet_core.sizes.scaler": ("ScaledLatency", "scale", "scale_curve"),
+    "profet_core.prediction.scaler": (
+        "ScaleContext",
+        "ScaledLatency",
+        "head_share",
+        "scale",
+        "scale_context",
+        "scale_curve",
+    ),
 }
 __version__ = VERSION
 _WHERE = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -6,9 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
-from typing import Any, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
-from profet_core.messages import Code, Note, line_of
+from profet_core.errors import Code, Note, line_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: A step is host-bound if launches take at least this share of the GPU's time.
 HOST_BOUND_SHARE = 0.75
@@ -20,6 +24,8 @@ LEVEL = 0.90
 
 #: A number, or an array of numbers.
 Values: TypeAlias = Any
+#: Importing this module loads no numpy.
+FloatArray: TypeAlias = "NDArray[np.float64]"
 
 
 class BasisWord(StrEnum):

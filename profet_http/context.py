@@ -12,9 +12,8 @@ from typing import TypeVar
 
 from profet_core.answers.context import Context, load_served
 from profet_core.answers.schema import Document
-from profet_core.artifacts.models import load_models
-from profet_core.artifacts.samples import load_samples
 from profet_core.errors import ProfetError
+from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
 from profet_http.requests import BUSY, RequestError
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
-from profet_core.features.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_lab.measurements.tables import Measurements
 
 #: A class that takes time in less than this share of a fold's training profiles is unseen to it.

@@ -13,17 +13,21 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from profet_core.catalog import Catalog, load_gpus, load_shipped
-from profet_core.features.classes import OperationClasses, load_operation_classes
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.files import sha256_hex
-from profet_core.training.memory import HELD_COPIES, DeviceTimes, RecordedStep, Verdict, fit_answer
-from profet_core.training.memory_model import (
+from profet_core.training.memory import (
     GIB_PER_VALUE,
+    HELD_COPIES,
     MEMORY_VERSION,
+    DeviceTimes,
     ImageRelation,
     MemoryFormula,
     MemoryModel,
     PeakRelation,
+    RecordedStep,
     TrafficRelation,
+    Verdict,
+    fit_answer,
 )
 from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures

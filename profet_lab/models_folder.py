@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME
 from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.ensemble.fitted import DenseStack, Fitted, TreeStack, written
 from profet_core.errors import ArtifactError
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
-from profet_core.sizes.growth import GROWTH_NAME
-from profet_core.training.memory_model import MEMORY_NAME
+from profet_core.prediction.growth import GROWTH_NAME
+from profet_core.prediction.models import MANIFEST_NAME
+from profet_core.training.memory import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.units import US_PER_MS
 from profet_recorder.whole_files import write_whole
@@ -228,12 +228,6 @@ def boosted_stack(models: Sequence[lightgbm.Booster]) -> TreeStack:
     return nodes.stack(roots, models[0].num_feature())
 
 
-def xgboost_stack(trees: Sequence[dict[str, Any]], inputs: int) -> TreeStack:
-    """xgboost's trees, as it dumps them in JSON, for values that single precision holds exactly."""
-    nodes = _Nodes()
-    return nodes.stack([[nodes.add(tree, _xgboost_node) for tree in trees]], inputs)
-
-
 def write_fitted(fitted: Fitted, folder: Path, anchor: str, member: str) -> str:
     """Write the file of an anchor's member; returns its name in the models folder."""
     name = f"{anchor}/{member}.npz"
@@ -261,15 +255,6 @@ def _lightgbm_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
     if (node["decision_type"], node["missing_type"]) != ("<=", "None"):
         raise ValueError(f"trees are split by numbers, none missing; not {node['decision_type']}")
     return node["split_feature"], node["threshold"], node["left_child"], node["right_child"]
-
-
-def _xgboost_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
-    if "leaf" in node:
-        return float(node["leaf"])
-    children = {each["nodeid"]: each for each in node["children"]}
-    # It goes left below the threshold, `TreeStack` up to it: the next smaller number of single precision.
-    threshold = float(np.nextafter(np.float32(node["split_condition"]), np.float32(-np.inf)))
-    return int(node["split"][1:]), threshold, children[node["yes"]], children[node["no"]]
 
 
 @dataclass(frozen=True, slots=True)

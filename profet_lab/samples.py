@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts.models import load_models
-from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog, load_gpus
-from profet_core.features.classes import COPY_CLASS, load_operation_classes
-from profet_core.precision.names import AMP
+from profet_core.catalog.gpus import AMP
+from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
+from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
 from profet_lab.class_bank import ClassBank, TrainingRows, class_bank

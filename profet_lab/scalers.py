@@ -9,8 +9,10 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.sizes.axes import AXIS_RANGE, HEAD_OPERATIONS, KNOTS
-from profet_core.sizes.scaler import (
+from profet_core.prediction.scaler import (
+    AXIS_RANGE,
+    HEAD_OPERATIONS,
+    KNOTS,
     MAX_LOG_RESIDUAL,
     DocumentedScaler,
     LearnedScaler,

@@ -14,13 +14,12 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
 from profet_core.ensemble.fitted import Fitted
-from profet_core.ensemble.intervals import class_shares
-from profet_core.ensemble.members import MEMBERS
-from profet_core.features.operations import FeatureSpec
+from profet_core.ensemble.members import MEMBERS, class_shares
+from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
-from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
+from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
 from profet_lab.class_folds import (

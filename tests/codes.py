@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.messages import Code
+from profet_core.errors import Code
 
 
 def codes(answer) -> list[Code]:

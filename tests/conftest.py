@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from profet_core import Catalog, Models, load_catalog, load_models
-from profet_core.artifacts.samples import Sample, load_samples
+from profet_core.prediction.models import Sample, load_samples
 from profet_recorder.whole_files import write_whole
 from ui.recorder import WHEEL
 

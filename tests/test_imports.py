@@ -39,16 +39,14 @@ MAY_IMPORT = {
 OF_THE_RECORDER = {"torch", "keras", "tensorflow", "numpy", "google", "msgspec", "_typeshed"}
 #: The packages of profet_core in layers, the lowest first: each imports only from layers above its own line.
 CORE = """
-arrays, errors, messages
+errors
 latency
 units, files, sandbox
 catalog
-features, precision
-ensemble, layers, sizes, training
-transfer
-artifacts
+ensemble
+training, transfer
 prediction
-from_layers
+layers
 answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
@@ -175,7 +173,7 @@ assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
 assert not {{"numpy", "profet_core", "msgspec", "google.protobuf"}} & set(sys.modules)
 
 from profet_core import cost_table, load_catalog, load_models, predict, scale
-from profet_core.artifacts.samples import load_samples
+from profet_core.prediction.models import load_samples
 models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
 for latency_ms in (sample.latency_ms, None):
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)

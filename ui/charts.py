@@ -45,8 +45,6 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
-    Parameters
-    ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
 
@@ -90,8 +88,6 @@ def framed(
 ) -> Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
-    Parameters
-    ----------
     x, y : the axes. name : what the figure shows, for those who don't see it.
     layout : further attributes; `legend` is joined with the frame's.
     """
@@ -143,8 +139,6 @@ _SHORT = 1 / 8
 class Bar:
     """One row.
 
-    Attributes
-    ----------
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
@@ -175,13 +169,16 @@ class Bar:
 def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
     """The bars from top to bottom in their order; the axis stays while they move from their usual values.
 
-    Parameters
-    ----------
     name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
     """
     longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
     axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
-    rows = list(range(len(bars)))
+    rows, shapes = list(range(len(bars))), list[Part]()
+    if limit and limit <= longest:
+        # Down the rows, but not through their values.
+        free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
+        path = "".join(f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
+        shapes.append({"type": "path", "path": path, "line": {"color": RED, "width": 1.5, "dash": "dash"}})
     return framed(
         [
             _drawn(bars),
@@ -200,7 +197,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
         title=title,
         name=name,
-        shapes=[_limit_line(bars, limit, axis_end)] if limit and limit <= longest else [],
+        shapes=shapes,
         showlegend=False,
         barmode="overlay",
         margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
@@ -223,13 +220,6 @@ def _axis_end(longest: float, usual: float) -> float:
 
 def _is_in_label(x: float, bar: Bar, axis_end: float) -> bool:
     return bar.end <= x <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
-
-
-def _limit_line(bars: Sequence[Bar], limit: float, axis_end: float) -> Part:
-    """A line down the rows, but not through their values."""
-    free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
-    strokes = (f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
-    return {"type": "path", "path": "".join(strokes), "line": {"color": RED, "width": 1.5, "dash": "dash"}}
 
 
 def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> None:

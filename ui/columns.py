@@ -11,12 +11,12 @@ from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import cloud_words, price_source, price_words
-from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, BasisWord
+from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
-from profet_core.training.whole_nodes import WholeNodePlan
+from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
     format_co2e,
@@ -28,7 +28,7 @@ from profet_core.units import (
     format_usd_range,
 )
 from ui.curves import gpu_look
-from ui.tables import MISSING, Cell, Column, Row, Value
+from ui.tables import MISSING, Cell, Column, Row
 
 
 class PlanRow(Protocol):
@@ -268,12 +268,6 @@ def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[Si
     )
 
 
-def _links(row: WholeNodePlan) -> dict[str, Value]:
-    links = load_interconnects().of(row.offer)
-    numbers: dict[str, Value] = {name: getattr(links, name) for name in ("link_gb_per_s", "network_gbit_per_s")}
-    return {"link": links.link.value, **numbers, "links_assumed": links.assumed}
-
-
 def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
     """All columns of Scale out, in their order, with times in one unit."""
     return (
@@ -335,7 +329,12 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             "Links",
             lambda row: load_interconnects().of(row.offer).link_gb_per_s,
             cell=lambda row: load_interconnects().of(row.offer).words,
-            data=_links,
+            data=lambda row: {
+                "link": (links := load_interconnects().of(row.offer)).link.value,
+                "link_gb_per_s": links.link_gb_per_s,
+                "network_gbit_per_s": links.network_gbit_per_s,
+                "links_assumed": links.assumed,
+            },
             by_default=False,
         ),
         _hidden(MEMORY, data=lambda row: {"fits_in_memory": row.fit and row.fit.verdict.value}),

@@ -59,8 +59,6 @@ def gpu_look(gpu: str) -> Look:
 class Shown:
     """A kind of value.
 
-    Attributes
-    ----------
     title : of its axis. words : a value as written.
     prefix : before each tick. in_time : values are seconds, drawn in one unit that suits them.
     """
@@ -126,8 +124,6 @@ _BEYOND: Part = {
 class Curve:
     """Values over sizes.
 
-    Attributes
-    ----------
     label : in the legend. values : one per size, as the chart's `Shown` has them.
     ends : of each value's interval, drawn as a band; None without.
     largest_fit : the largest size that fits in memory; None where nothing is known against any.
@@ -155,8 +151,6 @@ def curves(
 ) -> Figure:
     """Values over size; what does not fit in memory is pale and dotted.
 
-    Parameters
-    ----------
     x : the axis of sizes. log : both axes are logarithmic, else linear.
     at : where a line marks the size that is chosen. crossed : a point with a cross, and its name in the legend.
     """

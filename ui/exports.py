@@ -20,8 +20,6 @@ def export_row(
     `assets/exports.js` handles Copy link and PNG in the browser: the picture has all charts of the page, below its
     title and the text of the container with the key "shown", above that of the key "legend".
 
-    Parameters
-    ----------
     stem : of the files' names: "profet-sizes". rows, report : made when they are asked for; None: no such button.
     """
     with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
@@ -66,11 +64,10 @@ def save_button(
 
 def as_csv(rows: Rows) -> str:
     """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
-    return pd.DataFrame(rows, dtype=object).map(_no_formula).to_csv(index=False, lineterminator="\n")
-
-
-def _no_formula(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    risky = ("=", "+", "-", "@", "\t", "\r")
+    cells = pd.DataFrame(rows, dtype=object)
+    safe = cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(risky) else cell)
+    return safe.to_csv(index=False, lineterminator="\n")
 
 
 def as_json(rows: Rows) -> str:

@@ -8,19 +8,19 @@ from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
+from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
 from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
-from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.prediction.anchors import unknown_gpu
 from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.targets import unknown_gpu
 from ui.state.custom import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
 from ui.words import error_words
 
-#: Key of the last question and its training.
+#: Key of the last question and its prediction.
 _LAST = "predicted:last"
 
 
@@ -32,8 +32,6 @@ class MissingAnchorError(NoPredictionError):
 class Predicted:
     """The training as predicted, and what of the visitor's input could not be used for it.
 
-    Attributes
-    ----------
     question : what was asked, without what could not be used. held : its profile.
     doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
     problems : one line for each input that is not used, and why.
@@ -49,14 +47,6 @@ class Predicted:
     def batch_size(self) -> int | None:
         """The profile was recorded at; None where neither it nor the visitor says."""
         return self.training.profile.meta.batch_size
-
-    @property
-    def chosen_batch(self) -> int:
-        """The batch size of the training; InputError if it is not known."""
-        batch_size = self.question.at_batch or self.batch_size
-        if batch_size is None:
-            raise InputError(NO_BATCH)
-        return batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
@@ -94,15 +84,23 @@ def current_network(resources: Resources) -> Predicted:
     return Predicted(question, training, held, doubt, tuple(problems))
 
 
+def shown_network(resources: Resources) -> Predicted | None:
+    """What Predict shows now; None if it has no number."""
+    try:
+        return current_network(resources)
+    except ProfetError:
+        return None
+
+
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
-    """The training; the last one's prediction of the profile holds while only sizes, images or limits change."""
+    """The training; the last prediction of the profile holds while only sizes, images or limits change."""
     # All else that it is predicted from is the same for every visitor.
     asked = [getattr(question, one.name) for one in fields(ProfileQuestion)]
     asked += [session.custom.gpus, session.custom.instances]
     before, last = st.session_state.get(_LAST, (None, None))
-    training = predicted_training(resources, question, last if before == asked else None)
-    st.session_state[_LAST] = asked, training
-    return training
+    prediction = last if before == asked else predicted_question(resources, question)
+    st.session_state[_LAST] = asked, prediction
+    return predicted_training(resources, question, prediction)
 
 
 def shown_words(resources: Resources, network: Predicted) -> str:

@@ -28,8 +28,6 @@ MISSING = DASH = "–"
 class Cell(NamedTuple):
     """What stands in a cell.
 
-    Attributes
-    ----------
     text : as read aloud too. beneath : a second line, smaller.
     mark : drawn before the text, not read aloud.
     color : of a swatch before the text: a GPU's, as in the charts.
@@ -46,8 +44,6 @@ class Cell(NamedTuple):
 class Column(Generic[ColumnRow]):
     """One column.
 
-    Attributes
-    ----------
     key : its name in links and exports, with the unit: "total_s".
     value : what it is sorted by. words : the value as read.
     cell : as read, where that is more than the value's words.
@@ -93,16 +89,13 @@ def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple
 def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
     """Rows by a column's values, what has none last; equal rows, and all without such a column, stay as they came.
 
-    Parameters
-    ----------
     order : as in links: "total_usd", or "-total_usd" for the largest first; empty for none.
     """
     column = next((column for column in columns if column.key == order.removeprefix("-")), None)
     if column is None:
         return list(rows)
     valued = [(_comparable(column.value(row)), row) for row in rows]
-    known = [(value, row) for value, row in valued if value is not None]
-    known.sort(key=lambda one: one[0], reverse=order.startswith("-"))
+    known = sorted((one for one in valued if one[0]), key=lambda one: one[0] or (), reverse=order.startswith("-"))
     return [row for _, row in known] + [row for value, row in valued if value is None]
 
 
@@ -116,10 +109,11 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
 def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
     """One mapping a row, of all that its columns export."""
 
-    def exported(column: Column[Row], row: Row) -> Mapping[str, Value]:
-        return {column.export or column.key: column.value(row)} if column.data is None else column.data(row)
-
-    return [{name: value for column in columns for name, value in exported(column, row).items()} for row in rows]
+    found: list[dict[str, Value]] = [{} for _ in rows]
+    for column in columns:
+        for one, row in zip(found, rows, strict=True):
+            one |= {column.export or column.key: column.value(row)} if column.data is None else column.data(row)
+    return found
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
@@ -148,8 +142,6 @@ def result_table(
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
-    Parameters
-    ----------
     rows : in the order that they have until the visitor sorts them.
     columns : all that can be shown; the first names the row and is always there.
     choices : of the visitor. stem : of the names of its exports.

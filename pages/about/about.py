@@ -7,10 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from profet_core.catalog.gpus import amp_words, supported_precisions
 from profet_core.layers.reading import FORMATS
-from profet_core.precision.names import amp_words, supported_precisions
 from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
-from profet_core.sizes.axes import axis_range
+from profet_core.prediction.scaler import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
 from profet_recorder.version import VERSION
@@ -108,7 +108,7 @@ def _credits(resources: Resources) -> None:
 
 _SECTIONS: dict[str, Callable[[Resources], None]] = {
     "record": _record,
-    "own_gpu": lambda _: show_text(_HERE.with_name("own_gpu.md")),
+    "own_gpu": lambda _: show_text(_HERE.with_name("custom_gpu.md")),
     "method": _method,
     "files": _files,
     "prices": _prices,

@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from profet_core.artifacts.models import custom_models
+from profet_core.prediction.models import custom_models
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources

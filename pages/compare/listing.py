@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core import Prediction, ProfetError, Profile, ProfileError
-from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
+from profet_core import Prediction, Profile, ProfileError
+from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
 from profet_core.units import format_ms
 from profet_recorder.profiles.profet_json import write_profile
@@ -19,7 +19,7 @@ from ui.exports import save_button
 from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
-from ui.predicted import Predicted, current_network
+from ui.predicted import Predicted
 from ui.state.custom import asked_profile, held_in, remove_profiles, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import CompareView, session
@@ -69,26 +69,17 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     network, held = session.network, [one.held for one in candidates]
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
     found = answer_compare(resources, recorded, method=network.method, precision=network.precision)
-    return [_with(candidate, each, shown) for candidate, each in zip(candidates, found, strict=True)]
-
-
-def _with(candidate: Candidate, each: EachPrediction, shown: Predicted | None) -> Candidate:
-    if each.prediction is None:
-        return replace(candidate, warnings=each.profile.warnings, refusal=each.refusal)
-    prediction, doubts = each.prediction, [each.doubt] if each.doubt else []
-    if candidate.on_predict and shown is not None:
-        prediction = shown.training.prediction
-        doubts = [f"{shown.doubt} Predicted without it."] if shown.doubt else []
-    lines = besides_steps(prediction.warnings, candidate.held)
-    return replace(candidate, prediction=prediction, warnings=(*doubts, *lines))
-
-
-def shown_network(resources: Resources) -> Predicted | None:
-    """What Predict shows now; None if it has no number."""
-    try:
-        return current_network(resources)
-    except ProfetError:
-        return None
+    compared = []
+    for candidate, each in zip(candidates, found, strict=True):
+        prediction, doubt = each.prediction, each.doubt
+        if prediction is None:
+            compared.append(replace(candidate, warnings=each.profile.warnings, refusal=each.refusal))
+            continue
+        if candidate.on_predict and shown is not None:
+            prediction, doubt = shown.training.prediction, f"{shown.doubt} Predicted without it." if shown.doubt else ""
+        warnings = (*([doubt] if doubt else []), *besides_steps(prediction.warnings, candidate.held))
+        compared.append(replace(candidate, prediction=prediction, warnings=warnings))
+    return compared
 
 
 _PREFIX, _WIDGET = "compare", "inspected"

@@ -13,8 +13,8 @@ from profet_core import Profile
 from profet_core.answers.predict import answer_inside
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_line, price_words
-from profet_core.prediction.checks import steps_words
-from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
+from profet_core.prediction.checks import MOSTLY_BUSY, steps_words
+from profet_core.prediction.placements import Placement
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -189,7 +189,12 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     answer = answer_inside(resources, candidate.held.profile, candidate.held.latency_ms)
     for line in answer.warnings:
         show_warning(line)
-    _diagnosis(answer.diagnosis)
+    if (found := answer.diagnosis).kind != "no GPU":
+        partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
+        show = st.warning if not found.another_gpu_helps else st.info if partly else st.success
+        show(plain(found.sentence), icon=":material/speed:")
+        if not found.latency_known:
+            st.caption("From the profile alone. Enter its latency for a better diagnosis.")
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
     show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
@@ -205,23 +210,23 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
             st.caption(f"Ignored: {plain(note)}.")
     with st.expander("All operations", icon=":material/table_rows:"):
         st.dataframe(
-            [_operation_row(row) for row in answer.operations],
+            [
+                {
+                    "Operation": row.operation,
+                    "ms": round(row.time_us / US_PER_MS, 4),
+                    "% of busy time": None if row.share is None else round(100 * row.share, 2),
+                    "Kind": row.kind or MISSING,
+                    "Class": _place(row.operation_class, row.class_known, "by kind"),
+                    "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
+                }
+                for row in answer.operations
+            ],
             hide_index=True,
             column_config={"Operation": st.column_config.TextColumn(pinned=True)},
             key="operation-table",
         )
         st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
     export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
-
-
-def _diagnosis(found: Diagnosis) -> None:
-    if found.kind == "no GPU":
-        return
-    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
-    show = st.warning if not found.another_gpu_helps else st.info if partly else st.success
-    show(plain(found.sentence), icon=":material/speed:")
-    if not found.latency_known:
-        st.caption("From the profile alone. Enter its latency for a better diagnosis.")
 
 
 def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
@@ -253,18 +258,6 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
         else:
             facts[label] = f"{value:,}" if isinstance(value, int | float) else str(value)
     return [{"": name, "Value": plain(words)} for name, words in facts.items()]
-
-
-def _operation_row(row: Placement) -> dict[str, object]:
-    """One operation, numbers as numbers."""
-    return {
-        "Operation": row.operation,
-        "ms": round(row.time_us / US_PER_MS, 4),
-        "% of busy time": None if row.share is None else round(100 * row.share, 2),
-        "Kind": row.kind or MISSING,
-        "Class": _place(row.operation_class, row.class_known, "by kind"),
-        "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
-    }
 
 
 def _place(name: str | None, known: bool, otherwise: str) -> str:

@@ -8,20 +8,19 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.estimate.many_core import show_many_core
-from profet_core import ProfetError
 from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
-from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
+from profet_core.errors import Code, Note
+from profet_core.layers.estimate import NetworkEstimate, disagreement_words, disagreements
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
-from profet_core.messages import Code, Note
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
-from ui.predicted import current_network
+from ui.predicted import shown_network
 from ui.state.custom import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, Part, session
@@ -120,14 +119,11 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     sample, asked = held.sample, (name, question.network.pixels, question.batch_size)
     if sample is not None and (sample.model, sample.pixels, sample.batch_size) != asked:
         return None, ()
-    try:
-        prediction = current_network(resources).training.prediction
-    except ProfetError:
+    found = shown_network(resources)
+    if found is None:
         return None, ()
-    if sample is not None:
-        return prediction, ()
-    unknown = "Compare only if your profile is of this network."
-    return prediction, (unknown, *other_sizes(held.profile, question))
+    unknown = ("Compare only if your profile is of this network.", *other_sizes(held.profile, question))
+    return found.training.prediction, () if sample else unknown
 
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:

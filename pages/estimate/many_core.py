@@ -50,10 +50,14 @@ def _network_input() -> Network:
         select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
         return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
+
+    def use_flops(network: NetworkFile) -> None:
+        asked.manycore_flops = scaled_network(network.name, network.counts.flops).forward_flops
+
     field = st.container()
     # Drawn first: the FLOPs of a file go into the field above.
     number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
-    given = network_file(_FILE_TIP, pixels=asked.manycore_file_pixels, take=_use_flops)
+    given = network_file(_FILE_TIP, pixels=asked.manycore_file_pixels, take=use_flops)
     number_field(
         "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
     )
@@ -62,11 +66,6 @@ def _network_input() -> Network:
     elif given.network is not None and given.network.counts.flops == asked.manycore_flops:
         st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}.")
     return scaled_network("custom", asked.manycore_flops)
-
-
-def _use_flops(network: NetworkFile) -> None:
-    """Take a file's FLOPs per image; InputError if they are out of bounds."""
-    session.manycore.manycore_flops = scaled_network(network.name, network.counts.flops).forward_flops
 
 
 def _training_input(network: Network) -> Training:

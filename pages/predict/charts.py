@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name
 from profet_core.latency import BasisWord
-from profet_core.sizes.axes import axis_range
+from profet_core.prediction.scaler import axis_range
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Limits, Per, Plan

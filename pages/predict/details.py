@@ -8,10 +8,10 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
-from profet_core.messages import Code
-from profet_core.precision.names import is_half
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow
 from profet_core.training.plans import Per, Plan, Request
 from profet_core.training.recommend import compare, others_of_gpus
@@ -27,7 +27,7 @@ from ui.words import plain, sentence, unbroken
 _ALSO_NAMED = 8
 
 
-#: What the settings say: the prediction, the training, and the rows that show.
+#: The prediction, the training, and the rows that show.
 Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
 
 

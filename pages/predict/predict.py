@@ -12,10 +12,10 @@ import streamlit as st
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, answer_advise, spot_plan
+from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
@@ -90,7 +90,7 @@ def main(resources: Resources) -> None:
     try:
         network = current_network(resources)
         _strip(resources, network)
-        answer, rows = _advised(resources, network)
+        _, answer, rows = _advised(resources, network)
     except MissingAnchorError:
         made_later().set(none=True)
         raise
@@ -115,7 +115,7 @@ def main(resources: Resources) -> None:
     if plans:
         show_cards(advice.recommended, per)
     else:
-        show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
+        show_none(rows, answer.training.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
@@ -156,21 +156,20 @@ def main(resources: Resources) -> None:
 
 
 def _answered(resources: Resources) -> Answered:
-    network = current_network(resources)
-    return network, *_advised(resources, network)
+    return _advised(resources, current_network(resources))
 
 
-def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
-    answer = answer_advise(resources, with_offers(resources, network.question), network.training)
+def _advised(resources: Resources, network: Predicted) -> Answered:
+    answer = advise_training(resources, with_offers(resources, network.question), network.training)
     rows = chosen_rows(answer.rows, keep=session.predict_table.open)
-    return answer, sorted_rows(rows, Sort(session.predict.sort))
+    return network, answer, sorted_rows(rows, Sort(session.predict.sort))
 
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
     asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
-    is_profiled = sizes == (network.batch_size, network.training.pixels)
+    is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != asked:
         found = answer if is_profiled else answer_advise(resources, asked)
@@ -179,7 +178,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     return {} if is_profiled else plans
 
 
-def _details_choice(rows: list[OfferRow]) -> None:
+def _details_choice(rows: Sequence[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}

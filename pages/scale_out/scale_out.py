@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from profet_core.answers.predict import NO_BATCH
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
@@ -100,11 +101,15 @@ def main(resources: Resources) -> None:
     answering = scaleout_plans(resources, question)
     if not answering.plans:
         raise InputError(_why_none(question))
-    rows = _shown(answering.plans)
+    # Where a step doesn't fit, only among all offers.
+    keep = session.scale_out_table.open
+    fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
+    every = answering.plans if session.offers.preset == "all" or not fitting else fitting
+    rows = chosen_rows(every, keep=keep, every_node=True)
     if not rows:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
-    chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
+    chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
     gpus = question.total_gpus
     result_table(
@@ -146,7 +151,9 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         found = current_network(resources)
         latency_question(found)
         show_notices(found)
-        meta, batch_size = found.training.profile.meta, found.chosen_batch
+        meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
+        if not batch_size:
+            raise InputError(NO_BATCH)
         asked = replace(asked, training=found.question)
     if chosen_parameters(meta) is None:
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
@@ -154,13 +161,6 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
     if state.batch_kept == "all":
         asked = replace(asked, global_batch=state.batch_of_all or batch_size)
     return asked
-
-
-def _shown(plans: Sequence[WholeNodePlan]) -> list[WholeNodePlan]:
-    """Those of the preset; where a step doesn't fit, only among all offers."""
-    fitting = [plan for plan in plans if not does_not_fit(plan.fit) or plan.label == session.scale_out_table.open]
-    every = plans if session.offers.preset == "all" or not fitting else fitting
-    return chosen_rows(every, keep=session.scale_out_table.open, every_node=True)
 
 
 def _why_none(question: ScaleoutQuestion) -> str:

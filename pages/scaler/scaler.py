@@ -8,9 +8,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import ProfetError
+from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog.naming import gpu_words
-from profet_core.sizes.axes import axis_range
+from profet_core.prediction.scaler import axis_range
 from profet_core.units import format_ms
 from ui.charts import show_chart
 from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
@@ -84,11 +85,10 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
         asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
         answer = answer_sizes(
             resources,
-            replace(asked, gpu=(resources.catalog[instance].gpu,)),
+            advise_training(resources, replace(asked, gpu=(resources.catalog[instance].gpu,)), network.training),
             axis,
             axis_range(axis),
             choose=lambda rows: [row for row in rows if row.offer.name == instance],
-            training=network.training,
         )
         for curve in answer.curves:
             # As the fields show them: whoever types these gets the same answer.
@@ -99,8 +99,7 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
                 why += f" Fits in memory up to batch {fit.largest_batch}."
     except ProfetError as error:
         why = error_words(error)
-    if all(typed):
-        why = "Your latencies."
+    why = "Your latencies." if all(typed) else why
     return found, f"{why} Empty a field to use the prediction." if any(typed) and found[0] else why
 
 

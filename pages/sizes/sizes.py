@@ -9,10 +9,11 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
-from profet_core.messages import Code
-from profet_core.sizes.axes import KNOTS, axis_range, sizes_for
+from profet_core.errors import Code
+from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
@@ -71,19 +72,23 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     latency_question(network)
     show_notices(network, besides=(Code.MORE_CLASSES,))
     at = network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
-    recorded = (network.batch_size if axis == "batch" else network.training.pixels) or 0
+    recorded = (network.batch_size if axis == "batch" else network.training.prediction.pixels) or 0
     sizes = sizes_for(axis, recorded)
     # Every fourth of the larger sizes, where the profile's are larger.
     grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
+
+    def draw(rows: Sequence[OfferRow]) -> list[OfferRow]:
+        with gpus_place:
+            return drawn_rows(rows, keep=session.sizes_table.open)
+
     answer = answer_sizes(
         resources,
-        with_offers(resources, network.question),
+        advise_training(resources, with_offers(resources, network.question), network.training),
         axis,
         sorted(grid),
         choose=partial(chosen_rows, keep=session.sizes_table.open),
-        draw=partial(_drawn, gpus_place),
+        draw=draw,
         at_largest=axis == "batch" and session.sizes.each_at == "largest",
-        training=network.training,
     )
     if not answer.curves:
         st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
@@ -94,11 +99,6 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     if axis == "pixels":
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(answer, axis, at)
-
-
-def _drawn(place: DeltaGenerator, rows: Sequence[OfferRow]) -> list[OfferRow]:
-    with place:
-        return drawn_rows(rows, keep=session.sizes_table.open)
 
 
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:

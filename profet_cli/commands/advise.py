@@ -29,8 +29,7 @@ from profet_core.errors import InputError
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.recommend import format_certainty
-from profet_core.training.several_gpus import CHECKED_ON, ScaledStep
-from profet_core.training.whole_nodes import ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CHECKED_ON, ScaledStep, ScaledTraining, WholeNodePlan
 from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 

@@ -17,7 +17,6 @@ from profet_core.answers.context import Context, answer_instances
 from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
 from profet_core.answers.questions import INSTANCES, InstancesQuestion
 from profet_core.answers.schema import many
-from profet_core.artifacts.models import MANIFEST_NAME, load_models
 from profet_core.catalog import Catalog, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
@@ -43,11 +42,12 @@ from profet_core.catalog.custom_instances import (
     writable,
     write_custom_instances,
 )
+from profet_core.catalog.gpus import amp_words, supported_precisions
 from profet_core.catalog.instance import CUSTOM_PROVIDER, MARKETS, ON_DEMAND, STATUSES, check_date
 from profet_core.catalog.naming import old_price_note
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
-from profet_core.precision.names import amp_words, supported_precisions
+from profet_core.prediction.models import MANIFEST_NAME, load_models
 from profet_core.transfer.custom_gpu import check_custom_gpu
 from profet_core.units import listed_price
 

@@ -27,9 +27,7 @@ from profet_core.answers.questions import COST, PREDICT, PredictQuestion, Traini
 from profet_core.catalog.naming import offer_name
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL
-from profet_core.prediction.checks import input_wait_note
-from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.records import InstancePrediction
+from profet_core.prediction.table import InstancePrediction
 from profet_core.training.plans import Plan
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
@@ -78,9 +76,6 @@ def run_predict(options: argparse.Namespace) -> None:
             f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean "
             f"error of {similarity.error_words}."
         )
-    diagnosis = diagnose(answer.profile, prediction.anchor_latency_ms)
-    if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_note(answer.profile)):
-        print(diagnosis.sentence)
 
 
 def _bounds(level: float) -> list[Column[InstancePrediction]]:
@@ -174,7 +169,7 @@ def add_estimate(parser: argparse.ArgumentParser) -> None:
 def run_estimate(options: argparse.Namespace) -> None:
     """Estimate and print."""
     from profet_core.answers.estimate import ESTIMATED, answer_estimate
-    from profet_core.from_layers.estimate import disagreement_words
+    from profet_core.layers.estimate import disagreement_words
 
     question = _estimate_question(options)
     answer = answer_estimate(open_context(options), question)

@@ -14,12 +14,12 @@ from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, ad
 from profet_cli.lab import on_dask, open_measurements, training_set
 from profet_cli.output import print_json
 from profet_core.answers.schema import Document
-from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import custom_gpus_path, read_custom_gpus
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
+from profet_core.prediction.models import load_models
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CalibratedGpu
 
@@ -35,7 +35,7 @@ Trained = tuple[Document, Sequence[str]]
 def train_part(options: argparse.Namespace, part: str) -> Trained:
     """One file of coefficients, beside the models there are."""
     with training_set():
-        from profet_core.from_layers.rates import RATES_NAME
+        from profet_core.layers.rates import RATES_NAME
         from profet_lab.estimate.estimate_file import fit_and_write
         from profet_lab.models_folder import write_coefficients
     out = Path(options.out)
@@ -67,8 +67,8 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
-        from profet_core.sizes.growth import GROWTH_NAME
-        from profet_core.training.memory_model import MEMORY_NAME
+        from profet_core.prediction.growth import GROWTH_NAME
+        from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.growth import growth_content, measured_sizes

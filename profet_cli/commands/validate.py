@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
-from profet_cli.inputs import open_models
 from profet_cli.lab import on_dask, open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.errors import InputError
 from profet_core.files import models_folder
-from profet_core.training.many_core import check_rows, speedup_row
-from profet_recorder.whole_files import write_whole
 
 if TYPE_CHECKING:
     from profet_lab.measurements.tables import Measurements
-    from profet_lab.validation.real_profiles import MeasuredTruth, RealIndex
 
 #: An anchor and a target.
 Pair = tuple[str, str]
@@ -43,12 +38,8 @@ def _methods(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(report)
         return
-    for method in ("default", "profet") if options.card else ():
-        _print_method(report[method])
-    if options.card:
-        _print_growth(report["growth"])
-    if options.card or options.scaler:
-        _print_scaler(report["scaler"] if options.card else report)
+    if options.scaler:
+        _print_scaler(report)
     else:
         _print_method(report)
 
@@ -76,10 +67,7 @@ def _report(
         from profet_lab.class_bank import class_bank
         from profet_lab.class_folds import default_report, default_table
         from profet_lab.documented import documented_report, documented_table, scaler_report
-        from profet_lab.reports import write_report
     how: dict[str, Any] = {"seed": options.seed, "progress": progress}
-    if options.card:
-        return write_report(measurements, open_models(options), **how)
     if options.scaler or options.method == "profet":
         predictions = documented_table(measurements, pairs, **how)
         return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
@@ -101,15 +89,6 @@ def _print_method(report: Report) -> None:
     print()
 
 
-def _print_growth(report: Report) -> None:
-    """One row an axis and distance; "between" has no distance."""
-    rows = [
-        ((known, row["axis"], str(row.get("knots") or "all")), row) for known, part in report.items() for row in part
-    ]
-    _print_rows(("from", "axis", "knots"), rows)
-    print()
-
-
 def _print_scaler(report: Report) -> None:
     """One row an instance, one of all, and the mean."""
     rows: list[tuple[tuple[str, ...], Report]] = []
@@ -124,7 +103,6 @@ def _print_scaler(report: Report) -> None:
 _COLUMNS = {
     "n": ("n", 0),
     "MAPE %": ("mape", 2),
-    "proportional %": ("proportional", 1),
     "MAPE with %": ("mape_with_latency", 2),
     "without %": ("mape_without_latency", 2),
     "with, sizes %": ("mape_with_latency_and_sizes", 2),
@@ -153,20 +131,6 @@ def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Repo
     )
 
 
-def _manycore(options: argparse.Namespace) -> None:
-    """Check and print the card, and with `--card` write it beside the models."""
-    with training_set():
-        from profet_lab.cards.cards import MANYCORE_CARD_NAME, manycore_card
-    rows, speedup = check_rows(), speedup_row()
-    card = manycore_card(rows, speedup)
-    if options.card:
-        write_whole(models_folder(options.models) / MANYCORE_CARD_NAME, card.encode())
-    if options.format == "json":
-        print_json({"rows": [asdict(row) for row in rows], "speedup": asdict(speedup)})
-    else:
-        print_markdown(card)
-
-
 def _part(options: argparse.Namespace, name: str) -> None:
     """Judge and print the card, and with `--card` write report and card beside the models."""
     with training_set():
@@ -174,43 +138,15 @@ def _part(options: argparse.Namespace, name: str) -> None:
     part, models = PARTS[name], models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     part.checksums(models)
-    measurements, data = open_measurements(options)
     with validation_progress() as progress:
-        report = part.make(Task(measurements, data, models, options.seed, progress))
+        task = Task(lambda: open_measurements(options), models, options.seed, progress, options.real or "")
+        report = part.dated(part.make(task), models)
     if options.card:
         report = part.write(report, models)
     if options.format == "json":
         print_json(report)
     else:
-        print_markdown(part.text(part.dated(report, models), models))
-
-
-def _real(options: argparse.Namespace) -> None:
-    """Compare and print, and with `--card` write the report and its section of the card beside the models."""
-    with training_set():
-        from profet_lab.cards.cards import real_section
-        from profet_lab.validation.real_profiles import read_index, real_report
-    index = read_index(options.real)
-    models = open_models(options)
-    report = real_report(models, index, _measured_latencies(options, index))
-    if options.format == "json":
-        print_json(report)
-    else:
-        print_markdown(real_section(report))
-    if options.card:
-        with training_set():
-            from profet_lab.reports import write_real_report
-        write_real_report(report, models)
-
-
-def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> MeasuredTruth | None:
-    """Instance -> latency of a workload of the measurements; None where no entry names one."""
-    if all(entry.measured is None for entry in index.profiles):
-        return None
-    with training_set():
-        from profet_lab.validation.real_profiles import measured_latencies
-    measurements, _ = open_measurements(options)
-    return lambda workload: measured_latencies(measurements, workload)
+        print_markdown(part.text(report, models))
 
 
 #: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
@@ -258,15 +194,14 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("Validation takes one folder of measurements: give --data once.")
     options.data = options.data[0] if options.data else None
     given = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
-    if not given:
-        _methods(options)
-    else:
+    if given:
         part, *others = given
         _check_alone(options, part, others)
-        if part in (by_itself := {"manycore": _manycore, "real": _real}):
-            by_itself[part](options)
-        else:
-            _part(options, part)
+        _part(options, part)
+    elif options.card:
+        _part(options, "models")
+    else:
+        _methods(options)
 
 
 def _check_alone(options: argparse.Namespace, part: str, also: Sequence[str]) -> None:

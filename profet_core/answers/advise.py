@@ -15,11 +15,10 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import CostRow
+from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
-from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
-from profet_core.catalog.frames import frame_of, offer_cells
-from profet_core.catalog.instance import ON_DEMAND
+from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
@@ -28,7 +27,7 @@ from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
 from profet_core.training.recommend import Comparison, compare
-from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.several_gpus import Gradients, whole_nodes
 from profet_core.training.words import spot_sentence
 
 
@@ -52,11 +51,11 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     context, names = filtered_context(context, question.offer_filter)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
     training = predicted_training(context, question)
-    anchor, steps = training.prediction.anchor, training.steps
-    rows = filtered_rows(steps.step_times, question.offer_filter, names, anchor)
-    request = Request(question.workload(steps.batch_size), Limits())
+    anchor = training.prediction.anchor
+    rows = filtered_rows(training.step_times, question.offer_filter, names, anchor)
+    request = Request(question.workload(training.batch_size), Limits())
     plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
-    table = CostTable(request.workload, tuple(plans), steps.latencies_ms.get(anchor))
+    table = CostTable(request.workload, tuple(plans), training.latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in plans])
     machines = request.workload.machines
     energy = {plan.instance: training_energy(machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
@@ -65,7 +64,7 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AdviseAnswer:
-    """Advice, the training it is for, and the requested comparison of two plans.
+    """Advice, the question and training it is for, and the requested comparison of two plans.
 
     Attributes
     ----------
@@ -73,6 +72,7 @@ class AdviseAnswer:
     spot : the recommended plan with its interruptions; None if it isn't on a spot machine, or they aren't counted.
     """
 
+    question: AdviseQuestion
     training: PredictedTraining
     advice: Advice
     rows: tuple[OfferRow, ...]
@@ -89,14 +89,15 @@ class AdviseAnswer:
         return frame_of(_plan_cells(plan) for plan in self.advice.plans)
 
 
-def answer_advise(
-    context: Context, question: AdviseQuestion, training: PredictedTraining | None = None
-) -> AdviseAnswer:
-    """Predict and advise; `training` is the question's, if it is predicted already."""
-    limits, offer_filter = (
-        Limits(question.deadline_hours, question.budget_usd, question.certainty),
-        question.offer_filter,
-    )
+def answer_advise(context: Context, question: AdviseQuestion) -> AdviseAnswer:
+    """Predict the training, and advise."""
+    return advise_training(context, question, predicted_training(context, question))
+
+
+def advise_training(context: Context, question: AdviseQuestion, training: PredictedTraining) -> AdviseAnswer:
+    """Advise on a training as `predicted_training` predicts it for the same network."""
+    limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
+    offer_filter = question.offer_filter
     offers, names = market_offers(
         context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
     )
@@ -106,16 +107,14 @@ def answer_advise(
         if retired := [name for name in named if name in context.catalog and context.catalog[name].status == "retired"]:
             names = ("compare", "price", "include_retired")
             raise InputError(f"{{{option}}} names {retired[0]}, which is retired: add {{include_retired}}.", *names)
-    training = training or predicted_training(context, question)
-    prediction, steps = training.prediction, training.steps
-    size = steps.batch_size, steps.pixels or training.pixels
-    rows = node_rows(context, question, training, steps.step_times, offers, size)
+    prediction = training.prediction
+    rows = node_rows(context, question, training, training.step_times, offers, (training.batch_size, training.pixels))
     rows = filtered_rows(rows, offer_filter, names, prediction.anchor)
-    fits = fits_in_training(context, training, steps.latencies_ms)
+    fits = fits_in_training(context, training, training.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
-        question.workload(steps.batch_size),
+        question.workload(training.batch_size),
         limits,
         include_retired=question.include_retired,
         fits=fits,
@@ -123,7 +122,7 @@ def answer_advise(
     )
     comparison = None if question.compare is None else _compared(advice, question.compare)
     shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
-    return AdviseAnswer(training, advice, shown, comparison, spot_plan(context, advice))
+    return AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
-from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
@@ -26,9 +25,9 @@ from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredic
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.prediction.anchors import anchor_names, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal_by
-from profet_core.prediction.targets import basis_by_instance
+from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
+from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
 from profet_core.training.plans import confidence
 from profet_core.training.scaling_model import ScaleoutModel
 from profet_core.training.several_gpus import MAX_PARAMETERS

@@ -26,17 +26,14 @@ from profet_core.answers.schema import (
 )
 from profet_core.catalog import Instance
 from profet_core.catalog.custom_gpus import CustomGpu
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, amp_words, supported_precisions
 from profet_core.catalog.naming import old_price_note
-from profet_core.features.operations import UnknownOperations
+from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
-from profet_core.precision.names import amp_words, supported_precisions
-from profet_core.prediction.members import Similarity
-from profet_core.prediction.records import InstancePrediction, Prediction
-from profet_core.sizes.scaler import ScaledLatency
+from profet_core.prediction.scaler import ScaledLatency
+from profet_core.prediction.table import InstancePrediction, Prediction, Similarity
 from profet_core.training.advise import Dominated, ExcludedInstance, Upgrade
-from profet_core.training.cost import Energy, Workload
-from profet_core.training.extras import Breakdown
+from profet_core.training.cost import Breakdown, Energy, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import TOTALS, Limits, Plan
 from profet_core.training.recommend import Comparison, Within

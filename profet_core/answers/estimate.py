@@ -10,17 +10,16 @@ from profet_core.answers import fields as field
 from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
 from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
 from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
+from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
-from profet_core.answers.training import predicted_profile
-from profet_core.errors import InputError
-from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
-from profet_core.from_layers.rates import CODES, PLAIN
+from profet_core.errors import Code, InputError, Note
+from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.messages import Code, Note
+from profet_core.layers.rates import CODES, PLAIN
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
+from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
 from profet_core.training.plans import TOTALS, Limits, Plan, Request, plan_of
 from profet_recorder.profiles import Profile
@@ -148,10 +147,9 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (given := question.profiled) is not None:
-        profile = read_as(given.profile, given.steps)
-        profile, profiled = predicted_profile(context, given, profile, given.latency_ms)
+        profiled = predicted_profile(context, given, read_as(given.profile, given.steps), given.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
-        warnings += other_sizes(profile, question)
+        warnings += other_sizes(profiled.profile, question)
     return EstimateAnswer(
         estimate=found,
         costs=costs,

@@ -1,31 +1,262 @@
-"""Predict step latency from one profile, or side by side from several."""
+"""Predict a question's profile, and its training's steps at the profiled or another size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
-from profet_core.answers.questions import PredictQuestion
-from profet_core.answers.training import measured_there, memory_fits, predicted_question
-from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.anchors import find_anchor
-from profet_core.prediction.checks import check_latency, counted, refusal, refusal_by
-from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
+from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
+from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
+from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
+from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.mixed_precision import activation_growth
+from profet_core.prediction.placements import Placement, placements
 from profet_core.prediction.predict import predict
-from profet_core.prediction.records import Prediction
-from profet_core.training.memory import FitAnswer
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+from profet_core.prediction.sizes import (
+    joint_predictions,
+    other_networks,
+    steps_at,
+)
+from profet_core.prediction.table import InstancePrediction, Prediction
+from profet_core.prediction.targets import find_anchor
+from profet_core.training.memory import FitAnswer, fits_by_instance
+from profet_core.units import whole_number
+from profet_recorder.profiles import Profile
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+
+NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
+
+
+def predicted_question(context: Context, question: ProfileQuestion) -> Prediction:
+    """Predict the question's own profile, corrected by the latencies in `measured`."""
+    targets = question.targets if isinstance(question, PredictQuestion) else None
+    profile = read_as(question.profile, question.steps)
+    profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
+    prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
+    return _corrected(context, question, prediction, targets) if question.measured else prediction
+
+
+def predicted_profile(
+    context: Context,
+    question: ProfileQuestion,
+    profile: Profile,
+    latency_ms: float | None,
+    targets: Sequence[str] | None = None,
+) -> Prediction:
+    """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
+
+    Raises NoPredictionError if there is none.
+    """
+    anchor, stated = question_anchor(context, question), question.profiled_precision
+    recorded = profile.meta.precision
+    if stated is not None and recorded is None:
+        profile = replace(profile, meta=replace(profile.meta, precision=stated))
+    elif stated is not None and recorded is not None and canonical(recorded) != requested_precision(stated):
+        raise InputError(
+            f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
+            "profiled_precision",
+        )
+    if latency_ms is None and not question.without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    return predict(
+        context.models,
+        context.catalog,
+        profile,
+        anchor,
+        latency_ms=latency_ms,
+        targets=targets,
+        method=question.method,
+        trust_latency=question.trust_latency,
+        precision=question.precision,
+    )
+
+
+def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
+    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    found: dict[str, Any] = {}
+    for field, option, what, given in (
+        ("batch_size", "batch", "batch size", batch_size),
+        ("pixels", "pixels", "pixel size", pixels),
+    ):
+        recorded = getattr(profile.meta, field)
+        if given is not None and recorded is not None and given != recorded:
+            name = f"{which}_{option}"
+            raise InputError(
+                f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
+            )
+        found[field] = recorded if given is None else whole_number(f"The {what}", given)
+    return replace(profile, meta=replace(profile.meta, **found))
+
+
+def _corrected(
+    context: Context, question: ProfileQuestion, prediction: Prediction, targets: Sequence[str] | None
+) -> Prediction:
+    """Correct the prediction by measured latencies, which may belong to another profile of the network."""
+    catalog, measured = context.catalog, question.measured
+    reference = prediction
+    if question.measured_trace is not None:
+        latency_ms = question.measured_trace_latency_ms
+        try:
+            reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
+        except NoPredictionError as error:
+            raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
+    # Other targets share the error of the first measured one with the same GPU.
+    by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
+    others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
+    same_gpu = {offer.name: by_gpu[offer.gpu] for offer in others if offer.gpu in by_gpu}
+    try:
+        return correct_by_measurement(prediction, reference, measured, same_gpu)
+    except InputError as error:
+        raise OptionalInputError(str(error), "measured") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedTraining:
+    """Step latencies of a training, at its batch and pixel size.
+
+    Attributes
+    ----------
+    known : prediction of the profile, and that of the second one, at their own sizes.
+    batch_size, pixels : of the training; pixels None: unknown.
+    step_times : one per instance, each with its basis.
+    warnings : of the predictions, and of scaling to another size.
+    ran_on : instances on which the profiled step was measured.
+    """
+
+    known: tuple[Prediction, ...]
+    batch_size: int
+    pixels: int | None
+    step_times: tuple[InstancePrediction, ...]
+    warnings: tuple[Note, ...]
+    ran_on: tuple[str, ...] = ()
+
+    @property
+    def prediction(self) -> Prediction:
+        """Prediction of the profile at its own size."""
+        return self.known[0]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with its known sizes and number of steps."""
+        return self.prediction.profile
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the steps are scaled from a profile's size."""
+        own = any(one.is_at(self.batch_size, self.pixels) for one in self.known)
+        return self.prediction.batch_size is not None and not own
+
+    @property
+    def latencies_ms(self) -> dict[str, float]:
+        """Instance -> milliseconds per step, for all instances with a latency."""
+        return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
+
+
+def predicted_training(
+    context: Context, question: TrainingQuestion, prediction: Prediction | None = None
+) -> PredictedTraining:
+    """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
+
+    `prediction`: the answer of `predicted_question`, if it is known.
+
+    Raises
+    ------
+    InputError : a size is out of range, unknown, or contradicts a profile.
+    OptionalInputError : `second` or `measured` can't be used.
+    """
+    first = prediction or predicted_question(context, question)
+    if first.batch_size is None and question.images is not None:
+        raise InputError(NO_BATCH)
+    if question.at_pixels is not None and first.pixels is None:
+        raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
+    known: tuple[Prediction, ...] = (first,)
+    warnings = list(first.warnings)
+    if question.second is not None:
+        second = _second_prediction(context, question, question.second, first)
+        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
+        known = joint_predictions((first, second))
+    if question.at_pixels is not None and any(one.pixels != question.at_pixels for one in known):
+        warnings.append(Note(Code.MORE_CLASSES))
+    pixels = first.pixels if question.at_pixels is None else question.at_pixels
+    batch_size = first.batch_size if question.at_batch is None else question.at_batch
+    if batch_size is None or known[0].is_at(batch_size, pixels):
+        # Sizes beyond the scaling range are valid if they were profiled.
+        rows = known[0].predictions
+    else:
+        rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), measured_there(question))
+
+
+def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
+    """Instances on which the visitor measured the question's own profile."""
+    return () if question.measured_trace is not None else tuple(question.measured or ())
+
+
+def fits_in_training(
+    context: Context, training: PredictedTraining, instances: Iterable[str], at: tuple[int, int | None] | None = None
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether a training step fits in its memory; empty without a memory model.
+
+    Parameters
+    ----------
+    at : batch size and pixels, if not the training's.
+    """
+    batch_size, pixels = at or (training.batch_size, training.pixels)
+    size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
+    second = training.known[1].profile if len(training.known) > 1 else None
+    return memory_fits(context, training.prediction, instances, **size, second=second, ran_on=training.ran_on)
+
+
+def memory_fits(
+    context: Context, prediction: Prediction, instances: Iterable[str], **size: Any
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    profile = prediction.profile
+    growth = activation_growth(context.models, profile, prediction.precision)
+    known = context.models.memory, context.catalog, context.gpus
+    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
+
+
+class NoSecondPredictionError(OptionalInputError, NoPredictionError):
+    """Nothing can be predicted from the second profile."""
+
+
+def _second_prediction(context: Context, question: TrainingQuestion, second: Profile, first: Prediction) -> Prediction:
+    """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
+    try:
+        profile = read_as(second, question.second_steps)
+        profile = _sized(profile, question.second_batch, question.second_pixels, "second")
+        found = predicted_profile(context, question, profile, question.second_latency_ms)
+        if found.profile.operations == first.profile.operations:
+            raise InputError("it is the same as the first profile: give a profile at another size.")
+        if found.batch_size is None:
+            raise InputError("give the batch size it was recorded at: {second_batch}.", "second_batch")
+        if first.pixels is not None and found.pixels is None:
+            raise InputError("give the pixel size it was recorded at: {second_pixels}.", "second_pixels")
+        if lines := other_networks(first.profile, found.profile):
+            raise InputError(lines[0])
+        if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
+            raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
+    except ProfetError as error:
+        kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
+        raise kind(f"{{second}}: {error.args[0]}", "second", *error.fields) from None
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class PredictAnswer:
-    """The prediction, the profile with its step count, and memory fit per instance."""
+    """The prediction, and memory fit per instance."""
 
-    profile: Profile
     prediction: Prediction
     fits: Mapping[str, FitAnswer]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with its step count."""
+        return self.prediction.profile
 
 
 def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
@@ -40,13 +271,13 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         question = replace(question, targets=list(targets))
     context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, {*names, question.anchor})
-    profile, prediction = predicted_question(context, question)
+    prediction = predicted_question(context, question)
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     if len(rows) < len(prediction.predictions):
         kept = {row.instance for row in rows}
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     instances, ran_on = [row.instance for row in rows], measured_there(question)
-    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, instances, ran_on=ran_on))
+    return PredictAnswer(prediction, memory_fits(context, prediction, instances, ran_on=ran_on))
 
 
 @dataclass(frozen=True, slots=True)

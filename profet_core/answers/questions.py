@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 
 from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
+from profet_core.catalog.gpus import AS_PROFILED, PRECISIONS, requested_precision
 from profet_core.catalog.instance import ON_DEMAND
-from profet_core.precision.names import AS_PROFILED, PRECISIONS, requested_precision
-from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, Workload
-from profet_core.training.extras import INTERRUPTION_BANDS, Interruptions, extras_of, interruptions_per_h
+from profet_core.training.cost import (
+    INTERRUPTION_BANDS,
+    JPEG_IMAGES_PER_S_PER_VCPU,
+    Interruptions,
+    Workload,
+    extras_of,
+    interruptions_per_h,
+)
 from profet_core.units import positive_number
 
 if TYPE_CHECKING:

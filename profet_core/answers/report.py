@@ -9,10 +9,10 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog.naming import gpu_words
 from profet_core.latency import Basis
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.models import Models
+from profet_core.prediction.table import Prediction
 from profet_core.training.advise import Advice
 from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence

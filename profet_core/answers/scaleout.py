@@ -17,16 +17,15 @@ from profet_core.answers.context import (
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
 from profet_core.answers.fields import LARGE, Fields, fields_of, option
+from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
-from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.gpus import AS_PROFILED
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.errors import InputError
+from profet_core.errors import InputError, Note
 from profet_core.latency import Basis, Estimate, StepTime
-from profet_core.messages import Note
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.training.cost import Workload, cost_usd, epoch_steps
 from profet_core.training.memory import FitAnswer, does_not_fit
@@ -35,18 +34,16 @@ from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
     MAX_GPUS,
-    ScaledStep,
-    nodes_of,
-    scaled_step,
-    scaling_notes,
-)
-from profet_core.training.whole_nodes import (
     CurveRow,
     Gradients,
     ScaledEpoch,
+    ScaledStep,
     ScaledTraining,
     WholeNodePlan,
     node_time,
+    nodes_of,
+    scaled_step,
+    scaling_notes,
 )
 from profet_core.units import MS_PER_S, positive_number, whole_number
 from profet_recorder.profiles.record import ProfileMeta
@@ -84,7 +81,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
     For a GPU anchor, another batch size is taken from offers with that GPU.
     """
     first = predicted_training(context, question)
-    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
+    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.batch_size
     catalog, trainings, warnings = context.catalog, {batch: first}, list(first.warnings)
 
     def at(batch_size: int) -> PredictedTraining:
@@ -94,13 +91,13 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         return trainings[batch_size]
 
     def step_at(instance: str, batch_size: int) -> StepTime:
-        steps, names = at(batch_size).steps, [instance]
+        training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
-            if given_ms is not None and not steps.scaled:
+            if given_ms is not None and not training.scaled:
                 return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
+        rows = {row.instance: row for row in training.step_times if row.latency_ms is not None}
         found = next((rows[name] for name in names if name in rows), None)
         if found is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
@@ -116,11 +113,11 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         gpu=catalog[anchor].gpu if anchor in catalog else anchor,
         instance=anchor,
         batch_size=batch,
-        known=first.steps.latencies_ms.keys(),
+        known=first.latencies_ms.keys(),
         supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
         step_at=step_at,
         fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
-        pixels=first.steps.pixels or first.pixels,
+        pixels=first.pixels,
         meta=first.profile.meta,
         warnings=warnings,
     )

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
+from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
-from profet_core.answers.questions import AdviseQuestion
-from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
+from profet_core.answers.predict import NO_BATCH, fits_in_training
 from profet_core.errors import InputError
+from profet_core.prediction.scaler import (
+    KNOTS,
+    ScaleContext,
+    ScaledLatency,
+    axis_range,
+    scale,
+    scale_context,
+    scale_curve,
+)
 from profet_core.prediction.sizes import curves_at
-from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
-from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Plan, plan_of
@@ -56,16 +62,15 @@ class SizesAnswer:
 
 def answer_sizes(
     context: Context,
-    question: AdviseQuestion,
+    advice: AdviseAnswer,
     axis: str,
     sizes: Sequence[int],
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     draw: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
-    training: PredictedTraining | None = None,
 ) -> SizesAnswer:
-    """Answer like `answer_advise` at the question's size, and scale along "batch" or "pixels".
+    """Scale an advised training along "batch" or "pixels".
 
     Parameters
     ----------
@@ -73,13 +78,12 @@ def answer_sizes(
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
     """
     axis_range(axis)
-    advice = answer_advise(context, question, training)
     if advice.training.profile.meta.batch_size is None:
         raise InputError(NO_BATCH)
     if axis == "pixels" and advice.training.pixels is None:
         raise InputError("Enter the image size of the profile: {profiled_pixels}.", "profiled_pixels")
-    along = _Along(context, question, advice, axis)
-    steps = advice.training.steps
+    along = _Along(context, advice, axis)
+    training = advice.training
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     drawn = list(draw(rows))
@@ -87,7 +91,7 @@ def answer_sizes(
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
     ]
-    own = steps.batch_size if axis == "batch" else steps.pixels or 0
+    own = training.batch_size if axis == "batch" else training.pixels or 0
     found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]
     return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
 
@@ -97,7 +101,6 @@ class _Along:
     """One axis of an advised training."""
 
     context: Context
-    question: AdviseQuestion
     advice: AdviseAnswer
     axis: str
 
@@ -113,7 +116,7 @@ class _Along:
         points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
         for place, size in enumerate(sizes):
             at, one_gpu = self._size(size), [found[place] for found in known.values()]
-            every = node_rows(self.context, self.question, training, one_gpu, offers, at)
+            every = node_rows(self.context, self.advice.question, training, one_gpu, offers, at)
             by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
             for row in shown:
@@ -149,8 +152,8 @@ class _Along:
 
     def _size(self, size: int) -> tuple[int, int | None]:
         """Batch size and pixels at a size of the axis."""
-        steps, training = self.advice.training.steps, self.advice.training
-        return (size, steps.pixels or training.pixels) if self.axis == "batch" else (steps.batch_size, size)
+        training = self.advice.training
+        return (size, training.pixels) if self.axis == "batch" else (training.batch_size, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
+
+if TYPE_CHECKING:
+    from profet_core.latency import StepTime
+
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -141,3 +148,35 @@ def check_date(name: str, text: str) -> None:
             # Nobody typed it: it stands where no date was given.
             raise InputError(f"{name}: this machine's clock says {text}: set it, or give as_of, the date.") from None
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.") from None
+
+
+def frame_of(rows: Iterable[Mapping[str, object]]) -> Any:
+    """A `pandas.DataFrame` with one column for each key.
+
+    Raises
+    ------
+    InputError : pandas is not installed.
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise InputError("to_frame() needs pandas: pip install pandas.") from None
+    return pandas.DataFrame(list(rows))
+
+
+def offer_cells(offer: Instance) -> dict[str, object]:
+    """Instance and price of an offer; US dollars per hour of the whole machine."""
+    columns = ("provider", "gpu", "gpu_count", "region", "market", "usd_per_hour", "status")
+    return {"instance": offer.name, **{column: getattr(offer, column) for column in columns}}
+
+
+def step_cells(step: StepTime) -> dict[str, object]:
+    """A step latency with its prediction interval, milliseconds per step, and its basis."""
+    interval = step.interval
+    return {
+        "latency_ms": step.latency_ms,
+        "low_ms": interval and interval.low_ms,
+        "high_ms": interval and interval.high_ms,
+        "basis": str(step.basis),
+        "note": step.note,
+    }

@@ -1,1 +1,1 @@
-"""Members of the default method: inputs, outputs and intervals."""
+"""Members of the default method: operations, classes and imputation; networks and trees; intervals."""

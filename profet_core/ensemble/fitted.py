@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
+from profet_core.latency import FloatArray
 
 ACTIVATIONS = ("relu", "silu")
 #: Number of products computed together: they stay in the CPU cache, and more would start threads.

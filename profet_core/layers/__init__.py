@@ -1,1 +1,1 @@
-"""Networks as layers: parameters, FLOPs and activations."""
+"""Networks as layers: parameters, FLOPs, activations, and step latency without a profile."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from profet_core.errors import InputError, ProfileError
+from profet_core.errors import InputError, ProfileError, not_a_cnn
 from profet_core.layers.keras_kinds import (
     AUGMENTATION,
     FUNCTIONS,
@@ -21,7 +21,6 @@ from profet_core.layers.keras_kinds import (
 )
 from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
 from profet_core.layers.rules import MAX_DIMENSIONS, Kind, Layer, Shape, elementwise, resized, shape_text
-from profet_core.messages import not_a_cnn
 from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.

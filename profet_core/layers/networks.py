@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from profet_core.errors import InputError
+from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers.network import Counts
-from profet_core.messages import not_a_cnn
 
 #: Image sizes of a network by name.
 MIN_PIXELS, MAX_PIXELS = 1, 4096

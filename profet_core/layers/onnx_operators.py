@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from profet_core.errors import InputError
+from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers import rules
 from profet_core.layers.onnx_messages import Node
 from profet_core.layers.rules import (
@@ -24,7 +24,6 @@ from profet_core.layers.rules import (
     shape_text,
     window_output,
 )
-from profet_core.messages import not_a_cnn
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
@@ -190,7 +189,7 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
 def _gemm(node: Node, inputs: Inputs) -> Result:
     first, second = _shape(inputs), _shape(inputs, 1)
     if len(first) != 2 or len(second) != 2:
-        raise InputError("it multiplies other than two matrices.")
+        raise InputError("it does not multiply two matrices.")
     rows, inner = reversed(first) if node.number("transA", 0) else first
     features, units = reversed(second) if node.number("transB", 0) else second
     _check_features(features, inner)
@@ -208,7 +207,7 @@ def _check_features(expected: int, given: int) -> None:
 def _matmul(_: Node, inputs: Inputs) -> Result:
     first, second = _shape(inputs), _shape(inputs, 1)
     if min(len(first), len(second)) < 2:
-        raise InputError("it multiplies other than matrices.")
+        raise InputError("it does not multiply matrices.")
     _check_features(second[-2], first[-1])
     output = (*broadcast(first[:-2], second[:-2]), first[-2], second[-1])
     is_dense = any(value is not None and value.is_static for value in inputs[:2])

@@ -1,1 +1,1 @@
-"""Predict step latency on every instance from a profile."""
+"""Step latency on every instance and at every size, from a profile."""

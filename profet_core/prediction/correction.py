@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from profet_core.catalog.naming import gpu_words
-from profet_core.errors import InputError
-from profet_core.messages import Code, Note
-from profet_core.prediction.records import Prediction
+from profet_core.errors import Code, InputError, Note
+from profet_core.prediction.table import Prediction
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import ProfileMeta
 
@@ -28,9 +27,6 @@ def correct_by_measurement(
     prediction: Prediction,
     reference: Prediction,
     measured_ms: Mapping[str, float],
-    *,
-    meta: ProfileMeta,
-    reference_meta: ProfileMeta,
     same_gpu: Mapping[str, str] | None = None,
 ) -> Prediction:
     """Correct targets of a prediction by measured latencies of the same network.
@@ -44,14 +40,17 @@ def correct_by_measurement(
     reference : the prediction for the measured workload: `prediction` itself if it is the same one, else that of
         another batch or pixel size of the same network, profiled on the same anchor.
     measured_ms : target -> measured step latency, milliseconds.
-    meta, reference_meta : of the two profiles, for their sizes.
     same_gpu : other target -> the measured target with the same GPU, whose error corrects it too.
 
     Raises
     ------
     InputError : a measured target was not predicted, or a latency is not a positive number.
     """
-    share = SHARE_AT_SAME_SIZES if reference is prediction else share_transferred(meta, reference_meta)
+    share = (
+        SHARE_AT_SAME_SIZES
+        if reference is prediction
+        else share_transferred(prediction.profile.meta, reference.profile.meta)
+    )
     errors = {target: _error(prediction, reference, target, value) for target, value in measured_ms.items()}
     factors = {target: error**share for target, error in errors.items()}
     doubts = tuple(

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
+from profet_core.catalog.gpus import FP32, TF32
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.precision.names import FP32, TF32
+from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.units import format_ms, format_significant, positive_number

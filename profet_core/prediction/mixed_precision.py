@@ -12,25 +12,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.artifacts.models import Models
-from profet_core.catalog.gpus import Gpu
-from profet_core.ensemble.members import ProfileBatch
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
-from profet_core.messages import Code, Note
-from profet_core.precision.names import (
+from profet_core.catalog.gpus import (
     AS_PROFILED,
     BF16,
     FP32,
     TF32,
+    Gpu,
     canonical,
     has_tensor_cores,
     is_half,
     supported_precisions,
 )
-from profet_core.prediction.anchors import Anchor
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.errors import Code, Note
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import counted, host_times_ms
+from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
+from profet_core.prediction.targets import Anchor
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,
@@ -64,6 +64,7 @@ class RecordedStep:
     profile, latency_ms : as recorded; the latency is None if unknown.
     base, base_ms : in FP32 or TF32, with the number of steps used.
     log_slower : log ratio of the base's latency to the recorded one. log_sd : its standard deviation.
+    log_work_slower : log ratio of the GPU's work alone.
     """
 
     profile: Profile
@@ -72,6 +73,7 @@ class RecordedStep:
     base_ms: float | None
     log_slower: float = 0.0
     log_sd: float = 0.0
+    log_work_slower: float = 0.0
 
     @property
     def precision(self) -> str | None:
@@ -108,13 +110,13 @@ def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: 
     known = counted(profile, latency_ms)
     if not is_half(profile.meta.precision):
         return RecordedStep(profile, latency_ms, known, latency_ms)
-    base, log_slower, log_sd = _in_default_precision(models, anchor, known)
+    base, log_slower, log_work_slower, log_sd = _in_default_precision(models, anchor, known)
     base_ms = None if latency_ms is None else latency_ms * math.exp(log_slower)
-    return RecordedStep(profile, latency_ms, counted(base, base_ms), base_ms, log_slower, log_sd)
+    return RecordedStep(profile, latency_ms, counted(base, base_ms), base_ms, log_slower, log_sd, log_work_slower)
 
 
-def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float]:
-    """A half-precision profile in FP32 or TF32, and the log ratio of its step's latency with its uncertainty."""
+def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float, float]:
+    """A half-precision profile in FP32 or TF32; log ratios of its latency and of its work; their uncertainty."""
     gpu = _anchor_gpu(models, anchor)
     factors = _amp(models, gpu, canonical(profile.meta.precision) or "", is_tuned(profile))
     faster = factors.by_class
@@ -135,7 +137,8 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     shares = [us / work_us if work_us > 0 else 1 / len(CLASSES) for us in by_class_us]
     # The classes give the operation mix; its speedup gives the duration of the whole step.
     busy_us = profile.device_busy_us
-    wanted_us = busy_us * math.exp(factors.log_speedup(shares))
+    log_work_slower = factors.log_speedup(shares)
+    wanted_us = busy_us * math.exp(log_work_slower)
     scale = wanted_us / work_us if work_us > 0 else 1.0
     operations = {
         name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
@@ -147,7 +150,7 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
         step_latency_ms=None,
         peak_memory_mib=None,
     )
-    return replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd
+    return replace(profile, operations=operations, meta=meta), math.log(slower), log_work_slower, factors.log_sd
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,7 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
         return table
     change = _Change(models, anchor, step, requested, precision)
     work = work_of(models, anchor, step.base, step.base_ms)
-    log_gain = change.log_gain(work)
+    gains = change.log_gains(work)
     rows: list[int] = []
     log_speedups, log_sds, notes, basis = [], [], [], []
     latencies_ms, free_factors = table.latency_ms.copy(), np.ones(len(table.targets))
@@ -240,17 +243,17 @@ def in_precision(models: Models, table: StepTable, anchor: Anchor, step: Recorde
         if given and change.same_precision and change.is_given_as_recorded(gpu):
             latencies_ms[row] = step.latency_ms
             continue
-        factors, sign, log_sd, gain = change.factors(gpu, given, log_gain)
+        factors, sign, log_sd, gain = change.factors(gpu, given, gains)
         if log_sd == 0 and gain == 0 and not any(factors.by_class):
             continue
         shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
         if launch_ms > 0:
             # Launches stay: only the rest is faster.
-            free_factors[row] = math.exp(-sign * factors.log_speedup(shares) - gain)
+            free_factors[row] = math.exp(-change.limited(gpu, sign * factors.log_speedup(shares) + gain))
             log_speedup = math.log(table.latency_ms[row] / smooth_max(free_ms * free_factors[row], launch_ms))
         else:
             launch_share = work.launch_ms * host.launch / table.latency_ms[row]
-            log_speedup = sign * factors.log_speedup(shares, launch_share) + gain
+            log_speedup = change.limited(gpu, sign * factors.log_speedup(shares, launch_share) + gain)
             free_factors[row] = math.exp(-log_speedup)
         rows.append(row)
         log_speedups.append(log_speedup)
@@ -298,18 +301,27 @@ class _Change:
         """Whether both the profile and the answer are in half precision, or neither."""
         return is_half(self.precision) == is_half(self.step.precision)
 
-    def log_gain(self, work: _Work) -> float:
-        """What the recorded step gained by AMP beyond its model, so that there and back is the same step."""
+    def log_gains(self, work: _Work) -> tuple[float, float]:
+        """What the recorded step gained by AMP beyond its model: on its own GPU, and what of it holds on others.
+
+        There and back is the same step. Launches and gaps of the recorded step say nothing of another GPU.
+        """
         if not is_half(self.precision) or not self.same_precision:
-            return 0.0
+            return 0.0, 0.0
         base_ms = self.step.base_ms or self.step.base.device_total_us / US_PER_MS
         gpu = _anchor_gpu(self.models, self.anchor)
         factors = _amp(self.models, gpu, self.step.precision or "", is_tuned(self.step.profile))
-        launch_share = work.launch_ms * self.anchor.host.launch / base_ms
-        return self.step.log_slower - factors.log_speedup(_shares_on(self.models, gpu, work), launch_share)
+        shares, launch_share = _shares_on(self.models, gpu, work), work.launch_ms * self.anchor.host.launch / base_ms
+        own = self.step.log_slower - factors.log_speedup(shares, launch_share)
+        return own, self.step.log_work_slower - factors.log_speedup(shares)
 
-    def factors(self, gpu: Gpu, given: bool, log_gain: float) -> tuple[Factors, float, float, float]:
-        """Speedups on a GPU, their sign, the uncertainty, and the part of `log_gain` that counts there.
+    def limited(self, gpu: Gpu, log_speedup: float) -> float:
+        """A step that was recorded in half precision is no slower in it on tensor cores."""
+        recorded = is_half(self.precision) and self.same_precision and self.precision in supported_precisions(gpu)
+        return max(log_speedup, 0.0) if recorded else log_speedup
+
+    def factors(self, gpu: Gpu, given: bool, gains: tuple[float, float]) -> tuple[Factors, float, float, float]:
+        """Speedups on a GPU, their sign, the uncertainty, and which of `log_gains` counts there.
 
         Parameters
         ----------
@@ -323,7 +335,7 @@ class _Change:
             factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:
             factors, sign = Factors(NO_FACTORS, 0.0), 1.0
-        log_sd = combined_sd(factors.log_sd, self.step.log_sd)
+        log_sd, log_gain = combined_sd(factors.log_sd, self.step.log_sd), 0.0
         if half and self.same_precision:
             cancels = self._cancels(gpu, own)
             if cancels and gpu.name == own.name:
@@ -331,7 +343,7 @@ class _Change:
             elif cancels:
                 # What networks and code gain cancels, what GPUs do doesn't.
                 log_sd = math.hypot(*(known_rates(transfer, one).amp_log_sd for one in (gpu, own)))
-            log_gain *= cancels
+            log_gain = gains[gpu.name != own.name] * cancels
         return factors, sign, log_sd, log_gain
 
     def is_given_as_recorded(self, gpu: Gpu) -> bool:

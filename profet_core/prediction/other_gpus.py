@@ -2,88 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.catalog import gpu_model
-from profet_core.latency import Basis, Estimate, combined_sd
-from profet_core.messages import Code, Note
-from profet_core.prediction.anchors import Anchor
-from profet_core.prediction.table import ARRAYS, TUPLES, StepTable, Target
+from profet_core.errors import Code, Note
+from profet_core.latency import Basis, Estimate, FloatArray, combined_sd
+from profet_core.prediction.table import ARRAYS, TUPLES, StepTable
+from profet_core.prediction.targets import TransferPlan
 from profet_core.transfer.estimate import (
-    OtherGpus,
-    other_gpus,
     other_host_log_sd,
     relative_log_sd,
     transferred,
 )
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
-from profet_core.transfer.targets import HostColumns
 
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
-
-
-@dataclass(frozen=True)
-class TransferPlan:
-    """How rows of a table follow from known instances, the same for every step of an anchor in a precision.
-
-    Attributes
-    ----------
-    known : profiled instance -> its row.
-    same_gpu : row -> the profiled instance with the same GPU, or the anchor. hosts : of these rows.
-    transferred, others, notes : all other rows, and their GPUs.
-    """
-
-    tf32: bool
-    known: Mapping[str, int]
-    same_gpu: Mapping[int, str]
-    hosts: HostColumns
-    transferred: Sequence[int]
-    others: OtherGpus
-    notes: Sequence[tuple[Note, ...]]
-
-
-def transfer_plan(
-    models: Models, anchor: Anchor, targets: Sequence[Target], *, tf32: bool, ran_in_tf32: bool
-) -> TransferPlan:
-    """How the GPUs among `targets` that have no models follow from steps recorded on an anchor.
-
-    Parameters
-    ----------
-    tf32 : the requested precision on GPUs that have it. ran_in_tf32 : that of the recorded steps.
-    """
-    transfer, by_model = models.transfer, {gpu_model(name): name for name in models.transfer.profiled_gpus}
-    known = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
-    names = (*(name for name in known if name != anchor.instance), anchor.instance)
-    same_gpu: dict[int, str] = {}
-    left: dict[int, tuple[Note, ...]] = {}
-    for row, (gpu, _, instance) in enumerate(targets):
-        if instance == anchor.name or (instance in known and (anchor.gpu or instance != anchor.instance)):
-            continue
-        alike = gpu.tf32_tensor_dense_tflops is None or ran_in_tf32 is tf32
-        if anchor.gpu is not None and gpu.name == anchor.gpu.name and alike:
-            same_gpu[row] = anchor.name
-        elif gpu.name in transfer.profiled_gpus:
-            same_gpu[row] = transfer.profiled_gpus[gpu.name]
-        else:
-            # What differs from the profiled GPU of the same model.
-            sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
-            left[row] = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
-    others = other_gpus(transfer, anchor.instance, names, [targets[row][:2] for row in left], tf32)
-    return TransferPlan(
-        tf32=tf32,
-        known=known,
-        same_gpu=same_gpu,
-        hosts=HostColumns.of(targets[row].host for row in same_gpu),
-        transferred=list(left),
-        others=others,
-        notes=[(*one, *more) for one, more in zip(others.notes, left.values(), strict=True)],
-    )
+    from profet_core.prediction.models import Models
 
 
 @dataclass(frozen=True)

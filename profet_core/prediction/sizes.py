@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Instance
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import ArtifactError, InputError
-from profet_core.features.classes import load_operation_classes
+from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     SMOOTH_MAX_POWER,
     Basis,
     Estimate,
+    FloatArray,
     StepTime,
     combined_sd,
     log_sd_of,
     smooth_max,
 )
-from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
-from profet_core.prediction.records import Prediction, offer_rows
-from profet_core.prediction.table import StepTable
-from profet_core.sizes.axes import LARGEST_PIXELS, axis_range
-from profet_core.sizes.growth import (
+from profet_core.prediction.growth import (
     Growth,
     GrowthBySource,
     GrowthModel,
@@ -38,6 +33,9 @@ from profet_core.sizes.growth import (
     scale_from_two,
     step_signs,
 )
+from profet_core.prediction.models import Models
+from profet_core.prediction.scaler import LARGEST_PIXELS, axis_range
+from profet_core.prediction.table import InstancePrediction, Prediction, StepTable, offer_rows
 from profet_core.units import whole_number
 from profet_recorder.profiles.record import Profile
 
@@ -62,78 +60,8 @@ def _differences(first: Profile, second: Profile, allowed: Collection[str]) -> t
     return tuple(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSteps:
-    """Step latencies at one batch size.
-
-    Attributes
-    ----------
-    step_times : one per instance, each with its basis.
-    scaled : whether they are scaled from a profile's size.
-    pixels : image height and width; None: unknown.
-    """
-
-    batch_size: int
-    step_times: tuple[StepTime, ...]
-    scaled: bool = False
-    pixels: int | None = None
-
-    @property
-    def latencies_ms(self) -> dict[str, float]:
-        """Instance -> milliseconds per step, for all instances with a latency."""
-        return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
-
-
 #: Range of sizes that steps can be scaled to and from.
 BATCH_SIZES, PIXEL_SIZES = (1, 1024), (16, LARGEST_PIXELS)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownStep:
-    """One profiled step.
-
-    Attributes
-    ----------
-    profile : with the number of steps used for the prediction.
-    batch_size, pixels : recorded sizes; None: unknown.
-    """
-
-    profile: Profile
-    prediction: Prediction
-    batch_size: int | None = None
-    pixels: int | None = None
-
-    def check(self) -> None:
-        """Raise InputError if steps can't be scaled from its size, beyond `BATCH_SIZES` or `PIXEL_SIZES`."""
-        if self.batch_size is not None:
-            check_batch(self.batch_size)
-        if self.pixels is not None:
-            check_pixels(self.pixels)
-
-    def is_at(self, batch_size: int, pixels: int | None) -> bool:
-        """Whether this is the step at these sizes; pixels None: any pixel size."""
-        return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
-
-    @property
-    def sized_profile(self) -> Profile:
-        """The profile with its known sizes."""
-        meta = replace(self.profile.meta, batch_size=self.batch_size, pixels=self.pixels)
-        return replace(self.profile, meta=meta)
-
-    def changed(
-        self, table: StepTable, *, offers: tuple[tuple[Instance, int], ...] | None = None, anchor_is_new: bool = False
-    ) -> KnownStep:
-        """The step with another table; `anchor_is_new`: the anchor's latency is that of its row."""
-        prediction = replace(self.prediction, table=table, offers=offers or self.prediction.offers)
-        if anchor_is_new:
-            prediction = replace(prediction, anchor_latency_ms=prediction.latencies_ms[prediction.anchor])
-        return replace(self, prediction=prediction)
-
-    @property
-    def words(self) -> str:
-        """'batch 64' or 'batch 64, 224 pixels'."""
-        pixels = "" if self.pixels is None else f", {self.pixels} pixels"
-        return f"batch {self.batch_size}{pixels}"
 
 
 def check_batch(batch_size: object) -> int:
@@ -153,7 +81,7 @@ def _check(name: str, value: object, between: tuple[int, int]) -> int:
     return number
 
 
-def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
+def joint_predictions(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
     """Return the known steps with equal launch overhead, none faster than one with a smaller batch and no more pixels.
 
     Launches belong to the network, so both steps get the geometric mean of their overheads on an unprofiled GPU. If an
@@ -171,49 +99,58 @@ def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
     return first, second
 
 
-def _aligned(*known: KnownStep) -> tuple[KnownStep, ...]:
+def _changed(
+    step: Prediction, table: StepTable, offers: tuple[tuple[Instance, int], ...] = (), *, anchor_is_new: bool = False
+) -> Prediction:
+    """The prediction with another table; `anchor_is_new`: the anchor's latency is that of its row."""
+    step = replace(step, table=table, offers=offers or step.offers)
+    return replace(step, anchor_latency_ms=step.latencies_ms[step.anchor]) if anchor_is_new else step
+
+
+def _aligned(*known: Prediction) -> tuple[Prediction, ...]:
     """The steps with tables of the same rows: one for each pair of rows that stand for an offer."""
-    rows = [{offer.name: row for offer, row in step.prediction.offers} for step in known]
+    rows = [{offer.name: row for offer, row in step.offers} for step in known]
     names = dict.fromkeys(name for one in rows for name in one)
     pairs = {name: tuple(one.get(name, -1) for one in rows) for name in names}
     number = {pair: row for row, pair in enumerate(dict.fromkeys(pairs.values()))}
     return tuple(
-        step.changed(
-            step.prediction.table.take([pair[place] for pair in number]),
-            offers=tuple((offer, number[pairs[offer.name]]) for offer, _ in step.prediction.offers),
+        _changed(
+            step,
+            step.table.take([pair[place] for pair in number]),
+            tuple((offer, number[pairs[offer.name]]) for offer, _ in step.offers),
         )
         for place, step in enumerate(known)
     )
 
 
-def _with_equal_launches(first: KnownStep, second: KnownStep) -> tuple[KnownStep, KnownStep]:
+def _with_equal_launches(first: Prediction, second: Prediction) -> tuple[Prediction, Prediction]:
     """Both steps with the mean of their launch overheads on each unprofiled GPU."""
-    tables = first.prediction.table, second.prediction.table
+    tables = first.table, second.table
     product = tables[0].launch_ms * tables[1].launch_ms
     differ = (product > 0) & (tables[0].launch_ms != tables[1].launch_ms)
     launch_ms = np.sqrt(np.where(differ, product, np.nan))
 
-    def equal(step: KnownStep, table: StepTable) -> KnownStep:
+    def equal(step: Prediction, table: StepTable) -> Prediction:
         factor = smooth_max(table.free_ms, launch_ms) / smooth_max(table.free_ms, table.launch_ms)
         latency_ms = np.where(differ, table.latency_ms * factor, table.latency_ms)
         launches_ms = np.where(differ, launch_ms, table.launch_ms)
-        return step.changed(replace(table, latency_ms=latency_ms, launch_ms=launches_ms))
+        return _changed(step, replace(table, latency_ms=latency_ms, launch_ms=launches_ms))
 
     return equal(first, tables[0]), equal(second, tables[1])
 
 
-def _is_within(one: KnownStep, other: KnownStep) -> bool:
+def _is_within(one: Prediction, other: Prediction) -> bool:
     """Whether neither of its sizes is above the other's; unknown sizes count as equal."""
     pairs = ((one.batch_size, other.batch_size), (one.pixels, other.pixels))
     return all(ours is None or theirs is None or ours <= theirs for ours, theirs in pairs)
 
 
-def _pooled(smaller: KnownStep, larger: KnownStep, *, same: bool) -> tuple[KnownStep, KnownStep]:
+def _pooled(smaller: Prediction, larger: Prediction, *, same: bool) -> tuple[Prediction, Prediction]:
     """Give both one latency on targets where the larger is faster; at the `same` size, wherever they differ.
 
     If only one of them is measured, it stays unchanged.
     """
-    tables = smaller.prediction.table, larger.prediction.table
+    tables = smaller.table, larger.table
     low_ms, high_ms = (table.latency_ms for table in tables)
     rows = np.flatnonzero((low_ms > high_ms) | (same & (low_ms < high_ms)))
     known_ms = np.array([low_ms[rows], high_ms[rows]])
@@ -225,9 +162,9 @@ def _pooled(smaller: KnownStep, larger: KnownStep, *, same: bool) -> tuple[Known
     log_sd = combined_sd((weights * np.nan_to_num(log_sds)).sum(axis=0), apart)
     steps = []
     for place, (step, other, how) in enumerate(((smaller, larger, "faster"), (larger, smaller, "slower"))):
-        changed, table = ~alone[place], step.prediction.table
+        changed, table = ~alone[place], step.table
         at = rows[changed].tolist()
-        note = Note(Code.COMBINED, size=other.words, how=how)
+        note = Note(Code.COMBINED, size=other.size_words, how=how)
         table = table.with_rows(
             at,
             latency_ms=latency_ms[changed],
@@ -235,8 +172,8 @@ def _pooled(smaller: KnownStep, larger: KnownStep, *, same: bool) -> tuple[Known
             free_ms=_free_ms(latency_ms[changed], table.launch_ms[at]),
             notes=[(note, *table.notes[row]) for row in at],
         )
-        pooled = {offer.name for offer, row in step.prediction.offers if row in at}
-        steps.append(step.changed(table, anchor_is_new=step.prediction.anchor in pooled))
+        pooled = {offer.name for offer, row in step.offers if row in at}
+        steps.append(_changed(step, table, anchor_is_new=step.anchor in pooled))
     return steps[0], steps[1]
 
 
@@ -251,9 +188,9 @@ def _weights(log_sds: FloatArray) -> FloatArray:
 
 
 def steps_at(
-    models: Models, known: Sequence[KnownStep], *, batch_size: int, pixels: int | None = None
-) -> TrainingSteps:
-    """Step latencies at a batch and pixel size.
+    models: Models, known: Sequence[Prediction], *, batch_size: int, pixels: int | None = None
+) -> tuple[InstancePrediction, ...]:
+    """Step of every offer at a batch and pixel size.
 
     At a known size these are that prediction's rows unchanged (after `joint_predictions`). Elsewhere each latency is
     scaled by the model fitted on the measured networks. Its interval widens with distance, less with two known steps.
@@ -261,27 +198,25 @@ def steps_at(
 
     Parameters
     ----------
-    known : one or two steps of a network.
-    pixels : None: those of the known step.
+    known : predictions from one or two profiles of a network.
+    pixels : None: those of the profile.
 
     Raises
     ------
-    InputError : a size is out of range or unknown but needed, or there are not one or two steps.
+    InputError : a size is out of range or unknown but needed, or there are not one or two profiles.
     ArtifactError : the models have no scaling model.
     """
-    network = _Network.from_steps(models, known)
-    check_batch(batch_size)
-    size = batch_size, network.pixels_of(pixels)
-    profiled = network.step_at(*size)
-    if profiled is not None and len(network.known) == 1:
-        return TrainingSteps(batch_size, profiled.prediction.predictions, pixels=size[1])
-    (table,) = network.tables([size])
-    return TrainingSteps(batch_size, offer_rows(table, network.offers), scaled=profiled is None, pixels=size[1])
+    known = _checked(known)
+    size = check_batch(batch_size), _pixels_at(known, pixels)
+    if len(known) == 1 and known[0].is_at(*size):
+        return known[0].predictions
+    (table,) = resized(models, known, [size])
+    return offer_rows(table, _offers(known))
 
 
 def curves_at(
     models: Models,
-    known: Sequence[KnownStep],
+    known: Sequence[Prediction],
     axis: str,
     sizes: Sequence[int],
     other_size: int | None = None,
@@ -292,144 +227,134 @@ def curves_at(
 
     Parameters
     ----------
-    axis : "batch" or "pixels". other_size : size on the other axis; None: that of the known step.
-    instances : instances to return; None: all that the steps are known on.
+    axis : "batch" or "pixels". other_size : size on the other axis; None: that of the profile.
+    instances : instances to return; None: all that the predictions have.
 
     Raises
     ------
     the same as `steps_at`.
     """
     axis_range(axis)
-    network = _Network.from_steps(models, known)
+    known = _checked(known)
     if axis == "batch":
-        pixels = network.pixels_of(other_size)
+        pixels = _pixels_at(known, other_size)
         wanted = [(check_batch(size), pixels) for size in sizes]
     else:
-        batch_size = network.batch_of(other_size)
-        wanted = [(batch_size, network.pixels_of(size)) for size in sizes]
-    offers = [one for one in network.offers if instances is None or one[0].name in instances]
-    rows = [offer_rows(table, offers) for table in network.tables(wanted)]
+        batch_size = _batch_at(known, other_size)
+        wanted = [(batch_size, _pixels_at(known, size)) for size in sizes]
+    offers = [one for one in _offers(known) if instances is None or one[0].name in instances]
+    rows = [offer_rows(table, offers) for table in resized(models, known, wanted)]
     return {offer.name: steps for (offer, _), steps in zip(offers, zip(*rows, strict=True), strict=False)}
 
 
-@dataclass(frozen=True)
-class _Network:
-    """Known steps of one network, reconciled with each other.
+def _checked(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
+    """One or two predictions, checked and reconciled: their tables have the same rows."""
+    if len(known) not in (1, 2):
+        raise InputError(f"Scaling needs one or two profiles, not {len(known)}.")
+    for step in known:
+        if step.batch_size is not None:
+            check_batch(step.batch_size)
+        if step.pixels is not None:
+            check_pixels(step.pixels)
+    if any(step.batch_size is None for step in known):
+        raise InputError("Give the batch size the profile was recorded at.")
+    return joint_predictions(known)
 
-    Attributes
-    ----------
-    known : their tables have the same rows. offers : of both, each with its row.
+
+def _offers(known: Sequence[Prediction]) -> list[tuple[Instance, int]]:
+    """Offers of all predictions, each with its row."""
+    return list({offer.name: (offer, row) for step in known for offer, row in step.offers}.values())
+
+
+def _pixels_at(known: Sequence[Prediction], wanted: int | None) -> int | None:
+    """`wanted`, checked; the profiles' pixels if None."""
+    recorded = {step.pixels for step in known}
+    if wanted is None:
+        if len(recorded - {None}) > 1:
+            raise InputError("The profiles have different pixel sizes: choose one.")
+        return next(iter(recorded - {None}), None)
+    if None in recorded:
+        raise InputError("Give the pixel size the profile was recorded at.")
+    return check_pixels(wanted)
+
+
+def _batch_at(known: Sequence[Prediction], wanted: int | None) -> int:
+    """`wanted`, checked; the profiles' batch size if None."""
+    if wanted is not None:
+        return check_batch(wanted)
+    first, *others = (step.batch_size for step in known)
+    if first is None or any(size != first for size in others):
+        raise InputError("The profiles have different batch sizes: choose one.")
+    return first
+
+
+def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[int, int | None]]) -> list[StepTable]:
+    """The table of one network's steps at each batch and pixel size, from reconciled predictions.
+
+    At a profile's own size these are its own rows, else scaled ones.
     """
+    if models.growth is None:
+        raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
+    sizes = Sizes(np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float))
+    scaled = _scaled(models.growth, known, sizes)
+    found = []
+    for place, size in enumerate(wanted):
+        table, profiled = scaled.column(place), next((step for step in known if step.is_at(*size)), None)
+        if profiled is not None:
+            table = profiled.table if len(known) == 1 else table.merged(profiled.table, profiled.table.known)
+        found.append(table)
+    return found
 
-    growth: GrowthModel
-    known: tuple[KnownStep, ...]
-    offers: tuple[tuple[Instance, int], ...]
 
-    @classmethod
-    def from_steps(cls, models: Models, known: Sequence[KnownStep]) -> _Network:
-        """Check and reconcile one or two steps."""
-        if len(known) not in (1, 2):
-            raise InputError(f"Scaling needs one or two profiles, not {len(known)}.")
-        for step in known:
-            step.check()
-        if any(step.batch_size is None for step in known):
-            raise InputError("Give the batch size the profile was recorded at.")
-        if models.growth is None:
-            raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
-        known = joint_predictions(known)
-        offers = {offer.name: (offer, row) for step in reversed(known) for offer, row in step.prediction.offers}
-        order = dict.fromkeys(offer.name for step in known for offer, _ in step.prediction.offers)
-        return cls(models.growth, known, tuple(offers[name] for name in order))
+def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: Sizes) -> StepTable:
+    """Scaled steps, (targets, sizes)."""
+    tables = [step.table for step in known]
+    source, scaled = tables[0].merged(tables[-1], ~tables[0].known), _scaled_latencies(growth, known, sizes)
+    has_latency, known_log_sd = source.known, np.nan_to_num(source.log_sd)[:, None]
+    words = " and ".join(step.size_words for step in known)
+    scaling = np.sqrt(np.maximum(scaled.log_sd**2 - known_log_sd**2, 0.0))
+    shape = scaled.latency_ms.shape
+    launch_ms = np.broadcast_to(source.launch_ms[:, None], shape)
+    return replace(
+        source,
+        latency_ms=scaled.latency_ms,
+        # A method without intervals has none at other sizes either; a given latency gets one.
+        log_sd=np.where((has_latency & ~np.isnan(source.log_sd))[:, None], scaled.log_sd, np.nan),
+        basis=tuple(
+            Basis.RESIZED if has_latency[row] and not basis.is_rough else basis
+            for row, basis in enumerate(source.basis)
+        ),
+        notes=tuple(
+            (Note(Code.SCALED_FROM, sizes=words), *notes) if has_latency[row] else notes
+            for row, notes in enumerate(source.notes)
+        ),
+        relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
+        weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
+        free_ms=_free_ms(scaled.latency_ms, launch_ms),
+        launch_ms=launch_ms,
+        members={},
+    )
 
-    def pixels_of(self, wanted: int | None) -> int | None:
-        """`wanted`, checked; the known steps' pixels if None."""
-        recorded = {step.pixels for step in self.known}
-        if wanted is None:
-            if len(recorded - {None}) > 1:
-                raise InputError("The profiles have different pixel sizes: choose one.")
-            return next(iter(recorded - {None}), None)
-        if None in recorded:
-            raise InputError("Give the pixel size the profile was recorded at.")
-        return check_pixels(wanted)
 
-    def batch_of(self, wanted: int | None) -> int:
-        """`wanted`, checked; the known steps' batch size if None."""
-        if wanted is not None:
-            return check_batch(wanted)
-        first, *others = (step.batch_size for step in self.known)
-        if first is None or any(size != first for size in others):
-            raise InputError("The profiles have different batch sizes: choose one.")
-        return first
-
-    def step_at(self, batch_size: int, pixels: int | None) -> KnownStep | None:
-        """The step that is known at exactly this size."""
-        return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
-
-    def tables(self, wanted: Sequence[tuple[int, int | None]]) -> list[StepTable]:
-        """The steps at each size: a known step's own rows if it has one, else scaled ones."""
-        sizes = Sizes(
-            np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
+def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: Sizes) -> Estimate:
+    """Scaled latencies, (targets, sizes); NaN if unknown."""
+    points = [_point(growth, step) for step in known]
+    alone = [scale_from_one(point, growth.error, sizes) for point in points]
+    first, second = points[0], points[-1]
+    best = alone[0] if first.at == second.at else scale_from_two(first, second, growth.error, sizes)
+    # A target that only one of the steps is known on.
+    for one in alone:
+        missing = np.isnan(best.latency_ms)
+        best = Estimate(
+            latency_ms=np.where(missing, one.latency_ms, best.latency_ms),
+            log_sd=np.where(missing, one.log_sd, best.log_sd),
         )
-        scaled = self._scaled(sizes)
-        found = []
-        for place, size in enumerate(wanted):
-            table, profiled = scaled.column(place), self.step_at(*size)
-            if profiled is not None:
-                own = profiled.prediction.table
-                table = own if len(self.known) == 1 else table.merged(own, own.known)
-            found.append(table)
-        return found
-
-    def _scaled(self, sizes: Sizes) -> StepTable:
-        """Scaled steps, (targets, sizes)."""
-        tables = [step.prediction.table for step in self.known]
-        source, scaled = tables[0].merged(tables[-1], ~tables[0].known), self._scaled_latencies(tables, sizes)
-        known, known_log_sd = source.known, np.nan_to_num(source.log_sd)[:, None]
-        words = " and ".join(step.words for step in self.known)
-        scaling = np.sqrt(np.maximum(scaled.log_sd**2 - known_log_sd**2, 0.0))
-        shape = scaled.latency_ms.shape
-        launch_ms = np.broadcast_to(source.launch_ms[:, None], shape)
-        return replace(
-            source,
-            latency_ms=scaled.latency_ms,
-            # A method without intervals has none at other sizes either; a given latency gets one.
-            log_sd=np.where((known & ~np.isnan(source.log_sd))[:, None], scaled.log_sd, np.nan),
-            basis=tuple(
-                Basis.RESIZED if known[row] and not basis.is_rough else basis for row, basis in enumerate(source.basis)
-            ),
-            notes=tuple(
-                (Note(Code.SCALED_FROM, sizes=words), *notes) if known[row] else notes
-                for row, notes in enumerate(source.notes)
-            ),
-            relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
-            weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
-            free_ms=_free_ms(scaled.latency_ms, launch_ms),
-            launch_ms=launch_ms,
-            members={},
-        )
-
-    def _scaled_latencies(self, tables: Sequence[StepTable], sizes: Sizes) -> Estimate:
-        """Scaled latencies, (targets, sizes); NaN if unknown."""
-        points = [_point(self.growth, step, table) for step, table in zip(self.known, tables, strict=True)]
-        alone = [scale_from_one(point, self.growth.error, sizes) for point in points]
-        first, second = points[0], points[-1]
-        if len(points) == 1 or first.at == second.at:
-            best = alone[0]
-        else:
-            best = scale_from_two(first, second, self.growth.error, sizes)
-        # A target that only one of the steps is known on.
-        for one in alone:
-            missing = np.isnan(best.latency_ms)
-            best = Estimate(
-                latency_ms=np.where(missing, one.latency_ms, best.latency_ms),
-                log_sd=np.where(missing, one.log_sd, best.log_sd),
-            )
-        return best
+    return best
 
 
-def _point(growth: GrowthModel, step: KnownStep, table: StepTable) -> KnownPoint:
+def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
-    anchor = step.prediction.read_by or step.prediction.anchor
+    anchor, table = step.read_by or step.anchor, step.table
     scaling = growth.models.get(anchor)
     if scaling is None:
         raise ArtifactError(f"The models don't support other sizes for profiles of {anchor}: run `profet train`.")

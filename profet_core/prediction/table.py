@@ -1,18 +1,24 @@
-"""One step on many GPUs as a table of arrays, which every stage of a prediction takes and returns."""
+"""One step on many GPUs: the table of arrays that each stage of a prediction takes and returns; rows by offer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, LatencyParts, Relative, Values, combined_sd
-from profet_core.messages import Note
+from profet_core.catalog import Instance
+from profet_core.catalog.gpus import AS_PROFILED, Gpu
+from profet_core.catalog.instance import frame_of, offer_cells, step_cells
+from profet_core.ensemble.members import BAND_WORDS
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.errors import Code, Note
+from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, StepTime, Values, combined_sd
+from profet_core.training.cost import cost_usd
 from profet_core.transfer.targets import Host
+from profet_recorder.profiles.record import Profile, StepsBasis
 
 
 class Target(NamedTuple):
@@ -164,3 +170,205 @@ _NONE = np.array(None)
 #: Attributes with a value in every cell, and in every row.
 ARRAYS = ("latency_ms", "log_sd", "relative_log_sd", "weights", "free_ms", "launch_ms")
 TUPLES = ("basis", "notes", "relative_to")
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePrediction(StepTime):
+    """Row of one instance.
+
+    The basis is "given" for the anchor, whose latency is None if not given; "measured" for an instance profiled for the
+    training data; "derived" for one whose GPU ran the same networks in other measurements; "transferred" for one with
+    an unprofiled GPU.
+
+    Attributes
+    ----------
+    offer : the instance at its effective price.
+    members : latency from each ensemble member, milliseconds.
+    """
+
+    offer: Instance
+    members: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Caveats of the latency, and of the price of a node."""
+        notes, gpus = self.estimate.notes, self.offer.gpu_count
+        return notes if gpus == 1 else (*notes, _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus))
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Price of the whole instance."""
+        return self.offer.usd_per_hour
+
+    @property
+    def status(self) -> str:
+        """Whether it can be rented."""
+        return self.offer.status
+
+    @property
+    def cost_per_1000_steps_usd(self) -> float | None:
+        """US dollars for the whole instance: the price of a multi-GPU node is never divided."""
+        return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
+
+
+#: Name of a distance band -> phrase that compares the profile with the training data.
+_PHRASES = dict(
+    zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """Similarity of a profile to the training data.
+
+    Attributes
+    ----------
+    distance : to the nearest training profile, in the space of class shares.
+    words : "like the training data", "unlike", ...
+    error_percent : mean error on held-out architectures at this distance.
+    """
+
+    distance: float
+    words: str
+    error_percent: float
+
+    @property
+    def warned_of(self) -> bool:
+        """Whether the distance warrants a warning."""
+        return self.words in BAND_WORDS[2:]
+
+    @property
+    def phrase(self) -> str:
+        """Phrase before "the training data" in a sentence."""
+        return _PHRASES[self.words]
+
+    @property
+    def error_words(self) -> str:
+        """The mean error as a phrase; the farthest band is open, so its mean error is a lower bound."""
+        least = "at least " if self.words == BAND_WORDS[-1] else ""
+        return f"{least}{self.error_percent:.0f}%"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Step latencies of one profiled network on the anchor and on every target.
+
+    Attributes
+    ----------
+    anchor : where the profile was recorded; a GPU without an offer has no row.
+    profile : with its known sizes and the number of steps used for the prediction.
+    table : steps by GPU and host.
+    offers : each offer, and its row of the table.
+    precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
+    read_by : profiled instance whose models read the profile, if not the anchor; else empty.
+    """
+
+    anchor: str
+    anchor_latency_ms: float | None
+    method: str
+    profile: Profile = field(compare=False)
+    table: StepTable = field(compare=False)
+    offers: tuple[tuple[Instance, int], ...]
+    interval_level: float | None
+    unknown_operations: UnknownOperations
+    similarity: Similarity | None
+    warnings: tuple[Note, ...]
+    read_by: str = ""
+    precision: str = AS_PROFILED
+
+    @property
+    def steps(self) -> int:
+        """Number of training steps in the profile's file."""
+        return self.profile.steps
+
+    @property
+    def steps_basis(self) -> StepsBasis:
+        """How the number of steps was determined."""
+        return self.profile.steps_basis
+
+    @property
+    def batch_size(self) -> int | None:
+        """Batch size of the profile; None if unknown."""
+        return self.profile.meta.batch_size
+
+    @property
+    def pixels(self) -> int | None:
+        """Height and width of the profile's images; None if unknown."""
+        return self.profile.meta.pixels
+
+    def is_at(self, batch_size: int, pixels: int | None) -> bool:
+        """Whether the profile was recorded at these sizes; pixels None: any pixel size."""
+        return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
+
+    @property
+    def size_words(self) -> str:
+        """'batch 64' or 'batch 64, 224 pixels'."""
+        pixels = "" if self.pixels is None else f", {self.pixels} pixels"
+        return f"batch {self.batch_size}{pixels}"
+
+    @cached_property
+    def predictions(self) -> tuple[InstancePrediction, ...]:
+        """One row per offer, the anchor's first."""
+        return offer_rows(self.table, self.offers)
+
+    @property
+    def latencies_ms(self) -> dict[str, float]:
+        """Instance -> latency, for all rows with one."""
+        latencies_ms, known = self.table.latency_ms.tolist(), self.table.known.tolist()
+        return {offer.name: latencies_ms[row] for offer, row in self.offers if known[row]}
+
+    def to_frame(self) -> Any:
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        return rows_frame(self.predictions)
+
+
+def offer_rows(table: StepTable, offers: Iterable[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
+    """Join steps with offers: each offer with its row of the table."""
+    steps = table.estimates()
+    nothing: dict[str, float] = {}
+    members: dict[int, dict[str, float]] = {}
+    for name, values in table.members.items():
+        for row in np.flatnonzero(~np.isnan(values)).tolist():
+            members.setdefault(row, {})[name] = values.item(row)
+    return tuple(InstancePrediction(offer.name, steps[row], offer, members.get(row, nothing)) for offer, row in offers)
+
+
+class Predictions(Sequence[Prediction]):
+    """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
+
+    def __init__(self, make: Sequence[Callable[[], Prediction]] = ()) -> None:
+        self._make = make
+
+    @overload
+    def __getitem__(self, number: int, /) -> Prediction: ...
+
+    @overload
+    def __getitem__(self, numbers: slice, /) -> Predictions: ...
+
+    def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
+        return Predictions(self._make[number]) if isinstance(number, slice) else self._make[number]()
+
+    def __len__(self) -> int:
+        return len(self._make)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
+    """Rows as a `pandas.DataFrame`."""
+    return frame_of(
+        {**offer_cells(row.offer), **step_cells(row), "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd}
+        for row in rows
+    )
+
+
+def priced_row(offer: Instance, estimate: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
+    """An estimate for the GPU of an offer, with its price."""
+    return InstancePrediction(offer.name, estimate, offer, members or {})
+
+
+#: Rows of nodes are many.
+_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

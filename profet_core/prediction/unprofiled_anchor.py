@@ -1,4 +1,4 @@
-"""The stage for profiled GPUs: estimates from the anchor's profiles, or from an unprofiled GPU's, mapped to them."""
+"""The stage for profiled GPUs if the anchor is unprofiled: its profiles are mapped to profiled instances."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Method, Models
 from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
-from profet_core.features.operations import UnknownOperations
-from profet_core.latency import combined_sd, log_sd_of
-from profet_core.prediction.anchors import Anchor
+from profet_core.ensemble.operations import UnknownOperations
+from profet_core.latency import FloatArray, combined_sd, log_sd_of
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
+from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
+from profet_core.prediction.targets import Anchor
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.step_model import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
@@ -54,28 +53,16 @@ class MappedBatch(ProfileBatch):
         return self.operations
 
 
-def profiled_steps(
-    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, *, tf32: bool
+def mapped_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
 ) -> tuple[Estimates, RecordedSteps]:
-    """Estimates of the default method on profiled instances, and the steps as other GPUs follow from them.
+    """Estimates on every profiled instance from steps of an unprofiled GPU, and the steps that other GPUs follow from.
 
     Parameters
     ----------
-    batch : the profiles; its anchor is the profiled instance whose models read them.
-    tf32 : the profiled steps of an unprofiled GPU ran in TF32.
+    batch : the profiles; its anchor is the profiled instance that they are mapped to.
+    tf32 : the profiled steps ran in TF32.
     """
-    if anchor.gpu is not None:
-        return _mapped_steps(models, method, batch, anchor, anchor.gpu, tf32)
-    others = [name for name in models.instances if name != anchor.instance]
-    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    steps = AnchorSteps(anchor.instance, parts, batch.latency_ms)
-    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
-
-
-def _mapped_steps(
-    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
-) -> tuple[Estimates, RecordedSteps]:
-    """Estimates on every profiled instance from steps of an unprofiled GPU."""
     transfer = models.transfer
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     target, speed = target_of(transfer, gpu, anchor.host, tf32)

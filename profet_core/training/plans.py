@@ -10,13 +10,11 @@ from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.frames import frame_of, offer_cells
-from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance
+from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance, frame_of, offer_cells
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
-from profet_core.training.cost import Workload, cost_usd
-from profet_core.training.extras import HOURS_PER_MONTH, Breakdown, LostTime
+from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
 from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.

@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import log_sd_of
+from profet_core.latency import FloatArray, log_sd_of
 
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 2
@@ -123,7 +122,7 @@ def _model(content: JsonObject) -> ScaleoutModel:
 # (doi 10.1109/ACCESS.2019.2916550), whose equations were not read. Deviations based on published measurements are
 # noted.
 
-Values: TypeAlias = float | FloatArray
+Values: TypeAlias = "float | FloatArray"
 
 #: Share of the backward pass in a step: two convolutions per forward convolution.
 BACKWARD_SHARE = 2 / 3

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
-from profet_core.messages import Note
+from profet_core.errors import Note
+from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.transfer.model import CalibratedGpu, TransferModel
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.step_model import StepModel, gpu_time_ms, host_share

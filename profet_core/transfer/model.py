@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, combined_sd
+from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.transfer.rates import Rates, rates_of
 from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, shares
 from profet_core.transfer.steps import KnownSteps
@@ -254,7 +253,7 @@ class TransferModel:
         return {}
 
     @cached_property
-    def generations(self) -> dict[tuple[float | None, bool], float]:
+    def generations(self) -> dict[float | None, float]:
         """Cache of `speed.generation_log_speed`."""
         return {}
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, supported_precisions
 from profet_core.files import JsonObject, finite_number
-from profet_core.precision.names import supported_precisions
 
 #: Classes of GPU work whose rates differ in AMP; the first ones run on tensor cores.
 CLASSES = ("convolution", "product", "normalization", "depthwise", "other")
@@ -205,7 +204,7 @@ class Rates:
         # Nothing is cast.
         factors = (gain,) * ON_TENSOR_CORES + (0.0,) * (len(CLASSES) - ON_TENSOR_CORES)
         log_sd = math.hypot(self.from_specs.tf32_log_sd, self.within_log_sd) if log_tf32_peak(gpu) else 0.0
-        return Factors(factors, log_sd, max_slowdown=1.0)  # type: ignore[arg-type]
+        return Factors(factors, log_sd)  # type: ignore[arg-type]
 
     def of_gpu(self, gpu: Gpu, reference: Gpu) -> GpuRates:
         """What is known best: a table, or its specs."""
@@ -216,8 +215,6 @@ class Rates:
 MAX_BANDWIDTH_GAIN = 2.0
 #: Exponent for combining work and launches.
 LAUNCH_POWER = 4.0
-#: Maximum slowdown by AMP on tensor cores: casts and launches of a small network.
-MAX_SLOWDOWN = 1.1
 NO_FACTORS: ByClass = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -232,7 +229,6 @@ class Factors:
 
     by_class: ByClass
     log_sd: float
-    max_slowdown: float = MAX_SLOWDOWN
 
     def log_speedup(self, shares: Sequence[float], launch_share: float = 0.0) -> float:
         """Log speedup of a step.
@@ -252,7 +248,8 @@ class Factors:
         left = math.exp(-log_speed(shares, self.by_class))
         launches = min(max(launch_share, 0.0), 1.0)
         joined = (left**LAUNCH_POWER + launches**LAUNCH_POWER) ** (1 / LAUNCH_POWER)
-        return -math.log(min(joined, max(self.max_slowdown, left)))
+        # Casts and launches of small networks in AMP may take longer, which tables show: no more than what they gain.
+        return -math.log(min(joined, max(1.0, left)))
 
 
 def shares_there(shares: ByClass, compute: float, bandwidth: float) -> ByClass:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, Note
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.rates import GpuRates, log_speed
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
@@ -88,7 +88,7 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
         host=host,
         compute=compute,
         bandwidth=bandwidth,
-        nearness=generation_log_speed(model, gpu, tf32),
+        nearness=generation_log_speed(model, gpu),
         log_sd=speed.step_log_sd,
     )
     return target, speed
@@ -100,13 +100,16 @@ def benchmark_log_speed(model: TransferModel, compute: float, bandwidth: float) 
     return log_speed((share, 1 - share), (compute, bandwidth))
 
 
-def generation_log_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> float:
-    """Median log speed of the GPUs of a generation; its own for a GPU of none."""
-    key = gpu.compute_capability, tf32
+def generation_log_speed(model: TransferModel, gpu: Gpu) -> float:
+    """Median log speed of the GPUs of a generation in their default precision; its own for a GPU of none.
+
+    No precision has another one: a step is transferred from the same instances in all of them.
+    """
+    key = gpu.compute_capability
     if key not in model.generations:
         same = [one for one in model.gpus.shipped.values() if one.compute_capability == gpu.compute_capability]
         rates = [known_rates(model, one) for one in same or [gpu]]
-        speeds = [benchmark_log_speed(model, one.compute_in(tf32), one.bandwidth) for one in rates]
+        speeds = [benchmark_log_speed(model, one.compute, one.bandwidth) for one in rates]
         model.generations[key] = float(np.median(speeds))
     return model.generations[key]
 

@@ -9,10 +9,9 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.ensemble.members import StepInputs
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
-from profet_core.latency import SMOOTH_MAX_POWER
+from profet_core.latency import SMOOTH_MAX_POWER, FloatArray
 from profet_core.transfer.targets import Host, HostColumns, host_named
 
 CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"

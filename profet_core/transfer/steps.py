@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.latency import SMOOTH_MAX_POWER, Estimate, combined_sd, log_sd_of, smooth_max
+from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, combined_sd, log_sd_of, smooth_max
 from profet_core.transfer.step_model import (
     BANDWIDTH,
     KINDS,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, Note
+from profet_core.latency import FloatArray
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
 # follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over

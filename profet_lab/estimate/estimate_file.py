@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from profet_core.catalog import load_gpus, load_shipped
+from profet_core.catalog.gpus import AMP, FP32, TF32
 from profet_core.files import sha256_hex
-from profet_core.from_layers.rates import (
+from profet_core.layers.rates import (
     ELEMENTS,
     FLOPS,
     KINDS,
@@ -25,7 +26,6 @@ from profet_core.from_layers.rates import (
     load_rates,
     mode_of,
 )
-from profet_core.precision.names import AMP, FP32, TF32
 from profet_lab.estimate.fit import OFTEN, Fitted, Problem, fit, group_of, predicted_ms, problem
 from profet_lab.estimate.judge import Judge, known_steps, log_sds_by_case, unknown_gpu_log_sd
 from profet_lab.estimate.rows import PROFET, TODAY, estimate_rows

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.from_layers.rates import ELEMENTS, FLOPS, KINDS, NO_PEAK, Mode, log_peaks
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
+from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, NO_PEAK, Mode, log_peaks
 from profet_core.transfer.targets import host_named
 from profet_lab.estimate.rows import PROFET, EstimateRows
 

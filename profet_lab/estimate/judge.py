@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from profet_core.from_layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
 from profet_core.latency import LEVEL, log_sd_of
 from profet_core.layers.networks import shared_name
+from profet_core.layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
 from profet_lab.estimate.fit import OFTEN, Fitted, Fold, Problem, fit, predicted_ms
 from profet_lab.estimate.rows import BENCHMARK, PROFET, EstimateRows
 from profet_lab.tasks import Progress, run_tasks

@@ -13,7 +13,7 @@ from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression
 
 from profet_core.catalog import load_gpus
-from profet_core.from_layers.rates import SMALL_BATCH, Case, Mode
+from profet_core.layers.rates import SMALL_BATCH, Case, Mode
 from profet_lab.estimate.fit import fit, problem
 from profet_lab.estimate.judge import HeldOut, Judge
 from profet_lab.estimate.rows import BENCHMARK, PROFET, TIMM, EstimateRows, estimate_rows

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import AMP, FP32, TF32, canonical, has_tensor_cores, load_gpus
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
-from profet_core.features.classes import load_operation_classes
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, measured_networks, network_name
-from profet_core.precision.names import AMP, FP32, TF32, canonical, has_tensor_cores
 from profet_core.transfer.rates import ByClass, shares_within
 from profet_core.transfer.step_model import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import AMP, FP32, Gpu
 from profet_core.latency import LEVEL, log_sd_of
-from profet_core.precision.names import AMP, FP32
 from profet_core.transfer.rates import (
     CLASSES,
     ON_TENSOR_CORES,

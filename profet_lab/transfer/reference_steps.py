@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.artifacts.models import load_models
 from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
+from profet_core.prediction.models import load_models
 from profet_core.transfer.custom_gpu import (
     BATCH_RANGE,
     PIXEL_RANGE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance, load_shipped
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu, load_gpus, supported_precisions
 from profet_core.latency import quantile
-from profet_core.precision.names import AMP, FP32, TF32, supported_precisions
+from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.prediction.sizes import KnownStep, curves_at
+from profet_core.prediction.sizes import curves_at
 from profet_core.transfer.rates import no_less
 from profet_lab.class_bank import class_bank
 from profet_lab.class_members import STEPS
@@ -237,7 +236,8 @@ def picture(models: Models, profile: Profile, latency_ms: float) -> dict[str, An
     catalog, rows = one_offer_per_gpu(models), []
     for precision in PRECISIONS:
         found = predict(models, catalog, profile, PICTURE_ANCHOR, latency_ms=latency_ms, precision=precision)
-        curves = curves_at(models, [KnownStep(profile, found, batch_size, pixels)], "batch", PICTURE_SIZES)
+        sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
+        curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
         for name, steps in curves.items():
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
             if precision in supported_precisions(gpu):

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.latency import Basis
-from profet_core.prediction.anchors import recorded_on
 from profet_core.prediction.checks import refusal
-from profet_core.prediction.diagnosis import placements
+from profet_core.prediction.models import Models
+from profet_core.prediction.placements import placements
 from profet_core.prediction.predict import predict_many
-from profet_core.prediction.records import InstancePrediction
+from profet_core.prediction.table import InstancePrediction
+from profet_core.prediction.targets import recorded_on
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_recorder.profiles import read_profile
 from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
@@ -208,8 +207,6 @@ def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None
         checks += found
     profiled = of_profiled(checks)
     return {
-        "models_checksum": models.manifest["checksum"],
-        "made": datetime.now(UTC).date().isoformat(),
         "pairs": [
             {**{name: rows[-1][name] for name in _PAIR}, **figures(rows)}
             for rows in grouped(checks, ("anchor", "target"))

@@ -1,11 +1,9 @@
-"""What the app makes itself, in a browser: the result table, charts saved as files, and the report on paper."""
+"""What the app makes itself, in a browser: the result table and the report on paper."""
 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,10 +26,6 @@ app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_poli
 """
 PAGE = """
 import streamlit as st
-from ui.curves import Curve, curves
-from ui.curves import gpu_look
-from ui.curves import LATENCY, size_axis
-from ui.charts import show_chart
 from ui.tables import Cell, Column
 from ui.tables import result_table
 from ui.state.session import session
@@ -54,8 +48,6 @@ opened = result_table(
 )
 st.title("Made")
 st.text(f"open: {opened and opened[0]}")
-row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(10.0, 120.0))
-show_chart(curves([row], LATENCY, size_axis("batch", row.sizes)), "sizes-chart")
 """
 
 
@@ -113,20 +105,6 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
     # Its range stands beneath the time.
     expect(box.get_by_role("columnheader", name="Range")).to_be_hidden()
     expect(box.get_by_role("cell", name="210 s")).to_contain_text("1-2 s")
-
-
-def test_a_chart_has_a_name_and_is_saved_as_png_below_the_title(page, made_url):
-    page.goto(made_url)
-    chart = page.get_by_role("figure", name="Latency (ms/step) over batch size")
-    expect(chart.locator(".main-svg").first).to_be_visible()
-    drawn = chart.bounding_box()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="PNG").click()
-    assert download.value.suggested_filename == "made.png"
-    saved = Path(download.value.path()).read_bytes()
-    width, height = struct.unpack(">II", saved[16:24])
-    assert saved.startswith(b"\x89PNG\r\n") and len(saved) > 10_000
-    assert (width, height) == (2 * round(drawn["width"] + 32), 2 * round(drawn["height"] + 24 + 32))
 
 
 @pytest.mark.parametrize("paper", ["A4", "Letter"])

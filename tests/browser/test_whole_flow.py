@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
 from profet_core.training.advise import ORIGINAL
-from profet_core.units import format_ms, format_usd, time_unit
+from profet_core.units import format_usd, time_unit
 from tests.browser.conftest import navigation_link
 
 pytestmark = pytest.mark.browser
@@ -248,31 +248,6 @@ def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(p
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
     page.go_back()
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
-
-
-def test_the_scaler_starts_with_the_prediction_and_takes_typed_latencies(page, app_url, capsys):
-    def command(at: int, *ends_ms: str) -> str:
-        arguments = ("--axis", "batch", "--min-ms", ends_ms[0], "--max-ms", ends_ms[1], "--at", str(at))
-        assert main(["scale", "--instance", "p3.2xlarge", *arguments, "--format", "json"]) == 0
-        return f"{format_ms(json.loads(capsys.readouterr().out)['latency_ms'])}/step"
-
-    open_page(page, app_url)
-    follow(page, "Scaler")
-    labels, said = ("Latency Min (batch 16), ms", "Latency Max (batch 256), ms"), page.get_by_test_id("stMetricValue")
-    predicted = [page.get_by_role("spinbutton", name=label).input_value() for label in labels]
-    expect(said).to_have_text(command(128, *predicted))
-    expect(page.locator(".st-key-scaler-curve .main-svg").first).to_be_visible()
-    at = press(page, "Batch size", "ArrowRight", 3)
-    assert at == 131
-    expect(said).to_have_text(command(at, *predicted))
-    for label, value in zip(labels, ("10", "100"), strict=True):
-        type_number(page, label, value)
-    expect(said).to_have_text(command(at, "10", "100"))
-    page.reload()
-    settle(page)
-    expect(said).to_have_text(command(at, "10", "100"))
-    type_number(page, labels[0], "")
-    expect(page.get_by_role("spinbutton", name=labels[0])).to_have_value(predicted[0])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from profet_core.artifacts.samples import Sample
+from profet_core.prediction.models import Sample
 
 CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_cli.main import main
-from profet_core.artifacts.samples import Sample
+from profet_core.prediction.models import Sample
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from profet_core.artifacts.models import SCHEMA_VERSION
 from profet_core.files import manifest_checksum, sha256_hex, shipped_folder
+from profet_core.prediction.models import SCHEMA_VERSION
 from profet_core.transfer.model import TRANSFER_NAME
 from tests.made.members import tiny_member
 

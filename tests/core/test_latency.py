@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from profet_core.errors import SENTENCES, Code, Note
 from profet_core.latency import (
     Basis,
     BasisWord,
@@ -20,7 +21,6 @@ from profet_core.latency import (
     log_sd_of,
     sd_of_ratio,
 )
-from profet_core.messages import SENTENCES, Code, Note
 
 
 def step(basis: Basis, **others) -> StepTime:

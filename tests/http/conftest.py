@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import REPOSITORY
 from benchmarks.served_app import served_endpoint
-from profet_core.artifacts.samples import Sample
+from profet_core.prediction.models import Sample
 
 JSON, FILE = "application/json", "application/octet-stream"
 

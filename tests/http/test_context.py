@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_core.answers.context import Context
-from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.custom_gpus import GPU_COLUMNS
 from profet_core.catalog.instance import FILE_COLUMNS
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
+from profet_core.prediction.models import load_models
 from profet_http.context import Health, SharedContext, UnhealthyError, Workers, check
 from profet_http.requests import RequestError
 from tests.http.conftest import send

@@ -17,14 +17,25 @@ import pytest
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
-from profet_core.from_layers.rates import load_rates
 from profet_core.latency import quantile
-from profet_core.training.memory_model import load_memory
+from profet_core.layers.rates import load_rates
+from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards.cards import accuracy_by_gpu, fixed, gpu_card, model_card, real_section, render
-from profet_lab.reports import CARD_NAME, load_real_report, load_validation, read_report
+from profet_lab.reports import (
+    CARD_NAME,
+    PARTS,
+    accuracy_by_gpu,
+    fixed,
+    gpu_card,
+    load_real_report,
+    load_validation,
+    model_card,
+    read_report,
+    real_section,
+    render,
+)
 
 pytestmark = pytest.mark.training
 
@@ -98,7 +109,7 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
 
 
 def test_a_value_that_is_missing_is_an_error():
-    templates = [path.name for path in resources.files("profet_lab.cards").joinpath("templates").iterdir()]
+    templates = [path.name for path in resources.files("profet_lab").joinpath("templates").iterdir()]
     assert len(templates) >= 8
     for name in ("model_card.md.j2", "gpu_card.md.j2"):
         with pytest.raises(jinja2.UndefinedError):
@@ -163,12 +174,10 @@ def folder(repository, tmp_path):
 
 
 def test_report_and_card_are_written_together(files, folder):
-    from profet_lab.reports import PARTS
-
     transfer, memory = files
     part = PARTS["gpus"]
     path, card = folder / part.report_name, folder / part.card_name
-    whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
+    whole = part.write(part.dated({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder), folder)
     read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
     assert read == json.loads(json.dumps(whole)) and read["left_out_gpus"] == REPORT["left_out_gpus"]
     assert card.read_text() == card_of(read, files)
@@ -222,8 +231,6 @@ def test_another_number_is_another_gpu_card(files):
 
 @pytest.mark.parametrize("name", ["cells", "estimate", "gpus", "scaleout"])
 def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
-    from profet_lab.reports import PARTS
-
     part, models = PARTS[name], repository / "models"
     report = read_report(models / part.report_name, "", **part.checksums(models))
     assert (models / part.card_name).read_text() == part.text(report, models)
@@ -234,17 +241,17 @@ def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
 
 @pytest.fixture(scope="module")
 def rows(files):
-    return {row.gpu.name: row for row in accuracy_by_gpu(REPORT, files[0])}
+    return {row["gpu"].name: row for row in accuracy_by_gpu(REPORT, files[0])}
 
 
 def test_a_gpu_is_checked_by_rates_that_saw_none_of_its_speeds(rows, files):
     row, (judged,) = rows["H200-SXM-141GB"], [row for row in REPORT["rates"]["gpus"] if row["gpu"] == "H200-SXM-141GB"]
-    assert row.held_out == judged["mape"] and row.has_tables
-    width = quantile() * known_speed(files[0], row.gpu, True).step_log_sd
-    assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
-    assert row.amp_half_width > row.half_width
+    assert row["held_out"] == judged["mape"] and row["has_tables"]
+    width = quantile() * known_speed(files[0], row["gpu"], True).step_log_sd
+    assert row["half_width"] == pytest.approx(100 * (math.exp(width) - 1))
+    assert row["amp_half_width"] > row["half_width"]
     amd = rows["AMD Instinct MI300X"]
-    assert amd.held_out is None and not amd.has_tables and amd.evidence.source is Source.SPECS
+    assert amd["held_out"] is None and not amd["has_tables"] and amd["evidence"].source is Source.SPECS
 
 
 SHIPPED = shipped_folder("models")

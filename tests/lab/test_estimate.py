@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.from_layers.rates import Mode, load_rates
 from profet_core.layers.networks import counts_of
+from profet_core.layers.rates import Mode, load_rates
 from profet_lab.estimate.estimate_file import RATES_TABLE, coefficients, rates_table
 from profet_lab.estimate.fit import fit, predicted_ms, problem
 from profet_lab.estimate.judge import Judge, conformal

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.training.memory_model import GIB_PER_VALUE, MEMORY_NAME, load_memory
+from profet_core.training.memory import GIB_PER_VALUE, MEMORY_NAME, load_memory
 from profet_lab.measurements.tables import data_folder
 from profet_lab.memory import (
     ASSUMED_PEAK,

@@ -13,8 +13,7 @@ import pytest
 
 from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
-from profet_lab.cards.cards import model_card, real_section
-from profet_lab.reports import CARD_NAME, load_real_report, load_validation, write_real_report
+from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, model_card, real_section
 from profet_lab.validation.real_profiles import (
     DOUBTED,
     NO_ANCHOR,
@@ -217,10 +216,10 @@ def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
     report = {**load_real_report(models), "made": "2020-02-02"}
     (folder / "validation.json").write_text(json.dumps({**load_validation(models), "models_checksum": "0"}))
     with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
-        write_real_report(report, models)
+        PARTS["real"].write(report, folder)
     assert load_real_report(models) == report
     shutil.copy(repository / "models" / "validation.json", folder)
-    write_real_report(report, models)
+    PARTS["real"].write(report, folder)
     assert real_section(report) in (folder / CARD_NAME).read_text()
 
 

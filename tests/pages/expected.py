@@ -7,9 +7,9 @@ from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import AdviseQuestion, PredictQuestion
-from profet_core.artifacts.samples import Sample
 from profet_core.catalog import load_gpus
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.models import Sample
+from profet_core.prediction.table import Prediction
 from profet_core.training.advise import OfferRow, Preset, Sort, preset_rows, sorted_rows
 
 FIRST = "resnet50-224px-b64-g4dn"

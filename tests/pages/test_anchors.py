@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import read_profile
-from profet_core.artifacts.samples import Sample
 from profet_core.prediction.checks import refusal
+from profet_core.prediction.models import Sample
 from profet_core.units import format_ms
 from profet_recorder.profiles.record import NO_DEVICE
 from tests.pages.conftest import (

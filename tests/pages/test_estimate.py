@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.from_layers.estimate import disagreement_words, disagreements, estimate
+from profet_core.layers.estimate import disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core.artifacts.samples import load_samples
+from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, shared_time_unit
 from profet_recorder.profiles.profet_json import profile_to_link_text, write_profile

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from profet_core import read_profile
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.prediction.models import EnsembleRule
 from profet_core.training.plans import Confidence
 from ui.words import log_failure
 

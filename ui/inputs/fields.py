@@ -16,7 +16,7 @@ from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
-from profet_core.sizes.axes import axis_range, sizes_for
+from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 from ui.state.custom import held_in
@@ -24,13 +24,10 @@ from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
 from ui.words import sentence
 
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
-def choice(
-    label: str,
-    field: Field[str] | str,
-    options: Mapping[str, str] | None = None,
-    **more: Any,
-) -> None:
+
+def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
     """One of a few, all in sight.
 
     `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
@@ -218,9 +215,6 @@ def typed_network() -> tuple[str | None, float | None]:
 
 def _typed() -> str:
     return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
-
-
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
 
 def size_sliders(resources: Resources) -> None:

@@ -22,9 +22,9 @@ from profet_core.catalog.custom_gpus import (
     custom_gpu_from,
 )
 from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
+from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE
 from profet_core.catalog.naming import instance_words
-from profet_core.precision.names import FP32
 from profet_core.prediction.custom_gpu_step import speed_of_step
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
 from profet_core.units import as_typed, format_ms, format_usd, typed_positive

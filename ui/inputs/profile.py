@@ -9,10 +9,9 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.messages import STEPS_CODES, Code, Note
-from profet_core.prediction.anchors import anchor_in_text
-from profet_core.prediction.checks import counted, steps_note, steps_words, untold
-from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.errors import STEPS_CODES, Code, Note
+from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
+from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox.reading import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
@@ -32,7 +31,7 @@ from ui.state.custom import (
     remove_profiles,
 )
 from ui.state.resources import Held, Resources
-from ui.state.session import Network, Slot, session
+from ui.state.session import Network, Slot, latency_text, session
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.
@@ -169,7 +168,7 @@ def latency_question(network: Predicted) -> None:
             change = partial(change_profile, network.held.key, steps=steps)
             st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
         if (meant_ms := doubt.suggested_ms) is not None:
-            use = partial(slot.use_ms, meant_ms)
+            use = partial(setattr, slot, "latency", latency_text(meant_ms))
             st.button(f"Use {format_ms(meant_ms)}", key=":use-suggested", on_click=use)
         st.button("Use it as typed", key=":use-typed", on_click=network.trust_latency)
 
@@ -190,7 +189,10 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         _profile_choice(slot)
     held = held_in(resources, slot)
     if slot.source != "sample":
-        st.caption(_shown_words(held))
+        kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
+        facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
+        shown = f"{kind} {plain(held.name)}"
+        st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
         st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
     if slot is session.profile:
@@ -295,15 +297,6 @@ def remove_all_button(prefix: str, **more: Any) -> None:
         st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, **more)
 
 
-def _shown_words(held: Held) -> str:
-    """The profile in use."""
-    kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
-    if not held.is_custom:
-        return f"No profile of yours yet: the page still shows {kind} {plain(held.name)}."
-    rows = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
-    return f"Shown: {kind} {plain(held.name)} ({rows})."
-
-
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """Ask of a visitor's file what it doesn't say: steps, precision, compilation. The answers stay with the profile.
 
@@ -347,10 +340,7 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     warnings = besides_steps(network.training.warnings, network.held)
     lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
-    # A wait for input is among the warnings, with what the numbers leave out.
-    warned = found.kind == "input" and any(note.code is Code.INPUT_WAIT for note in network.training.warnings)
-    if not warned and (partly or not found.another_gpu_helps):
+    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
         lines.append(found.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""

@@ -136,8 +136,7 @@ def upload_input(prefix: str) -> None:
 
 def read_uploads(resources: Resources, prefix: str, take: Take) -> None:
     """Read the files that an uploader got; the good ones join the visitor's list."""
-    files = st.session_state.get(_uploader_key(prefix))
-    if not files:
+    if not (files := st.session_state.get(_uploader_key(prefix))):
         return
     notes = notes_on(prefix)
     if notes.batch != _uploader_key(prefix):
@@ -183,9 +182,8 @@ def show_notes(prefix: str, after: str = "") -> None:
 
 
 def notes_on(prefix: str) -> Notes:
-    """What became of the files that were given last."""
-    notes: Notes = st.session_state.get(f"notes:{prefix}") or Notes()
-    return notes
+    """What became of the last upload."""
+    return st.session_state.get(f"notes:{prefix}") or Notes()
 
 
 def max_upload_mb() -> int:

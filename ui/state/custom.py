@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
-from profet_core.prediction.anchors import recorded_on
+from profet_core.prediction.targets import recorded_on
 from profet_recorder.profiles.profet_json import profile_from_link_text
 from ui.state.resources import Held, Resources, load_resources
 from ui.state.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
@@ -80,10 +80,10 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
         session.custom.link_missing = "reload" if RELOADED in st.query_params else "link"
         wanted = resources.samples[slot.sample]
-    if wanted is not None and (current is None or wanted.key != current.key):
-        _show(resources, slot, wanted)
-    elif wanted is not None:
-        # The same one, perhaps with another name or another answer of the visitor's.
+    if wanted is not None:
+        if current is None or wanted.key != current.key:
+            _show(resources, slot, wanted)
+        # Perhaps the same one with another name or another answer of the visitor's.
         slot.shown = wanted
     held = slot.shown
     assert held is not None, "one was shown before, or is wanted"
@@ -154,8 +154,7 @@ def custom_profile_in(slot: Slot) -> Held | None:
 
 def remember_recorded(slot: Slot) -> None:
     """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
-    held = slot.shown
-    if held is not None and held.is_custom:
+    if (held := slot.shown) is not None and held.is_custom:
         latency_ms = held.latency_ms if slot.latency and slot.usable_ms is None else slot.usable_ms
         change_profile(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
 
@@ -163,11 +162,10 @@ def remember_recorded(slot: Slot) -> None:
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
     change_profile(key, anchor=anchor, latency_ms=latency_ms)
-    shown = session.profile.shown
-    if shown is not None and shown.key == key:
+    if (shown := session.profile.shown) is not None and shown.key == key:
         if anchor is not None:
             session.network.anchor = anchor
-        session.profile.use_ms(latency_ms)
+        session.profile.latency = latency_text(latency_ms)
 
 
 def forget_other_anchors(resources: Resources) -> None:
@@ -181,8 +179,7 @@ def forget_other_anchors(resources: Resources) -> None:
 
 def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     """What the shown profile says about the settings that follow it."""
-    held = slot.shown
-    if held is None:
+    if (held := slot.shown) is None:
         return {}
     stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
     follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
@@ -210,8 +207,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
 
 def take_shared_profile(resources: Resources) -> str | None:
     """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
-    text = st.query_params.get(PARAMETER)
-    if text is None:
+    if (text := st.query_params.get(PARAMETER)) is None:
         return None
     try:
         custom, _ = add_profile(resources, profile_from_link_text(text), "from the link", "link")
@@ -223,10 +219,9 @@ def take_shared_profile(resources: Resources) -> str | None:
 
 def shared_profile() -> dict[str, str]:
     """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
-    custom = custom_profile_in(session.profile)
-    if not session.custom.share_profile or custom is None or session.profile.source == "sample":
-        return {}
-    return {} if custom.link_text is None else {PARAMETER: custom.link_text}
+    custom = custom_profile_in(session.profile) if session.custom.share_profile else None
+    text = custom and custom.link_text
+    return {PARAMETER: text} if text and session.profile.source != "sample" else {}
 
 
 def visitors_resources() -> Resources:

@@ -9,12 +9,12 @@ import streamlit as st
 
 from profet_core import Profile
 from profet_core.answers.context import Context, Served, load_served
-from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER
 from profet_core.catalog.naming import gpu_words
-from profet_core.prediction.anchors import anchor_named, anchor_names
 from profet_core.prediction.checks import read_as
+from profet_core.prediction.models import Sample, load_samples
+from profet_core.prediction.targets import anchor_named, anchor_names
 from profet_recorder.profiles.profet_json import profile_to_link_text
 
 
@@ -23,8 +23,6 @@ from profet_recorder.profiles.profet_json import profile_to_link_text
 class Held:
     """A profile and what is known of it.
 
-    Attributes
-    ----------
     key : tells its content apart from others'; a sample's name.
     read : as its file had it.
     name : the file's name, or what the visitor called it; no two of a visitor are alike.
@@ -79,8 +77,6 @@ class Held:
 class Resources(Context):
     """The app's read-only inputs: what the core answers from, and the samples.
 
-    Attributes
-    ----------
     served : what the server loaded; None: nothing that can change.
     """
 

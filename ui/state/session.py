@@ -14,16 +14,15 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
+from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.catalog.instance import SPOT
-from profet_core.from_layers.estimate import OPTIMIZERS
-from profet_core.from_layers.rates import CODES
+from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
-from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
-from profet_core.prediction.anchors import anchor_named
-from profet_core.sizes.axes import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.layers.rates import CODES
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.targets import anchor_named
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
-from profet_core.training.extras import INTERRUPTION_BANDS
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
@@ -51,8 +50,6 @@ Options = Callable[[Resources], Collection[str]]
 class Field(Generic[T]):
     """A field of the session.
 
-    Attributes
-    ----------
     default : its value until another is given, or what makes it of the resources and the key.
     parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
     options : value -> how it reads, for one of a few. bounds : smallest and largest number.
@@ -194,8 +191,6 @@ def latency_text(latency_ms: float | None) -> str | None:
 class Slot(Part):
     """A place that holds one profile, with its latency.
 
-    Attributes
-    ----------
     shown : the profile; chosen : key of the visitor's own one.
     pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
     """
@@ -224,10 +219,6 @@ class Slot(Part):
         except InputError:
             return None
 
-    def use_ms(self, latency_ms: float | None) -> None:
-        """Put a latency into the field, in milliseconds."""
-        self.latency = latency_text(latency_ms)
-
     @property
     def sizes(self) -> dict[str, Field[int | None]]:
         """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
@@ -255,13 +246,7 @@ class Network(Part):
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
-        {
-            AS_PROFILED: "As profiled",
-            FP32: "FP32",
-            TF32: "TF32",
-            AMP: "AMP (mixed FP16)",
-            BF16: "AMP (mixed BF16)",
-        }
+        {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
 
 
@@ -327,8 +312,7 @@ class Offers(Part):
     spot_discount: Field[int | None] = number(None, 1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
-        Preset.GPUS,
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
 
 
@@ -468,8 +452,6 @@ class Table(Part):
 class Custom(Part):
     """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
-    Attributes
-    ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
     link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
     link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
@@ -493,7 +475,8 @@ class Custom(Part):
 class Session:
     """All that one visitor's session holds."""
 
-    profile, second = Slot(), Slot("second")
+    #: The profile that every page is about, and one of another size of the same network from the same anchor.
+    profile, second = slots = Slot(), Slot("second")
     network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
@@ -501,11 +484,6 @@ class Session:
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
     manycore_table = Table("manycore")
-
-    @property
-    def slots(self) -> tuple[Slot, Slot]:
-        """The profile that every page is about, and one of another size of the same network from the same anchor."""
-        return self.profile, self.second
 
     @property
     def asked(self) -> tuple[Part, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from profet_core import load_catalog, predict
 from profet_core.catalog.naming import old_price_note
-from profet_core.messages import Code, Note
+from profet_core.errors import Code, Note
 from profet_lab.measurements.tables import data_folder
 from tests.cli.cases import unexpected, written
 

@@ -33,9 +33,8 @@ from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_core.catalog.custom_instances import parse_custom_instances
-from profet_core.errors import NoPredictionError
+from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
-from profet_core.messages import Code, Note
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.training.memory import fits_by_instance
 from profet_recorder.version import VERSION
@@ -133,7 +132,7 @@ def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):
 def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context, samples):
     profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
     steps = [
-        answer_cost(context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING)).training.steps
+        answer_cost(context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING)).training
         for size in (8, 16, 32, 128)
     ]
     for name in steps[0].latencies_ms:
@@ -147,8 +146,8 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
     question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
-    steps = answer_cost(context, question).training.steps
-    alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training.steps
+    steps = answer_cost(context, question).training
+    alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
     narrower, wider = (
         next(row.interval for row in one.step_times if row.instance == "g4dn.xlarge") for one in (steps, alone)
@@ -189,7 +188,7 @@ def original(rows):
 @pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
 def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
     question = replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
-    found = answer_sizes(context, question, axis, [32, 64, 128, 224])
+    found = answer_sizes(context, answer_advise(context, question), axis, [32, 64, 128, 224])
     advice = answer_advise(context, replace(question, **{field: size}))
     plans = {row.label: row.plan for row in advice.rows if row.plan is not None}
     compared = 0
@@ -205,13 +204,13 @@ def test_each_size_is_as_advice_says(context, question, axis, field, size, whole
 
 
 def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
-    at = answer_sizes(context, question, "batch", [64], choose=original)
+    at = answer_sizes(context, answer_advise(context, question), "batch", [64], choose=original)
     assert len(at.rows) == 4
     assert {row.plan.offer.name: row.plan for row in at.rows} == {
         row.offer.name: row.plan for row in original(at.advice.rows)
     }
     large = replace(question, at_pixels=256)
-    largest = answer_sizes(context, large, "batch", [64], choose=original, at_largest=True)
+    largest = answer_sizes(context, answer_advise(context, large), "batch", [64], choose=original, at_largest=True)
     for row in largest.rows:
         assert row.size == row.plan.batch_size == min(row.fit.largest_batch, 256)
     assert {row.size for row in largest.rows} != {256}
@@ -221,9 +220,9 @@ def test_what_is_not_known_is_required(context, question):
     bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
     asked = replace(question, profile=bare, images=None)
     with pytest.raises(InputError, match="batch size"):
-        answer_sizes(context, asked, "batch", [64])
+        answer_sizes(context, answer_advise(context, asked), "batch", [64])
     with pytest.raises(InputError, match="profiled_pixels"):
-        answer_sizes(context, replace(asked, profiled_batch=64), "pixels", [64])
+        answer_sizes(context, answer_advise(context, replace(asked, profiled_batch=64)), "pixels", [64])
 
 
 def test_the_scaler(context, models):

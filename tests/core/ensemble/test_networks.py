@@ -11,34 +11,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.ensemble.intervals import (
-    BAND_WORDS,
-    DISTANCE_BANDS,
-    MAX_LOG_SD,
-    IntervalScale,
-    class_shares,
-    nearest_distance,
-    scale_features,
-    words_of,
-)
+from profet_core.ensemble.classes import ClassTimes
 from profet_core.ensemble.members import (
+    BAND_WORDS,
     CLASS_RATIO,
+    DISTANCE_BANDS,
     HOMOGENEOUS,
     LAUNCH_BOUND_MS,
+    MAX_LOG_SD,
     MEMBERS,
     TREES,
+    IntervalScale,
     StepInputs,
     class_latencies,
+    class_shares,
     device_total,
     member_latency,
+    nearest_distance,
     network_inputs,
     network_latency,
     outputs_of,
+    scale_features,
     size_inputs,
     step_inputs,
     step_scale,
+    words_of,
 )
-from profet_core.features.classes import ClassTimes
 from profet_core.latency import quantile
 
 #: Three device classes, the last idle, and one of the host.

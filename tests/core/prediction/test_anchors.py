@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
-from profet_core.messages import Code
-from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
+from profet_core.errors import Code
 from profet_core.prediction.correction import correct_by_measurement, share_transferred
-from profet_core.prediction.diagnosis import placements
+from profet_core.prediction.placements import placements
+from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
 
 #: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the specs.
@@ -196,10 +197,9 @@ def case(models, catalog, samples):
     return profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
 
 
-def correct(case, measured_ms, meta=None):
-    profile, prediction = case
-    meta = meta or profile.meta
-    return correct_by_measurement(prediction, prediction, measured_ms, meta=meta, reference_meta=meta)
+def correct(case, measured_ms):
+    _, prediction = case
+    return correct_by_measurement(prediction, prediction, measured_ms)
 
 
 def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
@@ -214,7 +214,8 @@ def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
     assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
     assert after == {**before, "p2.xlarge": moved}
     # The same workload has the full weight even if the profile tells no sizes.
-    corrected = correct(case, {"p2.xlarge": 2 * was.latency_ms}, ProfileMeta())
+    sizeless = replace(prediction, profile=replace(prediction.profile, meta=ProfileMeta()))
+    corrected = correct((None, sizeless), {"p2.xlarge": 2 * was.latency_ms})
     assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(moved.latency_ms)
 
 

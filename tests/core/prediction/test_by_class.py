@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict_many
-from profet_core.ensemble.intervals import BAND_WORDS
-from profet_core.messages import Code
-from profet_core.prediction.members import Similarity
+from profet_core.ensemble.members import BAND_WORDS
+from profet_core.errors import Code
 from profet_core.prediction.predict import predict
+from profet_core.prediction.table import Similarity
 from tests.codes import codes
 
 METHOD = "classes"

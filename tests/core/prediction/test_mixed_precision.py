@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.errors import NoPredictionError
-from profet_core.messages import Code
+from profet_core.errors import Code, NoPredictionError
 from profet_core.prediction.mixed_precision import OTHER_KERNELS_LOG_SD
 from profet_core.prediction.predict import predict
 from tests.codes import codes

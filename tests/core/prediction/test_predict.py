@@ -25,9 +25,9 @@ from profet_core import (
 from profet_core.answers.context import Context
 from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.catalog.gpus import load_gpus
-from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.errors import Code, Note
 from profet_core.latency import Estimate
-from profet_core.messages import Code, Note
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
@@ -242,7 +242,8 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
             models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms if given else None
         )
         # Some profiles were cut short by TensorFlow; that's said, and there is nothing else to say.
-        assert set(codes(prediction)) <= {Code.TRUNCATED}
+        launch_bound = {Code.GPU_IDLE} if sample.name.startswith("lenet5") else set()
+        assert set(codes(prediction)) - {Code.TRUNCATED} == launch_bound
         for instance, measured_ms in sample.measured_ms.items():
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 

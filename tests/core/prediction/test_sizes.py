@@ -11,21 +11,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileMeta
-from profet_core.artifacts.models import load_models
-from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import load_shipped
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
-from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
-    KnownStep,
     curves_at,
     joint_predictions,
     other_networks,
     steps_at,
 )
+from profet_core.prediction.table import Prediction
 from profet_core.transfer.targets import host_named
 from profet_recorder.profiles.record import Profile
 
@@ -38,17 +36,22 @@ def shared():
     return load_models(), load_shipped(), {sample.name: sample.profile for sample in load_samples()}
 
 
-def known(name: str, anchor: str, *, latency: bool = True, **sizes: int | None) -> KnownStep:
+def known(name: str, anchor: str, *, latency: bool = True, **sizes: int | None) -> Prediction:
     models, catalog, samples = shared()
     profile = samples[name]
     latency_ms = profile.meta.step_latency_ms if latency else None
     prediction = predict(models, catalog, profile, anchor, latency_ms=latency_ms)
-    recorded = {"batch_size": profile.meta.batch_size, "pixels": profile.meta.pixels}
-    return KnownStep(profile, prediction, **{**recorded, **sizes})
+    return sized(prediction, **sizes)
+
+
+def sized(prediction: Prediction, **sizes: int | None) -> Prediction:
+    """As if its profile was recorded at these sizes."""
+    meta = replace(prediction.profile.meta, **sizes)
+    return replace(prediction, profile=replace(prediction.profile, meta=meta))
 
 
 @cache
-def resnet(batch_size: int) -> KnownStep:
+def resnet(batch_size: int) -> Prediction:
     return known(f"resnet50-128px-b{batch_size}-g4dn", "g4dn.xlarge")
 
 
@@ -57,25 +60,22 @@ def times(prediction: Prediction, factor: float) -> Prediction:
 
 
 def latencies(steps) -> dict[str, float]:
-    return {row.instance: row.latency_ms for row in steps.step_times if row.latency_ms is not None}
+    return {row.instance: row.latency_ms for row in steps if row.latency_ms is not None}
 
 
 def test_at_its_own_size_a_step_is_its_prediction(models):
     step = resnet(64)
     for pixels in (128, None):
         steps = steps_at(models, [step], batch_size=64, pixels=pixels)
-        assert steps.step_times is step.prediction.predictions
-        assert not steps.scaled
+        assert steps is step.predictions
     curves = curves_at(models, [step], "batch", [32, 64])
-    assert {name: rows[1] for name, rows in curves.items()} == {
-        row.instance: row for row in step.prediction.predictions
-    }
-    both = steps_at(models, [resnet(16), step], batch_size=64).step_times
-    assert both == joint_predictions([resnet(16), step])[1].prediction.predictions
+    assert {name: rows[1] for name, rows in curves.items()} == {row.instance: row for row in step.predictions}
+    both = steps_at(models, [resnet(16), step], batch_size=64)
+    assert both == joint_predictions([resnet(16), step])[1].predictions
     # A curve is its points.
     curves = curves_at(models, [resnet(16), step], "pixels", [64, 224], 64)
     for place, pixels in enumerate((64, 224)):
-        for row in steps_at(models, [resnet(16), step], batch_size=64, pixels=pixels).step_times:
+        for row in steps_at(models, [resnet(16), step], batch_size=64, pixels=pixels):
             assert curves[row.instance][place].latency_ms == pytest.approx(row.latency_ms)
 
 
@@ -90,7 +90,7 @@ def test_one_profile_scales_to_the_sizes_that_were_measured(models):
 def test_a_scaled_row_has_a_note_and_a_wider_interval_the_farther_it_is(models):
     halves = []
     for batch_size in (80, 128, 256, 512):
-        rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size).step_times}
+        rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size)}
         assert rows["g4dn.xlarge"].basis is Basis.RESIZED, "the anchor's own measurement holds at its size alone"
         assert rows["p5.4xlarge"].basis is Basis.TRANSFERRED
         assert rows["p3.2xlarge"].note.startswith("scaled from batch 64, 128 pixels")
@@ -118,7 +118,7 @@ PIXEL_SIZES = st.integers(16, 1280)
 
 
 @st.composite
-def any_step(draw: st.DrawFn) -> KnownStep:
+def any_step(draw: st.DrawFn) -> Prediction:
     """A sample's step with its times stretched at random, said to be of any size, with or without a latency."""
     name, anchor = draw(st.sampled_from(NAMES))
     models, catalog, samples = shared()
@@ -128,7 +128,7 @@ def any_step(draw: st.DrawFn) -> KnownStep:
     assume(not refusal_by(models, changed))
     latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
     prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
-    return KnownStep(changed, prediction, draw(BATCH_SIZES), draw(PIXEL_SIZES))
+    return sized(prediction, batch_size=draw(BATCH_SIZES), pixels=draw(PIXEL_SIZES))
 
 
 @settings(max_examples=50)
@@ -162,26 +162,26 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     assert joint_predictions(joined) == joined
-    first, second = ({row.instance: row.parts for row in step.prediction.predictions} for step in joined)
+    first, second = ({row.instance: row.parts for row in step.predictions} for step in joined)
     for name in first.keys() & second.keys():
         # Launches belong to the network, not to one of its profiles.
         assert (first[name] and first[name].launch_ms) == (second[name] and second[name].launch_ms)
     for step in joined:
-        rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels).step_times
-        assert {row.latency_ms for row in rows} >= set(step.prediction.latencies_ms.values())
+        rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels)
+        assert {row.latency_ms for row in rows} >= set(step.latencies_ms.values())
 
 
 def test_a_contradiction_is_pooled_with_a_note():
     """The same profile said to be of two batch sizes, the second of them faster."""
     step = resnet(64)
-    faster = replace(step, batch_size=128, prediction=times(step.prediction, 1 / 2))
+    faster = sized(times(step, 1 / 2), batch_size=128)
     for order in ((step, faster), (faster, step)):
         joined = {one.batch_size: one for one in joint_predictions(order)}
-        small, large = ({row.instance: row for row in joined[size].prediction.predictions} for size in (64, 128))
+        small, large = ({row.instance: row for row in joined[size].predictions} for size in (64, 128))
         assert {name: row.latency_ms for name, row in small.items()} == {
             name: row.latency_ms for name, row in large.items()
         }
-        before = next(row for row in step.prediction.predictions if row.instance == "p5.4xlarge")
+        before = next(row for row in step.predictions if row.instance == "p5.4xlarge")
         after = small["p5.4xlarge"]
         assert before.latency_ms / 2 < after.latency_ms < before.latency_ms
         assert after.interval.log_half_width > before.interval.log_half_width
@@ -192,19 +192,19 @@ def test_a_contradiction_is_pooled_with_a_note():
 def test_what_was_measured_counts_more_than_what_was_predicted():
     slow = known("resnet50-128px-b64-g4dn", "g4dn.xlarge", latency=False, batch_size=128)
     # On g4dn there is a prediction only if the profile was recorded elsewhere.
-    table = times(slow.prediction, 1 / 9).table.with_rows([0], latency_ms=10.0, log_sd=0.1, basis=[Basis.MEASURED])
-    faster = replace(slow, prediction=replace(slow.prediction, anchor="p2.xlarge", table=table))
+    table = times(slow, 1 / 9).table.with_rows([0], latency_ms=10.0, log_sd=0.1, basis=[Basis.MEASURED])
+    faster = replace(slow, anchor="p2.xlarge", table=table)
     small, large = joint_predictions((resnet(64), faster))
-    given_ms = resnet(64).prediction.latencies_ms["g4dn.xlarge"]
-    assert small.prediction.latencies_ms["g4dn.xlarge"] == given_ms
-    assert large.prediction.latencies_ms["g4dn.xlarge"] == given_ms
+    given_ms = resnet(64).latencies_ms["g4dn.xlarge"]
+    assert small.latencies_ms["g4dn.xlarge"] == given_ms
+    assert large.latencies_ms["g4dn.xlarge"] == given_ms
 
 
 def test_what_must_be_known_is_required(models):
     with pytest.raises(InputError, match="batch size the profile was recorded at"):
-        steps_at(models, [replace(resnet(64), batch_size=None)], batch_size=16)
+        steps_at(models, [sized(resnet(64), batch_size=None)], batch_size=16)
     with pytest.raises(InputError, match="pixel size the profile was recorded at"):
-        steps_at(models, [replace(resnet(64), pixels=None)], batch_size=16, pixels=32)
+        steps_at(models, [sized(resnet(64), pixels=None)], batch_size=16, pixels=32)
     with pytest.raises(InputError, match="not 3"):
         steps_at(models, [resnet(64)] * 3, batch_size=16)
     for sizes, words in {(0, None): "1 and 1024, not 0", (1025, None): "not 1025", (16, 15): "16 and 1280"}.items():
@@ -212,25 +212,24 @@ def test_what_must_be_known_is_required(models):
             steps_at(models, [resnet(64)], batch_size=sizes[0], pixels=sizes[1])
     with pytest.raises(InputError, match="whole number"):
         steps_at(models, [resnet(64)], batch_size=16.5)
-    without = steps_at(models, [replace(resnet(64), pixels=None)], batch_size=16)
+    without = steps_at(models, [sized(resnet(64), pixels=None)], batch_size=16)
     assert latencies(without) == latencies(steps_at(models, [resnet(64)], batch_size=16))
-    assert without.pixels is None
 
 
 def test_gpus_that_tie_on_the_host_say_so(models):
     """ResNet-18 at 32 pixels leaves every fast GPU waiting for launches."""
     small = known("resnet18-32px-b64-g4dn", "g4dn.xlarge")
-    rows = {row.instance: row for row in small.prediction.predictions}
+    rows = {row.instance: row for row in small.predictions}
     assert rows["p5.4xlarge"].limited_by_host and rows["p4d.24xlarge"].limited_by_host
     # The later host launches faster.
     launches = host_named("milan").launch / host_named("cascade-lake").launch
     assert rows["p5.4xlarge"].latency_ms / rows["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.1)
     assert rows["p5.4xlarge"].note.startswith("limited by CPU launch overhead; ")
     assert not any(rows[name].limited_by_host for name in models.instances)
-    grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256).step_times}
+    grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256)}
     assert not grown["p5.4xlarge"].limited_by_host and "limited" not in grown["p5.4xlarge"].note
     assert grown["p5.4xlarge"].latency_ms < grown["p4d.24xlarge"].latency_ms
-    shrunk = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=1, pixels=32).step_times}
+    shrunk = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=1, pixels=32)}
     assert shrunk["p5.4xlarge"].limited_by_host
     assert shrunk["p5.4xlarge"].note.startswith("limited by CPU launch overhead; scaled from batch 64")
     assert shrunk["p5.4xlarge"].latency_ms / shrunk["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.1)

@@ -22,8 +22,8 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.latency import quantile
-from profet_core.messages import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,

@@ -12,8 +12,8 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
+from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd

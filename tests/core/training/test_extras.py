@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.training.extras import Extras, Interruptions, extras_of, interruptions_per_h
+from profet_core.training.cost import Extras, Interruptions, extras_of, interruptions_per_h
 from profet_core.training.words import breakdown_line
 from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
 

@@ -14,23 +14,21 @@ from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import PredictQuestion
 from profet_core.catalog import load_gpus
-from profet_core.features.operations import state_copies, traffic_factor
+from profet_core.ensemble.operations import state_copies, traffic_factor
 from profet_core.training.memory import (
     DeviceTimes,
     FitAnswer,
-    RecordedStep,
-    Verdict,
-    device_times,
-    fit_answer,
-    fits_by_instance,
-)
-from profet_core.training.memory_model import (
     ImageRelation,
     MeasuredNetwork,
     MemoryFormula,
     MemoryModel,
     PeakRelation,
+    RecordedStep,
     TrafficRelation,
+    Verdict,
+    device_times,
+    fit_answer,
+    fits_by_instance,
     load_memory,
 )
 

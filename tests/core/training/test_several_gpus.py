@@ -22,9 +22,9 @@ from profet_core.answers.scaleout import (
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.messages import Code, Note
 from profet_core.training.advise import advise
 from profet_core.training.plans import Limits, NodeTime, Request, plan_confidence, plan_of
 from profet_core.training.recommend import compare
@@ -40,8 +40,7 @@ from profet_core.training.scaling_model import (
     one_process_ms,
     several_ms,
 )
-from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step
-from profet_core.training.whole_nodes import Gradients, whole_nodes
+from profet_core.training.several_gpus import GpuStep, Gradients, nodes_of, scaled_step, whole_nodes
 from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 

@@ -10,12 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import ArtifactError
-from profet_core.features.classes import load_operation_classes
+from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
-from profet_core.messages import Code, Note
 from profet_core.transfer.estimate import GpuOnHost, estimate_gpus, other_host_log_sd
 from profet_core.transfer.model import (
     CALIBRATED_NAME,

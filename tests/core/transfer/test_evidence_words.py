@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_core.transfer.targets import Evidence, Source
 
 

@@ -8,10 +8,9 @@ from itertools import permutations
 
 import pytest
 
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import Gpu, load_gpus, supported_precisions
+from profet_core.errors import line_of
 from profet_core.latency import combined_sd
-from profet_core.messages import line_of
-from profet_core.precision.names import supported_precisions
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.rates import NO_FACTORS, SpecRates, no_less, shares_there, shares_within
 from profet_core.transfer.speed import benchmark_log_speed, known_rates, known_speed, target_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
 from profet_core.transfer.model import Spread
 from profet_core.transfer.step_model import (

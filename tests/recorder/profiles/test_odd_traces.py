@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core import Catalog, Models, NoPredictionError, ProfileError, predict, read_profile
-from profet_core.messages import Code
+from profet_core.errors import Code
 from profet_recorder.profiles.profet_json import write_profile
 from profet_recorder.profiles.record import Profile
 from tests.made import odd_traces as odd

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
-from profet_core.features.classes import load_operation_classes
+from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from profet_core.features.operations import (
+from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
     Kind,
     UnknownOperations,
@@ -277,7 +277,7 @@ class OperationClasses:
 @cache
 def load_operation_classes() -> OperationClasses:
     """Load the shipped table, `operation_classes.csv`; read once, because it never changes."""
-    text = resources.files("profet_core.features").joinpath("operation_classes.csv").read_text(encoding="utf-8")
+    text = resources.files("profet_core.ensemble").joinpath("operation_classes.csv").read_text(encoding="utf-8")
     table: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines()):
         table.setdefault(row["class"], []).append(row["operation"])

@@ -18,14 +18,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
-from profet_core.artifacts.models import Models
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import FP32, TF32, Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import smooth_max
+from profet_core.latency import FloatArray, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.precision.names import FP32, TF32
+from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
 
 #: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.

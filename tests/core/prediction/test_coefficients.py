@@ -11,9 +11,9 @@ import pytest
 from profet_core.catalog.interconnects import Link
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, shipped_folder
-from profet_core.from_layers.rates import load_rates
-from profet_core.sizes.growth import SIGNS, load_growth
-from profet_core.training.memory_model import load_memory
+from profet_core.layers.rates import load_rates
+from profet_core.prediction.growth import SIGNS, load_growth
+from profet_core.training.memory import load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.step_model import KINDS

@@ -10,8 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, scale, scale_curve
-from profet_core.sizes.axes import AXIS_RANGE, check_ends, check_size
-from profet_core.sizes.scaler import DocumentedScaler, monotone_interpolation
+from profet_core.prediction.scaler import AXIS_RANGE, DocumentedScaler, check_ends, check_size, monotone_interpolation
 
 
 class OneCurve:

@@ -10,11 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from profet_core.arrays import FloatArray
+from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.errors import ArtifactError
-from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import SMOOTH_MAX_POWER, Estimate, combined_sd, log_sd_of
+from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, combined_sd, log_sd_of
 
 #: Features that determine a step's scaling, in the order of the coefficients.
 SIGNS = (

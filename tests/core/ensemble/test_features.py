@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import Profile, read_profile
+from profet_core.ensemble.classes import CHEAP_MS, load_operation_classes, repair_factor
 from profet_core.ensemble.members import step_inputs
-from profet_core.features.classes import CHEAP_MS, load_operation_classes, repair_factor
-from profet_core.features.operations import (
+from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
     FeatureSpec,
     OperationCluster,

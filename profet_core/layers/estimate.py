@@ -10,19 +10,17 @@ from statistics import median
 
 import numpy as np
 
-from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
-from profet_core.errors import InputError
-from profet_core.from_layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.catalog.gpus import AS_PROFILED, TF32, is_half, requested_precision
+from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
-from profet_core.messages import Code, Note, not_a_cnn
-from profet_core.precision.names import AS_PROFILED, TF32, is_half, requested_precision
-from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
+from profet_core.layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.prediction.models import Models
+from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import offer_targets
-from profet_core.training.memory import MAX_BATCH, FitAnswer, MemoryNeed, verdict_of
-from profet_core.training.memory_model import GIB_PER_VALUE, MemoryModel
+from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
 from profet_core.transfer.estimate import GpuOnHost
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.step_model import host_share

@@ -186,7 +186,7 @@ def is_set_aside(operation: str) -> bool:
 
 
 def _text(name: str) -> str:
-    return resources.files("profet_core.features").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("profet_core.ensemble").joinpath(name).read_text(encoding="utf-8")
 
 
 #: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with

@@ -11,14 +11,17 @@ import pytest
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
-from profet_core.from_layers.estimate import (
+from profet_core.errors import Code
+from profet_core.latency import Basis
+from profet_core.layers.estimate import (
     Regime,
     counted_fit,
     counted_need,
     estimate,
     measured_network,
 )
-from profet_core.from_layers.rates import (
+from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
+from profet_core.layers.rates import (
     FLOPS,
     KINDS,
     Case,
@@ -31,9 +34,6 @@ from profet_core.from_layers.rates import (
     mode_of,
     work_of,
 )
-from profet_core.latency import Basis
-from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
-from profet_core.messages import Code
 from profet_core.training.memory import Verdict
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from tests.codes import codes

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.artifacts.models import custom_models
 from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
+from profet_core.prediction.models import custom_models
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, make_custom_home
 from tests.made.members import tiny_member
 

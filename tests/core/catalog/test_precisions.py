@@ -2,8 +2,8 @@
 
 import pytest
 
+from profet_core.catalog.gpus import AS_PROFILED, canonical, is_half, requested_precision
 from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED, canonical, is_half, requested_precision
 
 
 @pytest.mark.parametrize(

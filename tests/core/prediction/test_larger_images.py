@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from profet_core.latency import quantile
-from profet_core.sizes.axes import LARGEST_PIXELS, sizes_for
-from profet_core.sizes.growth import MAX_AREA_POWER
+from profet_core.prediction.growth import MAX_AREA_POWER
+from profet_core.prediction.scaler import LARGEST_PIXELS, sizes_for
 
 #: Columns of forward speeds of one GPU and PyTorch version.
 SPEEDS = ("rtx3090_pt240", "rtx4090_pt240", "rtx4090_pt291", "rtx5090_pt291", "rtxpro6000maxq_pt291")

@@ -11,15 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, Profile, ProfileMeta, ScaleContext, scale, scale_curve
-from profet_core.artifacts.models import load_models
-from profet_core.sizes.axes import AXIS_RANGE, INNER_KNOTS, KNOTS, head_share, scale_context
-from profet_core.sizes.scaler import (
+from profet_core.prediction.models import load_models
+from profet_core.prediction.scaler import (
+    AXIS_RANGE,
     CLASSES,
+    INNER_KNOTS,
+    KNOTS,
     DocumentedScaler,
     LearnedScaler,
     ResidualPolynomial,
+    head_share,
     learned_scaler,
     polynomial_terms,
+    scale_context,
 )
 
 INSTANCE = "made.up"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import ArtifactError, predict
-from profet_core.artifacts.samples import load_samples
+from profet_core.prediction.models import load_samples
 
 
 def test_there_are_at_least_eight_over_all_anchors_with_titles(samples, models, catalog, repository):

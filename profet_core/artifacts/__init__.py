@@ -1,1 +1,0 @@
-"""Load the models and sample traces that ship with the code."""

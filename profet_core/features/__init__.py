@@ -1,1 +1,0 @@
-"""Kinds, classes and clusters of operations; imputation of truncated profiles."""

@@ -1,1 +1,0 @@
-"""Step latency without a profile, from a network's layers."""

@@ -1,1 +1,0 @@
-"""Speedup of AMP and TF32."""

@@ -1,1 +1,0 @@
-"""Latency at other batch and pixel sizes."""

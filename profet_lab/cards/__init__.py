@@ -1,1 +1,0 @@
-"""Write the cards that ship with the models, from reports of validation."""
