@@ -20,7 +20,6 @@ from profet_core.prediction.growth import (
     Growth,
     KnownPoint,
     ScalingError,
-    SizePoint,
     Sizes,
     scale_from_two,
     scaling_distances,
@@ -490,7 +489,7 @@ def _profiled_end(steps: pd.DataFrame, axis: str, size: int, scaling: AnchorGrow
     names: Iterable[object] = steps.columns
     signs = steps[[name for name in names if isinstance(name, int)]].to_numpy(float)
     return KnownPoint(
-        SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
+        Sizes(size, 1.0) if axis == "batch" else Sizes(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),
         np.zeros(len(steps)),
         scaling.growth(steps["instance"].tolist(), signs),
