@@ -89,8 +89,12 @@ def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    printed = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    try:
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+    except BaseException:
+        process.kill()
+        raise
     if status != 0:
         raise SystemExit(f"{checkout}: {' '.join(command[:4])} failed")
     seconds = float(printed) if "-c" in arguments else usage.ru_utime + usage.ru_stime

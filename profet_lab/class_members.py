@@ -216,21 +216,6 @@ def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
     return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What is known of each network before training, stacked.
-
-    mean, deviation : standardization of the inputs, (networks, 1, inputs).
-    constants : of the pair, (networks, 1, ...). typical_log_ratio : (networks,). unseen : (networks, classes).
-    """
-
-    mean: np.ndarray
-    deviation: np.ndarray
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-    unseen: np.ndarray
-
-
 def fit_networks(
     bank: ClassBank,
     member: str,
@@ -244,16 +229,15 @@ def fit_networks(
 ) -> StackedNetworks:
     """Train a network on each of `training_rows`, all together; it sees its own rows alone."""
     recipe, device = RECIPES[member], bank.device_classes
-    prepared = _prepare_all(bank, member, training_rows, latency_known, sizes_known)
-    widths = (prepared.mean.shape[-1], *HIDDEN, outputs_of(member, device))
+    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
+    mean, deviation, *known = (np.stack(part) for part in zip(*parts, strict=True))
+    widths = (mean.shape[-1], *HIDDEN, outputs_of(member, device))
     layers = _initial_layers(len(training_rows), widths, recipe, seed)
     optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
     variables = [value for layer in layers for value in layer]
     optimizer.build(variables)
     sampler = RowSampler(bank, training_rows, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
-    shift, scale, constants = (
-        tf.constant(value, tf.float32) for value in (prepared.mean, prepared.deviation, prepared.constants)
-    )
+    shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, known[0]))
 
     # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
     @tf.function(jit_compile=member == HOMOGENEOUS)
@@ -271,14 +255,11 @@ def fit_networks(
         step(tf.constant(number))
         if progress and (number + 1) % _STEPS_PER_REPORT == 0:
             progress(_STEPS_PER_REPORT)
-    return _trained(member, layers, prepared)
-
-
-def _prepare_all(
-    bank: ClassBank, member: str, training_rows: Sequence[TrainingRows], latency_known: bool, sizes_known: bool
-) -> Prepared:
-    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
-    return Prepared(*(np.stack(part) for part in zip(*parts, strict=True)))
+    kernels, biases = ([np.asarray(layer[part], np.float64) for layer in layers] for part in (0, 1))
+    # Standardization is folded into the first layer.
+    kernels[0] = kernels[0] / np.swapaxes(deviation, 1, 2)
+    biases[0] = biases[0] - mean @ kernels[0]
+    return StackedNetworks(member, tuple(kernels), tuple(biases), *known)
 
 
 def _prepare(
@@ -368,16 +349,6 @@ def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf
     weight = tf.stop_gradient(tf.sqrt(shares) * kept * present)
     error = _log_error(classes, tf.maximum(wanted, 5e-5), 0.1)
     return tf.reduce_sum(weight * error, axis=-1, keepdims=True)
-
-
-def _trained(member: str, layers: Sequence[Layer], prepared: Prepared) -> StackedNetworks:
-    """The networks, standardization folded into their first layer."""
-    kernels, biases = ([np.asarray(layer[part], np.float64) for layer in layers] for part in (0, 1))
-    kernels[0] = kernels[0] / np.swapaxes(prepared.deviation, 1, 2)
-    biases[0] = biases[0] - prepared.mean @ kernels[0]
-    return StackedNetworks(
-        member, tuple(kernels), tuple(biases), prepared.constants, prepared.typical_log_ratio, prepared.unseen
-    )
 
 
 ROUNDS = 200

@@ -194,7 +194,7 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_held_out_counts(poison):
     """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
-    from profet_lab.class_folds import InnerErrors
+    from profet_lab.class_folds import weights_without
 
     wanted, names = WEIGHTS[9], "ABCD"
     spoilt = np.full(len(WEIGHTS), poison)
@@ -205,9 +205,9 @@ def test_no_error_of_those_held_out_counts(poison):
             for inner in names
             if inner != outer
         }
-        assert InnerErrors(errors).of_group(out) == wanted
+        assert weights_without(errors, out) == wanted
         # One such error let in, and the choice is another: the first of what is not a number, or all infinite.
-        assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
+        assert weights_without(errors, ["A"]) == WEIGHTS[0]
 
 
 def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_interval(uncompiled, classed, poisoned):
@@ -221,6 +221,7 @@ def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_int
         one_held_out,
         predict_cases,
         two_held_out,
+        weights_without,
     )
 
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
@@ -232,7 +233,8 @@ def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_int
         # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
         own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(held_out[:, None], own, learned)}
-        weights.append(inner_errors(bank, [pair], inner).by_architecture)
+        errors = inner_errors(bank, [pair], inner)
+        weights.append({name: weights_without(errors, [name]) for name in np.unique(bank.architectures)})
         scales = {
             name: nested_scale(bank, [pair], inner, name, weights[-1][name], tables)
             for name in np.unique(bank.architectures)
