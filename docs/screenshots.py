@@ -40,12 +40,7 @@ class Picture:
     size: tuple[int, int]
 
 
-README = (
-    Picture("predict-light", "", "light", LAPTOP),
-    Picture("predict-dark", "", "dark", LAPTOP),
-    Picture("sizes-light", "sizes", "light", LAPTOP),
-    Picture("phone-light", "", "light", PHONE),
-)
+README = tuple(Picture(f"predict-{scheme}", "", scheme, LAPTOP) for scheme in ("light", "dark"))
 
 
 def every_page() -> list[Picture]:

@@ -155,7 +155,7 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
     with plan_of(task) as plan:
         recording = Recording(plan, engine=None)
-        recording._latencies_ms, recording._peak_memory_mib = [210.12345, 209.0], 512.5
+        recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
         plan.output.write_bytes(sample.read_bytes())
         found = measured_in(recording, task)
     true = read_profile(sample.read_bytes(), sample.name).operations
