@@ -89,8 +89,12 @@ def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    printed = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    try:
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+    except BaseException:
+        process.kill()
+        raise
     if status != 0:
         raise SystemExit(f"{checkout}: {' '.join(command[:4])} failed")
     seconds = float(printed) if "-c" in arguments else usage.ru_utime + usage.ru_stime
@@ -107,25 +111,29 @@ def answer_calls() -> dict[str, tuple[int, int]]:
     }
     for call in calls.values():
         call()
-    return {name: _counted(call) for name, call in calls.items()}
+    found = {name: called(call) for name, call in calls.items()}
+    return {name: (len({module for module, _ in each}), len(each)) for name, each in found.items()}
 
 
-def _counted(call: Callable[[], object]) -> tuple[int, int]:
-    """Without expressions and generated methods."""
-    found: set[tuple[str, str]] = set()
+def called(call: Callable[[], object]) -> list[tuple[str, str]]:
+    """Modules, as paths, and functions of this project, in the order of their first calls.
+
+    Without expressions and generated methods.
+    """
+    found: dict[tuple[str, str], None] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         own = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
         if event == "call" and own and not code.co_name.startswith("<"):
-            found.add((code.co_filename, code.co_qualname))
+            found[str(Path(code.co_filename).relative_to(REPOSITORY)), code.co_qualname] = None
 
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return len({module for module, _ in found}), len(found)
+    return list(found)
 
 
 async def answers(port: int, question: str, connections: int, seconds: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 
@@ -16,7 +16,7 @@ from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 MBIT_PER_S, ROUND_TRIP_MS = 10, 40
 _PATIENCE_MS = 120_000
 #: Between two moves of the slider, and how many there are.
-_REST_MS, _MOVES = 700, 30
+_REST_MS, _MOVES = 700, 20
 #: The values behind the bars.
 _VALUES = ".st-key-cost-bars :is(.textpoint text, .bartext)"
 _WIDE = {"width": 1280, "height": 800}
@@ -33,11 +33,16 @@ _DRAWN = """() => !document.querySelector('[data-testid=stMain] [data-testid=stS
 
 @dataclass(frozen=True, slots=True)
 class FirstPage:
-    """One opening: seconds until the first answer is read and until all is drawn, and what came over the line."""
+    """One opening: seconds until the first answer is read and until all is drawn, and what came over a slow line.
+
+    `reload_mb`: what came when the page was loaded again.
+    """
 
     answer_s: float
     complete_s: float
     wire_mb: float
+    files: int
+    reload_mb: float
 
 
 @contextmanager
@@ -45,17 +50,21 @@ def chromium() -> Iterator[Browser]:
     """A headless browser."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_path(), args=list(FLAGS))
-        yield browser
-        browser.close()
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> FirstPage:
     """Open a served page in a new browser profile, over a line that may be made slow."""
     page = _new_page(browser)
     received: list[float] = []
+    loaded: list[Request] = []
     if is_slow:
         line, bytes_per_s = page.context.new_cdp_session(page), MBIT_PER_S * 125_000
         line.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+        page.on("requestfinished", lambda request: loaded.append(request))
         page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
         line.send("Network.enable")
         rates = {"downloadThroughput": bytes_per_s, "uploadThroughput": bytes_per_s}
@@ -67,10 +76,15 @@ def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> FirstPa
     answer_s = time.perf_counter() - started
     _wait_until_drawn(page)
     complete_s = time.perf_counter() - started
+    wire_mb, files = 0.0, 0
     if is_slow:
         page.wait_for_load_state("networkidle")
+        wire_mb, files = sum(received) / 1e6, len(loaded)
+        page.reload(wait_until="commit")
+        _wait_until_drawn(page)
+        page.wait_for_load_state("networkidle")
     page.context.close()
-    return FirstPage(answer_s, complete_s, sum(received) / 1e6)
+    return FirstPage(answer_s, complete_s, wire_mb, files, sum(received) / 1e6 - wire_mb)
 
 
 def _slider_ms(browser: Browser, url: str) -> list[float]:

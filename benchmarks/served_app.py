@@ -101,7 +101,11 @@ def _running(command: Sequence[str], address: str, environment: Mapping[str, str
         yield
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def _is_answered(address: str) -> bool:

@@ -21,8 +21,6 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from profet_core.prediction.scaler import axis_range
 
-#: Visitors come one by one, so that the load is that of actions and not of first pages.
-ARRIVAL_S = 0.4
 #: A run that takes longer counts as lost.
 RUN_TIMEOUT_S = 120
 
@@ -168,14 +166,18 @@ async def visit(url: str, actions: list[Action], interval_s: float, window: tupl
 
 
 async def run_level(
-    urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, seconds: float
+    urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, times_s: tuple[float, float]
 ) -> Level:
-    """That many visitors at once, who act every five seconds; each stays with one of the `servers`."""
-    seen, interval_s, places = Level(), 5.0, range(len(actions))
-    begin = time.perf_counter() + visitors * ARRIVAL_S + interval_s
+    """That many visitors, who act every five seconds; each stays with one of the `servers`.
+
+    They come one by one, so that the load is that of actions and not of first pages. `times_s`: between two of them,
+    and how long actions are timed when all are there.
+    """
+    seen, interval_s, places, (arrival_s, seconds) = Level(), 5.0, range(len(actions)), times_s
+    begin = time.perf_counter() + visitors * arrival_s + interval_s
 
     async def arrive(number: int) -> None:
-        await asyncio.sleep(number * ARRIVAL_S)
+        await asyncio.sleep(number * arrival_s)
         own = [actions[(number + place) % len(actions)] for place in places]
         await visit(urls[number % len(urls)], own, interval_s, (begin, begin + seconds), seen)
 

@@ -70,17 +70,8 @@ def fit_member(
     `steps` is the networks' number; progress counts every member as so many.
     """
     if member != TREES:
-        return fit_networks(
-            bank,
-            member,
-            training_rows,
-            latency_known=latency_known,
-            sizes_known=sizes_known,
-            seed=seed,
-            steps=steps,
-            progress=progress,
-        )
-    trees = fit_trees(bank, training_rows, latency_known=latency_known, sizes_known=sizes_known, seed=seed)
+        return fit_networks(bank, member, training_rows, latency_known, sizes_known, seed, steps, progress)
+    trees = fit_trees(bank, training_rows, latency_known, sizes_known, seed)
     if progress:
         progress(steps)
     return trees
@@ -521,36 +512,20 @@ def two_held_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
     return folds
 
 
-@dataclass(frozen=True)
-class InnerErrors:
-    """What members' weights are chosen by: errors on architectures other than the one that is then predicted.
+def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> dict[tuple[str, str], np.ndarray]:
+    """What weights are chosen by: (held-out architecture, another one) -> `summed_errors` of the latter.
 
-    errors : (held-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
-        models that saw neither.
+    Over all pairs, as predicted by models that saw neither, on the folds of `two_held_out`.
     """
-
-    errors: Mapping[tuple[str, str], np.ndarray]
-
-    @property
-    def by_architecture(self) -> dict[str, Weights]:
-        """Weights for each held-out architecture."""
-        return {name: self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
-
-    def of_group(self, names: Collection[str]) -> Weights:
-        """Weights for architectures that leave together: none of their errors counts."""
-        return least_error(
-            error for (outer, inner), error in self.errors.items() if outer in names and inner not in names
-        )
+    return {
+        (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))
+        for inner, outer in permutations(np.unique(bank.architectures), 2)
+    }
 
 
-def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> InnerErrors:
-    """Errors of the predictions on the folds of `two_held_out`."""
-    return InnerErrors(
-        {
-            (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))
-            for inner, outer in permutations(np.unique(bank.architectures), 2)
-        }
-    )
+def weights_without(errors: Mapping[tuple[str, str], np.ndarray], names: Collection[str]) -> Weights:
+    """Weights for architectures that are held out together: none of their `inner_errors` counts."""
+    return least_error(error for (outer, inner), error in errors.items() if outer in names and inner not in names)
 
 
 def nested_scale(
@@ -616,9 +591,11 @@ def _columns(
     """Pair -> the case's columns, named without the case."""
     tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
     errors = inner_errors(bank, wanted, inner)
-    weights = errors.by_architecture
-    family_weights = {family: errors.of_group(bank.architectures[rows]) for family, rows in by_family.rows.items()}
     names = np.unique(bank.architectures)
+    weights = {str(name): weights_without(errors, [name]) for name in names}
+    family_weights = {
+        family: weights_without(errors, bank.architectures[rows]) for family, rows in by_family.rows.items()
+    }
 
     def scale_of(outer: str, _: list[str]) -> IntervalScale:
         return nested_scale(bank, wanted, inner, outer, weights[outer], tables)

@@ -43,12 +43,8 @@ LEARNING_RATE = 1e-3
 DECAY_RATE, DECAY_ROWS = 0.9, 16_000
 
 
-@dataclass(frozen=True)
-class DenseTrainingRows:
-    """One network's: features (rows, n) and targets (rows,), both in microseconds."""
-
-    features: np.ndarray
-    target_us: np.ndarray
+#: One network's training rows: features (rows, n) and targets (rows,), both in microseconds.
+TrainingTable = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -69,13 +65,13 @@ class DenseWeights:
 
 
 def fit_dense(
-    training_rows: Sequence[DenseTrainingRows], seed: int, epochs: int = EPOCHS, progress: Progress | None = None
+    training_rows: Sequence[TrainingTable], seed: int, epochs: int = EPOCHS, progress: Progress | None = None
 ) -> list[DenseWeights]:
     """Train a network on each, all together, on the relative error."""
     features, targets = _stacked(training_rows)
     networks, longest, widest = features.shape
     steps = training_steps(longest, epochs)
-    rows = _row_order([len(each.target_us) for each in training_rows], steps * BATCH_SIZE, seed)
+    rows = _row_order([len(target_us) for _, target_us in training_rows], steps * BATCH_SIZE, seed)
     layers = _initial_layers(networks, (widest, *HIDDEN, 1), seed)
     variables = [value for layer in layers for value in layer]
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
@@ -100,10 +96,10 @@ def fit_dense(
     kernels, biases = ([np.asarray(layer[part]) for layer in layers] for part in (0, 1))
     return [
         DenseWeights(
-            kernels=(kernels[0][n, : each.features.shape[1]], *(kernel[n] for kernel in kernels[1:])),
+            kernels=(kernels[0][n, : features.shape[1]], *(kernel[n] for kernel in kernels[1:])),
             biases=tuple(bias[n, 0] for bias in biases),
         )
-        for n, each in enumerate(training_rows)
+        for n, (features, _) in enumerate(training_rows)
     ]
 
 
@@ -112,16 +108,16 @@ def training_steps(rows: int, epochs: int = EPOCHS) -> int:
     return epochs * -(-rows // BATCH_SIZE)
 
 
-def _stacked(training_rows: Sequence[DenseTrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+def _stacked(training_rows: Sequence[TrainingTable]) -> tuple[np.ndarray, np.ndarray]:
     """Features (networks, rows, features) and targets (networks, rows), filled up to the longest and widest."""
-    widest = max(each.features.shape[1] for each in training_rows)
-    longest = max(len(each.target_us) for each in training_rows)
-    features = np.zeros((len(training_rows), longest, widest), np.float32)
+    widest = max(features.shape[1] for features, _ in training_rows)
+    longest = max(len(target_us) for _, target_us in training_rows)
+    stacked = np.zeros((len(training_rows), longest, widest), np.float32)
     targets = np.ones((len(training_rows), longest), np.float32)
-    for number, each in enumerate(training_rows):
-        features[number, : len(each.features), : each.features.shape[1]] = each.features
-        targets[number, : len(each.target_us)] = each.target_us
-    return features, targets
+    for number, (features, target_us) in enumerate(training_rows):
+        stacked[number, : len(features), : features.shape[1]] = features
+        targets[number, : len(target_us)] = target_us
+    return stacked, targets
 
 
 def _row_order(lengths: Sequence[int], count: int, seed: int) -> np.ndarray:
@@ -264,9 +260,7 @@ def fit_folds(
     forests = run_tasks(
         fit_forest, [(table, target, seed) for table, target in zip(inputs, targets, strict=True)], threads=True
     )
-    training_rows = [
-        DenseTrainingRows(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)
-    ]
+    training_rows = [(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)]
     units = training_steps(max(len(target) for target in targets), epochs)
     (networks,) = run_tasks(fit_dense, [(training_rows, seed, epochs)], progress=progress, units=units)
     return [
@@ -332,7 +326,10 @@ def documented_report(table: pd.DataFrame) -> dict:
     ]
     return {
         "pairs": rows,
-        "mean": {key: _mean(rows, key) for key in ("mape_with_latency", "mape_without_latency", "r2", "rmse_ms")},
+        "mean": {
+            key: float(np.mean([row[key] for row in rows]))
+            for key in ("mape_with_latency", "mape_without_latency", "r2", "rmse_ms")
+        },
         "pooled": {
             **{anchor: _accuracy(part) for anchor, part in table.groupby("anchor")},
             "overall": _accuracy(table),
@@ -341,17 +338,12 @@ def documented_report(table: pd.DataFrame) -> dict:
     }
 
 
-def _mean(rows: list[dict], key: str) -> float:
-    return float(np.mean([row[key] for row in rows]))
-
-
 def _accuracy(part: pd.DataFrame) -> dict:
     """R2 and RMSE are those of the ensemble with latency, as in PROFET's validation."""
     true = part["true_ms"]
     return {
         "n": len(part),
-        "mape_with_latency": mape_percent(true, part[WITH_LATENCY]),
-        "mape_without_latency": mape_percent(true, part[WITHOUT_LATENCY]),
+        **_mapes(part),
         "r2": float(r2_score(true, part[WITH_LATENCY])),
         "rmse_ms": float(root_mean_squared_error(true, part[WITH_LATENCY])),
         "r2_without_latency": float(r2_score(true, part[WITHOUT_LATENCY])),
@@ -365,13 +357,11 @@ def _accuracy(part: pd.DataFrame) -> dict:
 
 
 def _by_model(part: pd.DataFrame) -> dict:
-    return {
-        model: {
-            "mape_with_latency": mape_percent(rows["true_ms"], rows[WITH_LATENCY]),
-            "mape_without_latency": mape_percent(rows["true_ms"], rows[WITHOUT_LATENCY]),
-        }
-        for model, rows in part.groupby("model")
-    }
+    return {model: _mapes(rows) for model, rows in part.groupby("model")}
+
+
+def _mapes(part: pd.DataFrame) -> dict[str, float]:
+    return {f"mape_{case}": mape_percent(part["true_ms"], part[case]) for case in PROFET_METHOD}
 
 
 def mape_percent(true: ArrayLike, predicted: ArrayLike) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,6 @@ from profet_core.prediction.growth import (
     Growth,
     KnownPoint,
     ScalingError,
-    SizePoint,
     Sizes,
     scale_from_two,
     scaling_distances,
@@ -43,51 +43,25 @@ _BOTH_AXES_EVERY = 3
 _MIN_ERROR = 0.01
 #: Share of measurements that an interval is to cover.
 LEVEL = 0.9
+#: Columns of the signs of a known step.
+_SIGNS = [f"sign {number}" for number in range(len(SIGNS))]
 #: With fewer architectures or sizes there is nothing to learn from.
 _MIN_ARCHITECTURES, _MIN_SIZES = 3, 3
 
 
-@dataclass(frozen=True)
-class GrowthRows:
-    """Pairs of sizes of one network on one instance, the first of which has a profile on one anchor; all (rows, ...).
-
-    signs : of the known step. log_batch, log_area : of the other size over the known one.
-    log_growth : measured. models, instances : names.
-    table : columns model, instance, pixels, batch_size, other_pixels, other_batch.
-    """
-
-    signs: np.ndarray
-    log_batch: np.ndarray
-    log_area: np.ndarray
-    log_growth: np.ndarray
-    table: pd.DataFrame
-
-    @property
-    def models(self) -> np.ndarray:
-        """Architecture of each row."""
-        return self.table["model"].to_numpy(str)
-
-    @property
-    def instances(self) -> np.ndarray:
-        """Instance of each row."""
-        return self.table["instance"].to_numpy(str)
-
-    def of(self, rows: np.ndarray) -> GrowthRows:
-        """Some of the rows."""
-        return GrowthRows(
-            self.signs[rows], self.log_batch[rows], self.log_area[rows], self.log_growth[rows], self.table[rows]
-        )
-
-
 def growth_rows(
     measurements: Measurements, bank: ClassBank, anchor: str, predicted_ms: pd.Series | None = None
-) -> GrowthRows:
+) -> pd.DataFrame:
     """Every pair of different sizes of a network on each instance, the first with a profile on `anchor`.
 
     Profiles and latencies are medians over their repeats.
 
     predicted_ms : by (instance, model, pixels, batch_size): the known step's latency instead of the measured one, and
         only the instances and sizes that it has.
+
+    Returns:
+    Columns model, instance, pixels, batch_size, other_pixels, other_batch; log_batch and log_area of the other size
+    over the known one; log_growth as measured; and the known step's `_SIGNS`.
     """
     groups = measurements.workloads.groupby(WORKLOAD)
     workloads = groups.size().index.to_frame(index=False)
@@ -105,26 +79,31 @@ def growth_rows(
     same = (table["pixels"] == table["other_pixels"]) & (table["batch_size"] == table["other_batch"])
     table = table[~same].reset_index(drop=True)
     latency_ms = table["batch_latency_ms"].to_numpy(float)
-    return GrowthRows(
-        signs=step_signs(bank.classes, classes_ms.to_numpy(float)[table["profile"]], latency_ms),
+    table = table.assign(
         log_batch=np.log((table["other_batch"] / table["batch_size"]).to_numpy(float)),
         log_area=2 * np.log((table["other_pixels"] / table["pixels"]).to_numpy(float)),
         log_growth=np.log(table["other_ms"].to_numpy(float) / latency_ms),
-        table=table,
     )
+    signs = step_signs(bank.classes, classes_ms.to_numpy(float)[table["profile"]], latency_ms)
+    return table.join(pd.DataFrame(signs, columns=_SIGNS))
 
 
-def fit_growth(rows: GrowthRows) -> AnchorGrowthModel:
+def _signs(rows: pd.DataFrame) -> np.ndarray:
+    """(rows, signs), in C's order, in which sums over rows end in the same digits."""
+    return np.ascontiguousarray(rows[_SIGNS].to_numpy(float))
+
+
+def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     """Least absolute error of the logarithm, every architecture weighing the same, with shrinkage."""
-    both = (rows.log_batch != 0) & (rows.log_area != 0)
-    rows = rows.of(~both | (np.cumsum(both) % _BOTH_AXES_EVERY == 0))
-    signs = rows.signs
+    both = (rows["log_batch"] != 0) & (rows["log_area"] != 0)
+    rows = rows[~both | (both.cumsum() % _BOTH_AXES_EVERY == 0)]
+    signs, instances = _signs(rows), rows["instance"].to_numpy(str)
     centre, spread = signs.mean(axis=0), signs.std(axis=0)
     spread = np.where(spread > 1e-6, spread, 1.0)
     low, high = signs.min(axis=0), signs.max(axis=0)
-    names = sorted(set(rows.instances))
+    names = sorted(set(instances))
     columns = np.column_stack(
-        [np.ones(len(signs)), (signs - centre) / spread, *(rows.instances == name for name in names)]
+        [np.ones(len(signs)), (signs - centre) / spread, *(instances == name for name in names)]
     ).astype(float)
     solved = _Problem(columns, rows).solve()
     share, batch, area = solved[:-1].reshape(3, -1)
@@ -145,22 +124,22 @@ def fit_growth(rows: GrowthRows) -> AnchorGrowthModel:
     )
 
 
-def held_out_growth(rows: GrowthRows) -> dict[str, AnchorGrowthModel]:
+def held_out_growth(rows: pd.DataFrame) -> dict[str, AnchorGrowthModel]:
     """Each architecture, and the scaling model that never saw it."""
-    names = sorted(set(rows.models))
-    return dict(zip(names, run_tasks(fit_growth, [(rows.of(rows.models != name),) for name in names]), strict=True))
+    names = sorted(set(rows["model"]))
+    return dict(zip(names, run_tasks(fit_growth, [(rows[rows["model"] != name],) for name in names]), strict=True))
 
 
-def predicted_growth(scaling: AnchorGrowthModel, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+def predicted_growth(scaling: AnchorGrowthModel, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Predicted log scaling and the share of the known step that grows, both (rows,)."""
-    growth = scaling.growth(rows.instances.tolist(), rows.signs)
-    return _row_by_row(growth, rows), growth.share
+    growth = scaling.growth(rows["instance"].tolist(), _signs(rows))
+    return _row_by_row(growth, *(rows[name].to_numpy() for name in ("log_batch", "log_area"))), growth.share
 
 
 def fit_error(errors: pd.DataFrame) -> ScalingError:
     """`LEVEL` quantile of held-out |log| errors per axis, architectures weighted equally.
 
-    `errors` : columns model, log_batch, log_area, error and share, as `HeldOutGrowth` has them.
+    `errors` : columns model, log_batch, log_area, error and share, as `fit_held_out` has them.
     """
     along = (errors["log_batch"] != 0) != (errors["log_area"] != 0)
     batch, area = (_axis_error(errors[along & (errors[name] != 0)], name) for name in ("log_batch", "log_area"))
@@ -194,9 +173,9 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> 
     return float(values[order][np.searchsorted(cumulative, level * cumulative[-1])])
 
 
-def _row_by_row(growth: Growth, rows: GrowthRows) -> np.ndarray:
+def _row_by_row(growth: Growth, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
     logit = growth.share_logit
-    work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
+    work = growth.batch_power * log_batch + growth.area_power * log_area
     joined = np.logaddexp(-np.logaddexp(0, logit), -np.logaddexp(0, -logit) + growth.sharpness * work)
     return (1 - MIN_GROWTH) * joined / growth.sharpness + MIN_GROWTH * work
 
@@ -210,10 +189,12 @@ def _weights(models: np.ndarray) -> np.ndarray:
 class _Problem:
     """The coefficients of share, batch and area, and the logarithm of the sharpness, in one vector."""
 
-    def __init__(self, columns: np.ndarray, rows: GrowthRows) -> None:
+    def __init__(self, columns: np.ndarray, rows: pd.DataFrame) -> None:
         self.columns = columns
-        self.rows = rows
-        self.weights = _weights(rows.models)
+        self.log_batch, self.log_area, self.log_growth = (
+            rows[name].to_numpy() for name in ("log_batch", "log_area", "log_growth")
+        )
+        self.weights = _weights(rows["model"].to_numpy(str))
         width = columns.shape[1]
         self.start = np.zeros(3 * width + 1)
         self.start[[0, width, 2 * width]] = 1.0, 1.5, 1.0
@@ -230,18 +211,18 @@ class _Problem:
         growth = Growth(
             share, MAX_BATCH_POWER * _sigmoid(batch), MAX_AREA_POWER * _sigmoid(area), float(np.exp(values[-1]))
         )
-        rows, sharpness = self.rows, growth.sharpness
-        error = _row_by_row(growth, rows) - rows.log_growth
+        log_batch, log_area, sharpness = self.log_batch, self.log_area, growth.sharpness
+        error = _row_by_row(growth, log_batch, log_area) - self.log_growth
         smooth = np.sqrt(error**2 + _MIN_SMOOTH_ERROR**2)
-        work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
+        work = growth.batch_power * log_batch + growth.area_power * log_area
         sigmoid = _sigmoid(share + sharpness * work)
         by_work = (1 - MIN_GROWTH) * sigmoid + MIN_GROWTH
         joined = np.logaddexp(-np.logaddexp(0, share), -np.logaddexp(0, -share) + sharpness * work) / sharpness
         pull = self.weights * error / smooth
         gradient = [
             (1 - MIN_GROWTH) * (sigmoid - _sigmoid(share)) / sharpness,
-            by_work * rows.log_batch * growth.batch_power * (1 - _sigmoid(batch)),
-            by_work * rows.log_area * growth.area_power * (1 - _sigmoid(area)),
+            by_work * log_batch * growth.batch_power * (1 - _sigmoid(batch)),
+            by_work * log_area * growth.area_power * (1 - _sigmoid(area)),
         ]
         parts = [self.columns.T @ (pull * part) for part in gradient]
         by_sharpness = float((pull * (1 - MIN_GROWTH) * (sigmoid * work - joined)).sum())
@@ -253,49 +234,32 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
 
 
-def growth_by_model(models: Mapping[str, AnchorGrowthModel], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """Log scaling and growing share of every row, by the scaling model of its architecture."""
-    grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
+def growth_by_model(models: Mapping[str, AnchorGrowthModel], rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with log scaling `grown` and growing `share`, by the scaling model of their architecture."""
+    grown, shares = np.empty(len(rows)), np.empty(len(rows))
     for architecture, scaling in models.items():
-        judged = rows.models == architecture
+        judged = (rows["model"] == architecture).to_numpy()
         if judged.any():
-            grown[judged], shares[judged] = predicted_growth(scaling, rows.of(judged))
-    return grown, shares
+            grown[judged], shares[judged] = predicted_growth(scaling, rows[judged])
+    return rows.assign(grown=grown, share=shares)
 
 
-@dataclass(frozen=True)
-class HeldOutGrowth:
-    """Everything fitted without one architecture, for each.
+def fit_held_out(
+    measurements: Measurements, bank: ClassBank
+) -> tuple[dict[str, pd.DataFrame], dict[str, dict[str, AnchorGrowthModel]], pd.DataFrame]:
+    """Everything fitted without one architecture, for each; minutes.
 
-    rows : anchor -> pairs of sizes. models : anchor -> architecture -> the scaling model that never saw it.
-    scaled : anchor -> out-of-fold log scaling, and share that grows.
+    Returns:
+    rows : anchor -> `growth_by_model` of its pairs of sizes.
+    models : anchor -> architecture -> the scaling model that never saw it.
     errors : columns model, log_batch, log_area, error (absolute) and share of all rows.
     """
-
-    rows: Mapping[str, GrowthRows]
-    models: Mapping[str, Mapping[str, AnchorGrowthModel]]
-    scaled: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    errors: pd.DataFrame
-
-
-def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
-    """All scaling models; minutes."""
-    rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    models = {anchor: held_out_growth(part) for anchor, part in rows.items()}
-    scaled = {anchor: growth_by_model(models[anchor], part) for anchor, part in rows.items()}
-    errors = [
-        pd.DataFrame(
-            {
-                "model": part.models,
-                "log_batch": part.log_batch,
-                "log_area": part.log_area,
-                "error": np.abs(scaled[anchor][0] - part.log_growth),
-                "share": scaled[anchor][1],
-            }
-        )
-        for anchor, part in rows.items()
-    ]
-    return HeldOutGrowth(rows, models, scaled, pd.concat(errors, ignore_index=True))
+    pairs = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
+    models = {anchor: held_out_growth(part) for anchor, part in pairs.items()}
+    rows = {anchor: growth_by_model(models[anchor], part) for anchor, part in pairs.items()}
+    errors = pd.concat(rows.values(), ignore_index=True)
+    errors = errors.assign(error=(errors["grown"] - errors["log_growth"]).abs())
+    return rows, models, errors[["model", "log_batch", "log_area", "error", "share"]]
 
 
 def measured_sizes(measurements: Measurements) -> bool:
@@ -311,11 +275,11 @@ def growth_content(measurements: Measurements) -> dict:
         raise DataError(
             f"Scaling is learned from at least {_MIN_ARCHITECTURES} networks at {_MIN_SIZES} sizes or more."
         )
-    found = fit_held_out(measurements, class_bank(measurements))
+    rows, _, errors = fit_held_out(measurements, class_bank(measurements))
     content = {
         "schema_version": GROWTH_VERSION,
-        "laws": {anchor: _model_content(fit_growth(part)) for anchor, part in found.rows.items()},
-        "error": asdict(fit_error(found.errors)),
+        "laws": {anchor: _model_content(fit_growth(part)) for anchor, part in rows.items()},
+        "error": asdict(fit_error(errors)),
         "fitted_on": dict(measurements.sha256),
     }
     return signed(content)
@@ -338,13 +302,21 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     predictions : columns anchor, target, model, pixels, batch_size, predicted_ms, log_half_width, of models that never
         saw the architecture; None leaves "chain" out.
     """
-    found = fit_held_out(measurements, bank)
-    models = sorted(set(found.errors["model"]))
+    rows, models, all_errors = fit_held_out(measurements, bank)
     # An architecture's interval comes from the errors on all others.
-    errors = {model: fit_error(found.errors[found.errors["model"] != model]) for model in models}
-    report = {"carried": _figures(_scaled_table(found, errors)), "between": _between(measurements, found, errors)}
+    errors = {model: fit_error(all_errors[all_errors["model"] != model]) for model in sorted(set(all_errors["model"]))}
+    scaled = pd.concat([_with_errors(part, errors, 0.0) for part in rows.values()], ignore_index=True)
+    between = [_between_table(measurements, rows, models, errors, axis) for axis in KNOTS]
+    report = {
+        "carried": _figures(scaled),
+        "between": [
+            {"axis": axis, "n": len(table), "mape": _mape(table, "log_error"), **_interval(table)}
+            for axis, table in zip(KNOTS, between, strict=True)
+            if not table.empty
+        ],
+    }
     if predictions is not None:
-        report["chain"] = _figures(_chain_table(measurements, bank, found, errors, predictions))
+        report["chain"] = _figures(_chain_table(measurements, bank, models, errors, predictions))
     return report
 
 
@@ -355,18 +327,10 @@ def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
 
 
-def _scaled_table(found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> pd.DataFrame:
-    parts = [
-        _with_errors(part, *found.scaled[anchor], errors, np.zeros(len(part.log_growth)))
-        for anchor, part in found.rows.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
 def _chain_table(
     measurements: Measurements,
     bank: ClassBank,
-    found: HeldOutGrowth,
+    models: Mapping[str, Mapping[str, AnchorGrowthModel]],
     errors: Mapping[str, ScalingError],
     predictions: pd.DataFrame,
 ) -> pd.DataFrame:
@@ -374,26 +338,26 @@ def _chain_table(
     for anchor, part in predictions.groupby("anchor"):
         known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
         rows = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
-        halves = rows.table.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
-        parts.append(_with_errors(rows, *growth_by_model(found.models[str(anchor)], rows), errors, halves))
+        halves = rows.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
+        parts.append(_with_errors(growth_by_model(models[str(anchor)], rows), errors, halves))
     return pd.concat(parts, ignore_index=True)
 
 
 def _with_errors(
-    rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, ScalingError], halves: np.ndarray
+    rows: pd.DataFrame, errors: Mapping[str, ScalingError], log_half_width: np.ndarray | float
 ) -> pd.DataFrame:
-    """The rows with distances in knots, log errors, intervals, and the error of proportional scaling."""
-    scaling_width = np.empty(len(grown))
+    """Rows of `growth_by_model` with distances in knots, log errors, intervals, and errors of proportional scaling."""
+    scaling_width = np.empty(len(rows))
     for model, error in errors.items():
-        judged = rows.models == model
-        scaling_width[judged] = quantile() * error.log_sd(shares[judged], rows.log_batch[judged], rows.log_area[judged])
-    table = rows.table
-    return table.assign(
-        batch_knots=_knots(table, "batch", "other_batch", "batch_size"),
-        pixel_knots=_knots(table, "pixels", "other_pixels", "pixels"),
-        log_error=grown - rows.log_growth,
-        log_half_width=np.hypot(halves, scaling_width),
-        proportional=rows.log_batch + rows.log_area - rows.log_growth,
+        judged = (rows["model"] == model).to_numpy()
+        columns = (rows.loc[judged, name].to_numpy() for name in ("share", "log_batch", "log_area"))
+        scaling_width[judged] = quantile() * error.log_sd(*columns)
+    return rows.assign(
+        batch_knots=_knots(rows, "batch", "other_batch", "batch_size"),
+        pixel_knots=_knots(rows, "pixels", "other_pixels", "pixels"),
+        log_error=rows["grown"] - rows["log_growth"],
+        log_half_width=np.hypot(log_half_width, scaling_width),
+        proportional=rows["log_batch"] + rows["log_area"] - rows["log_growth"],
     )
 
 
@@ -443,36 +407,27 @@ def _mean(rows: pd.DataFrame, of: Callable[[pd.DataFrame], pd.Series]) -> float:
     return float(100 * of(rows).astype(float).groupby(rows["model"]).mean().mean())
 
 
-def _between(measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, ScalingError]) -> list[dict]:
-    """Each axis from the measured latencies at both its ends, with profiles of them on one anchor."""
-    rows = []
-    for axis in KNOTS:
-        parts = [_between_table(measurements, found, errors, anchor, axis) for anchor in measurements.instances]
-        table = pd.concat(parts, ignore_index=True)
-        if table.empty:
-            continue
-        rows.append({"axis": axis, "n": len(table), "mape": _mape(table, "log_error"), **_interval(table)})
-    return rows
-
-
 def _between_table(
-    measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, ScalingError], anchor: str, axis: str
+    measurements: Measurements,
+    rows: Mapping[str, pd.DataFrame],
+    models: Mapping[str, Mapping[str, AnchorGrowthModel]],
+    errors: Mapping[str, ScalingError],
+    axis: str,
 ) -> pd.DataFrame:
+    """An axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     smallest, *inner, largest = KNOTS[axis]
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
     curve = ["model", "instance", other]
-    rows = found.rows[anchor]
-    signs = pd.DataFrame(rows.signs).join(rows.table[[*_KEYS, "batch_latency_ms"]])
-    signs = signs.drop_duplicates(_KEYS).set_index(curve)
     runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median()
     curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna().reset_index()
     parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
-    for model, part in curves.groupby("model"):
+    for anchor, (model, part) in product(measurements.instances, curves.groupby("model")):
+        signs = rows[anchor][[*_SIGNS, *_KEYS, "batch_latency_ms"]].drop_duplicates(_KEYS).set_index(curve)
         low, high = (part[curve].join(signs[signs[own] == size], on=curve) for size in (smallest, largest))
-        there = (low[0].notna() & high[0].notna()).to_numpy()
+        there = (low[_SIGNS[0]].notna() & high[_SIGNS[0]].notna()).to_numpy()
         if not there.any():
             continue
-        scaling = found.models[anchor][str(model)]
+        scaling = models[anchor][str(model)]
         first, last = (
             _profiled_end(low[there], axis, smallest, scaling),
             _profiled_end(high[there], axis, largest, scaling),
@@ -486,14 +441,12 @@ def _between_table(
 
 
 def _profiled_end(steps: pd.DataFrame, axis: str, size: int, scaling: AnchorGrowthModel) -> KnownPoint:
-    """Steps at one endpoint of an axis, with their scaling; features are the numeric columns."""
-    names: Iterable[object] = steps.columns
-    signs = steps[[name for name in names if isinstance(name, int)]].to_numpy(float)
+    """Steps at one endpoint of an axis, with their scaling."""
     return KnownPoint(
-        SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
+        Sizes(size, 1.0) if axis == "batch" else Sizes(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),
         np.zeros(len(steps)),
-        scaling.growth(steps["instance"].tolist(), signs),
+        scaling.growth(steps["instance"].tolist(), _signs(steps)),
     )
 
 

@@ -228,12 +228,6 @@ def boosted_stack(models: Sequence[lightgbm.Booster]) -> TreeStack:
     return nodes.stack(roots, models[0].num_feature())
 
 
-def xgboost_stack(trees: Sequence[dict[str, Any]], inputs: int) -> TreeStack:
-    """xgboost's trees, as it dumps them in JSON, for values that single precision holds exactly."""
-    nodes = _Nodes()
-    return nodes.stack([[nodes.add(tree, _xgboost_node) for tree in trees]], inputs)
-
-
 def write_fitted(fitted: Fitted, folder: Path, anchor: str, member: str) -> str:
     """Write the file of an anchor's member; returns its name in the models folder."""
     name = f"{anchor}/{member}.npz"
@@ -261,15 +255,6 @@ def _lightgbm_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
     if (node["decision_type"], node["missing_type"]) != ("<=", "None"):
         raise ValueError(f"trees are split by numbers, none missing; not {node['decision_type']}")
     return node["split_feature"], node["threshold"], node["left_child"], node["right_child"]
-
-
-def _xgboost_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
-    if "leaf" in node:
-        return float(node["leaf"])
-    children = {each["nodeid"]: each for each in node["children"]}
-    # It goes left below the threshold, `TreeStack` up to it: the next smaller number of single precision.
-    threshold = float(np.nextafter(np.float32(node["split_condition"]), np.float32(-np.inf)))
-    return int(node["split"][1:]), threshold, children[node["yes"]], children[node["no"]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,9 @@ from profet_core.training.many_core import (
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.rates import GpuRates
 from profet_core.transfer.speed import evidence_of, known_rates, known_speed
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
-from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
+from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
@@ -375,30 +374,6 @@ _PROMISED_MISSES = 10.0
 _RECALL, _FALSE_FITS = 0.8, 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class GpuAccuracy:
-    """One GPU.
-
-    Attributes
-    ----------
-    held_out : error of its published speeds by rates that saw none of them, percent; None without any.
-    half_width, amp_half_width : of its 90 % interval at least, upwards, percent, in the default precision and in AMP.
-        Of a profiled GPU: as if it were not.
-    """
-
-    gpu: Gpu
-    evidence: Evidence
-    rates: GpuRates
-    held_out: float | None
-    half_width: float
-    amp_half_width: float
-
-    @property
-    def has_tables(self) -> bool:
-        """Whether anything but its specs is known of it."""
-        return self.evidence.source in (Source.PROFILED, Source.CELLS, Source.PUBLISHED)
-
-
 def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> str:
     """The card as Markdown.
 
@@ -416,7 +391,7 @@ def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> st
         promised_misses=_PROMISED_MISSES,
         beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
         by_gpu=gpus,
-        unchecked=[row.gpu.name for row in gpus if not row.has_tables and row.gpu.name in rented],
+        unchecked=[row["gpu"].name for row in gpus if not row["has_tables"] and row["gpu"].name in rented],
         weights=WEIGHTS,
         left_after_launches=LEFT_AFTER_LAUNCHES,
         most_launches=MAX_LAUNCHES,
@@ -459,25 +434,32 @@ def _meets_aim(recall: float | None, false_fits: float | None) -> bool:
     return recall is not None and false_fits is not None and recall >= _RECALL and false_fits <= _FALSE_FITS
 
 
-def accuracy_by_gpu(report: Report, model: TransferModel) -> list[GpuAccuracy]:
-    """Every GPU with specs, best evidence first."""
+def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]]:
+    """Every GPU with specs, best evidence first.
+
+    Returns:
+    `gpu`, `evidence`, `rates`; `has_tables` : whether anything but its specs is known of it; `held_out` : error of its
+    published speeds by rates that saw none of them, percent, None without any; `half_width`, `amp_half_width` : of its
+    90 % interval at least, upwards, percent, in the default precision and in AMP, of a profiled GPU as if it were not.
+    """
     held_out = {row["gpu"]: row["mape"] for row in report["rates"]["gpus"]}
     reference, found = model.gpus[model.reference_gpu], []
     for gpu in model.gpus.values():
-        width = _half_width(report, model, gpu)
+        width, evidence = _half_width(report, model, gpu), evidence_of(model, gpu, True)
         amp = model.rates.amp(gpu, reference, AMP).log_sd
         found.append(
-            GpuAccuracy(
-                gpu=gpu,
-                evidence=evidence_of(model, gpu, True),
-                rates=known_rates(model, gpu),
-                held_out=held_out.get(gpu.name),
-                half_width=100 * math.expm1(width),
-                amp_half_width=100 * math.expm1(math.hypot(width, quantile() * amp)),
-            )
+            {
+                "gpu": gpu,
+                "evidence": evidence,
+                "rates": known_rates(model, gpu),
+                "has_tables": evidence.source in (Source.PROFILED, Source.CELLS, Source.PUBLISHED),
+                "held_out": held_out.get(gpu.name),
+                "half_width": 100 * math.expm1(width),
+                "amp_half_width": 100 * math.expm1(math.hypot(width, quantile() * amp)),
+            }
         )
     order = list(Source)
-    return sorted(found, key=lambda row: (order.index(row.evidence.source), row.half_width))
+    return sorted(found, key=lambda row: (order.index(row["evidence"].source), row["half_width"]))
 
 
 def _half_width(report: Report, model: TransferModel, gpu: Gpu) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -132,20 +132,8 @@ _LEAST = 0.04
 _UNKNOWN = Width(_LEAST, 0.8, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Widths:
-    """Widths by link, for one process per GPU and for one process in all."""
-
-    several: Mapping[Link, Width]
-    one_process: Mapping[Link, Width]
-
-    def of(self, strategy: Strategy, link: Link) -> Width:
-        """Of a way to share gradients."""
-        return (self.one_process if strategy == Strategy.ONE_PROCESS else self.several)[link]
-
-
-def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
-    """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
+def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], dict[Link, Width]]:
+    """Widths that hold `LEVEL` of these errors, at few GPUs as at many: of a process per GPU, and of one in all.
 
     held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
@@ -162,7 +150,7 @@ def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
             found.update(dict.fromkeys(alike, width))
         return found
 
-    return Widths(several=of(~by_one), one_process=of(by_one))
+    return of(~by_one), of(by_one)
 
 
 def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
@@ -170,11 +158,13 @@ def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
     return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
 
 
-def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
-    """Of each row's interval, in the logarithm; shape (rows,)."""
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Sequence[Mapping[Link, Width]]) -> Array:
+    """Of each row's interval, in the logarithm, by `widths`; shape (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
     kinds = zip(rows["strategy"], rows["link"], rows["gpus"], added, strict=True)
-    log_sds = [found.of(strategy, link).log_sd(share, gpus) for strategy, link, gpus, share in kinds]
+    log_sds = [
+        found[strategy == Strategy.ONE_PROCESS][link].log_sd(share, gpus) for strategy, link, gpus, share in kinds
+    ]
     return quantile() * np.array(log_sds)
 
 
@@ -243,18 +233,17 @@ def model_content(rows: pd.DataFrame) -> dict:
     """Fit the coefficients, with widths from held-out networks and GPU models."""
     model = fitted_model(rows)
     held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])
-    found = widths(pd.concat([rows, rows]), held_out)
+    documents = [
+        {str(link): asdict(width) for link, width in found.items()}
+        for found in widths(pd.concat([rows, rows]), held_out)
+    ]
     return {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": _document(found.several),
-        "one_process_widths": _document(found.one_process),
+        "widths": documents[0],
+        "one_process_widths": documents[1],
     }
-
-
-def _document(found: Mapping[Link, Width]) -> dict[str, dict[str, float]]:
-    return {str(link): asdict(width) for link, width in found.items()}
 
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
@@ -265,7 +254,8 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
     """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps."""
     found = load_scale_rows(folder)
     judged = {name: judged_steps(found.kept, by, progress) for name, by in (("networks", NETWORK), ("gpus", GPU))}
-    with_excluded = found.rows.assign(predicted_ms=held_out(found.rows, _networks(found.rows), _predicted_by_kept))
+    networks = found.rows["network"].to_numpy(str)
+    with_excluded = found.rows.assign(predicted_ms=held_out(found.rows, networks, _predicted_by_kept))
     on_64 = judged["networks"].query("gpus == 64")
     network_64 = zip(on_64["network"], on_64["batch_per_gpu"], on_64["predicted_ms"] / on_64["latency_ms"], strict=True)
     return {
@@ -282,10 +272,6 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
         "on_64": scale_errors(on_64),
         "network_64": {f"{name}, batch {batch:.0f}": float(100 * (off - 1)) for name, batch, off in network_64},
     }
-
-
-def _networks(rows: pd.DataFrame) -> np.ndarray:
-    return rows["network"].to_numpy(str)
 
 
 def _predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:

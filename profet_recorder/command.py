@@ -107,19 +107,9 @@ def run(options: argparse.Namespace) -> None:
     from profet_recorder.plan import record_plan
     from profet_recorder.script import record_script
 
-    plan = record_plan(
-        options.output,
-        warm_up=options.warm_up,
-        timed=options.timed,
-        profiled=options.profiled,
-        batch_size=options.batch_size,
-        pixels=options.pixels,
-        parameters=options.parameters,
-        precision=options.precision,
-        as_device=options.device == "cpu",
-        force=options.force,
-        keep_trace=options.keep_trace,
-    )
+    names = ("warm_up", "timed", "profiled", "batch_size", "pixels", "parameters", "precision", "force", "keep_trace")
+    fields = {name: getattr(options, name) for name in names}
+    plan = record_plan(options.output, **fields, as_device=options.device == "cpu")
     status = record_script(
         options.script, options.script_arguments, plan, module=options.module, keep_running=options.keep_running
     )

@@ -274,6 +274,7 @@ class StepFacts:
     gpu : name of the GPU it ran on; None: on a CPU.
     parameters : of all networks that are trained.
     compiled : it ran through a compiler that joins operations.
+    peak_memory_mib : before the profiler's own buffers; None on a CPU.
     warnings : what makes its times less sure, one sentence each.
     """
 
@@ -284,6 +285,7 @@ class StepFacts:
     sizes: BatchSizes = NO_SIZES
     compiled: bool | None = None
     onednn: bool | None = None
+    peak_memory_mib: float | None = None
     warnings: tuple[str, ...] = ()
 
 

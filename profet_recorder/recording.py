@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -73,19 +73,6 @@ def choose_engine(
     raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
 
 
-@dataclass(frozen=True, slots=True)
-class TimedSteps:
-    """Latencies of steps that ran without the profiler, and the peak memory by then, None on a CPU."""
-
-    latencies_ms: tuple[float, ...]
-    peak_memory_mib: float | None
-
-    @property
-    def latency_ms(self) -> float:
-        """The step latency: their median."""
-        return round(median(self.latencies_ms), 4)
-
-
 #: Who records in this process: two profilers at once end it.
 _recorders: list[object] = []
 
@@ -111,6 +98,7 @@ class Recording:
     passes_next : the next step is not recorded, such as a fold's first one, which is traced.
     skipped : steps that could not be recorded, such as the last one of each epoch of Keras'.
     finished : the profile is written for good; further steps are ignored.
+    latencies_ms, peak_memory_mib : of the timed steps so far; the memory once they are over, None on a CPU.
     """
 
     def __init__(self, plan: RecordPlan, engine: Engine, owner: object = None) -> None:
@@ -125,8 +113,8 @@ class Recording:
         self._profile: Profile | None = None
         self._rank: tuple[bool, float] | None = None
         self._slowest_ms = 0.0
-        self._latencies_ms: list[float] = []
-        self._peak_memory_mib: float | None = None
+        self.latencies_ms: list[float] = []
+        self.peak_memory_mib: float | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
         self._profiler_steps = 0
         self._attempts = 0
@@ -143,11 +131,6 @@ class Recording:
     def profiled_steps(self) -> int:
         """Steps in a row that the profiler takes, its own warm-up among them."""
         return self.engine.profiler_warm_up + self.plan.profiled
-
-    @property
-    def timed(self) -> TimedSteps:
-        """Latencies of the timed steps so far, and the peak memory once they are over."""
-        return TimedSteps(tuple(self._latencies_ms), self._peak_memory_mib)
 
     def shortage(self, where: str) -> str:
         """One line: `where` ended too early."""
@@ -167,7 +150,7 @@ class Recording:
             if not self.steps_seen:
                 print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
             self.engine.prepare()
-            if self._latencies_ms:
+            if self.latencies_ms:
                 self.engine.stop_observing()
 
     def begin_step(self) -> None:
@@ -182,7 +165,7 @@ class Recording:
             self.passes_next = False
             self.skipped += 1
             return
-        if self.steps_seen == self.plan.warm_up and not self._latencies_ms:
+        if self.steps_seen == self.plan.warm_up and not self.latencies_ms:
             self.engine.stop_observing()
             print_progress(f"timing {self.plan.timed} steps")
         if self._is_profiling():
@@ -206,7 +189,7 @@ class Recording:
                 if self._profiler_steps > self.engine.profiler_warm_up:
                     self._slowest_ms = max(self._slowest_ms, step_ms)
             else:
-                self._latencies_ms.append(step_ms)
+                self.latencies_ms.append(step_ms)
         self.pass_step(batch)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
@@ -230,7 +213,7 @@ class Recording:
     def start_over(self, engine: Engine) -> None:
         """Forget the steps so far: what follows is another network's training."""
         self.go_on_with(engine)
-        self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
+        self.steps_seen, self.latencies_ms, self._attempts, self._waited = 0, [], 0, 0
         self._rank, self.passes_next = None, False
 
     def go_on_with(self, engine: Engine) -> None:
@@ -256,7 +239,7 @@ class Recording:
         return True
 
     def _is_profiling(self) -> bool:
-        return len(self._latencies_ms) == self.plan.timed
+        return len(self.latencies_ms) == self.plan.timed
 
     def _is_disturbed(self) -> bool:
         """True while the script's own profiler is on: what it slows down is not timed."""
@@ -277,7 +260,7 @@ class Recording:
     def _starts_profiler(self) -> bool:
         if not self._attempts:
             # The profiler's own buffers must not count.
-            self._peak_memory_mib = self.engine.peak_memory_mib()
+            self.peak_memory_mib = self.engine.peak_memory_mib()
         print_progress(f"profiling {self.plan.profiled} step{'s' if self.plan.profiled > 1 else ''}")
         self._folder = tempfile.TemporaryDirectory(prefix="profet-")
         try:
@@ -300,7 +283,8 @@ class Recording:
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
-                self._profile = recorded_profile(trace, self.engine.facts(), self.plan, self.timed, odd)
+                facts = replace(self.engine.facts(), peak_memory_mib=self.peak_memory_mib)
+                self._profile = recorded_profile(trace, facts, self.plan, self.latencies_ms, odd)
                 self.plan.write(write_profile(self._profile))
                 self._rank = rank
                 self._keep(trace)
@@ -315,7 +299,7 @@ class Recording:
 
     def _slow_step(self) -> str | None:
         """How much longer than the timed steps the profiled one took; None if it did not."""
-        median_ms = self.timed.latency_ms
+        median_ms = median(self.latencies_ms)
         if self._slowest_ms <= MAX_SLOWDOWN * median_ms:
             return None
         return f"it took {format_ms(self._slowest_ms)} instead of {format_ms(median_ms)}"
@@ -323,7 +307,7 @@ class Recording:
     def _finish(self, profile: Profile) -> None:
         self.finished = True
         release_process(self._owner)
-        for line in summary(profile, self.plan, self.timed):
+        for line in summary(profile, self.plan, self.latencies_ms):
             print_progress(line)
 
     def _keep(self, trace: Path) -> None:
@@ -342,11 +326,14 @@ class Recording:
         self._profiler_steps, self._slowest_ms = 0, 0.0
 
 
-def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: TimedSteps, odd: str | None) -> Profile:
+def recorded_profile(
+    trace: Path, facts: StepFacts, plan: RecordPlan, latencies_ms: Sequence[float], odd: str | None
+) -> Profile:
     """What the trace holds, with all that is known of the step; what the user knows goes before what was found.
 
     Parameters
     ----------
+    latencies_ms : of steps that ran without the profiler; their median is the step latency.
     odd : why the profiled step is not like the others; None if it is.
 
     Raises
@@ -388,8 +375,8 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
             batch_size=plan.batch_size or batch_size,
             pixels=plan.pixels or side,
             parameters=plan.parameters or facts.parameters or None,
-            step_latency_ms=timed.latency_ms,
-            peak_memory_mib=None if timed.peak_memory_mib is None else round(timed.peak_memory_mib, 1),
+            step_latency_ms=round(median(latencies_ms), 4),
+            peak_memory_mib=None if facts.peak_memory_mib is None else round(facts.peak_memory_mib, 1),
             onednn=facts.onednn,
         ),
         source_format=read.source_format,
@@ -417,7 +404,7 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
         yield f"The profiled step was not like the others: {odd}."
 
 
-def summary(profile: Profile, plan: RecordPlan, timed: TimedSteps) -> Iterator[str]:
+def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -> Iterator[str]:
     """Lines for whoever watches: warnings, what could not be found out, and what was written."""
     meta, known = profile.meta, []
     if meta.gpu is None and not plan.as_device:
@@ -431,8 +418,8 @@ def summary(profile: Profile, plan: RecordPlan, timed: TimedSteps) -> Iterator[s
         yield "the batch size is unknown: set it with --batch-size N (batch_size=N)"
         if meta.pixels is None and any("Conv2" in name for name in profile.operations):
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
-    low, high = format_ms(min(timed.latencies_ms)), format_ms(max(timed.latencies_ms))
-    step = f"step {format_ms(timed.latency_ms)} (median of {len(timed.latencies_ms)}, {low} to {high})"
+    low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
+    step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"
     if meta.batch_size is not None:
         known.append(f"batch {meta.batch_size}")
     if meta.pixels is not None:

@@ -68,7 +68,7 @@ def test_reading_predicting_and_inspecting_leave_no_name(uploads):
     code = f"""{FIND}
 from pathlib import Path
 from profet_core import ProfetError, load_catalog, load_models, predict, read_profile
-from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.checks import diagnose
 models, catalog, read = load_models(), load_catalog(), 0
 def work(path):
     try:

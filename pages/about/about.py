@@ -108,7 +108,7 @@ def _credits(resources: Resources) -> None:
 
 _SECTIONS: dict[str, Callable[[Resources], None]] = {
     "record": _record,
-    "own_gpu": lambda _: show_text(_HERE.with_name("own_gpu.md")),
+    "own_gpu": lambda _: show_text(_HERE.with_name("custom_gpu.md")),
     "method": _method,
     "files": _files,
     "prices": _prices,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import Context
@@ -18,6 +17,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
+from profet_core.prediction.predict import PredictOptions
 from profet_core.prediction.table import Prediction
 from profet_core.training.several_gpus import ScaledTraining
 from profet_core.transfer.custom_gpu import with_custom_gpus
@@ -52,12 +52,8 @@ def predict(
     anchor: str,
     *,
     latency_ms: float | None = None,
-    targets: Sequence[str] | None = None,
-    method: str = "default",
     without_latency: bool = False,
-    trust_latency: bool = False,
-    precision: str = "as profiled",
-    training_code: str = "as profiled",
+    **options: Unpack[PredictOptions],
 ) -> Prediction:
     """Predict one profile's step latency on every target.
 
@@ -65,26 +61,15 @@ def predict(
     ----------
     anchor : instance or GPU that the profile was recorded on.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
-    targets : instances; None: all that the method can predict.
-    method : "default", or "profet" for the documented ensemble.
-    without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
-    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
-    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled".
+    without_latency : ignore the profile's own latency.
+    options : `targets`: instances, None: all that the method can predict; `method`: "default", or "profet" for the
+        documented ensemble; `precision` of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as
+        profiled"; `training_code`: "plain", "channels-last" or "as profiled"; `trust_latency`: use a latency even if it
+        looks wrong.
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
-    return prediction.predict(
-        models,
-        catalog,
-        profile,
-        anchor,
-        latency_ms=latency_ms,
-        targets=targets,
-        method=method,
-        trust_latency=trust_latency,
-        precision=precision,
-        training_code=training_code,
-    )
+    return prediction.predict(models, catalog, profile, anchor, latency_ms=latency_ms, **options)
 
 
 def advise(

@@ -10,10 +10,10 @@ from profet_core.answers.context import Context, check_wanted, filtered_context,
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
-from profet_core.prediction.checks import check_latency, counted, read_as, refusal, refusal_by
+from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.correction import correct_by_measurement
-from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.mixed_precision import activation_growth
+from profet_core.prediction.placements import Placement, placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import (
     joint_predictions,

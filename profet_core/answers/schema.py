@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
 from profet_core.latency import Basis
@@ -114,7 +115,13 @@ def _declared(source: type, name: str) -> Type:
 
 
 def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
-    """What makes the object: one expression, compiled, since an answer has thousands of keys."""
+    """What makes the object, compiled for its first one: few commands print a document."""
+    compiled = cache(partial(_compiled, keys))
+    return lambda source: compiled()(source)
+
+
+def _compiled(keys: Mapping[str, At]) -> Callable[[Any], Document]:
+    """One expression, since an answer has thousands of keys."""
     owners = {owner: f"owner_{place}" for place, owner in enumerate(dict.fromkeys(key.owner for key in keys.values()))}
     known: dict[str, object] = {}
     lines = [f"    {name} = source{owner and f'.{owner}'}" for owner, name in owners.items()]

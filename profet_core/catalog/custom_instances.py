@@ -348,7 +348,5 @@ def check_custom_rows(rows: Sequence[Instance], shared: Catalog) -> None:
     if twice is not None:
         raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
     if len(rows) > MAX_CUSTOM_ROWS:
-        raise CatalogError(
-            f"You would have {len(rows)} rows of your own, and {MAX_CUSTOM_ROWS} is all there is room for."
-        )
+        raise CatalogError(f"{len(rows)} custom rows are too many: keep at most {MAX_CUSTOM_ROWS}.")
     shared.with_custom(rows)

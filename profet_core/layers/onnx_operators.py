@@ -189,7 +189,7 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
 def _gemm(node: Node, inputs: Inputs) -> Result:
     first, second = _shape(inputs), _shape(inputs, 1)
     if len(first) != 2 or len(second) != 2:
-        raise InputError("it multiplies other than two matrices.")
+        raise InputError("it does not multiply two matrices.")
     rows, inner = reversed(first) if node.number("transA", 0) else first
     features, units = reversed(second) if node.number("transB", 0) else second
     _check_features(features, inner)
@@ -207,7 +207,7 @@ def _check_features(expected: int, given: int) -> None:
 def _matmul(_: Node, inputs: Inputs) -> Result:
     first, second = _shape(inputs), _shape(inputs, 1)
     if min(len(first), len(second)) < 2:
-        raise InputError("it multiplies other than matrices.")
+        raise InputError("it does not multiply matrices.")
     _check_features(second[-2], first[-1])
     output = (*broadcast(first[:-2], second[:-2]), first[-2], second[-1])
     is_dense = any(value is not None and value.is_static for value in inputs[:2])

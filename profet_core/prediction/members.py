@@ -8,6 +8,8 @@ from itertools import compress
 
 import numpy as np
 
+from profet_core.catalog import gpu_model
+from profet_core.catalog.gpus import has_tensor_cores
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import (
     BAND_WORDS,
@@ -23,12 +25,23 @@ from profet_core.ensemble.members import (
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
-from profet_core.prediction.checks import unattributed_log_sd
-from profet_core.prediction.models import Method, Models
+from profet_core.prediction.checks import (
+    WARNED_UNATTRIBUTED_SHARE,
+    host_times_ms,
+    input_wait_note,
+    steps_note,
+    unattributed_log_sd,
+)
+from profet_core.prediction.models import Method, Models, TrainingRange
+from profet_core.prediction.other_gpus import RecordedSteps
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import Similarity, StepTable
-from profet_core.units import SMALLEST_NUMBER
-from profet_recorder.profiles.record import Profile
+from profet_core.prediction.targets import Anchor, anchor_gpu
+from profet_core.transfer.step_model import step_parts
+from profet_core.transfer.steps import AnchorSteps
+from profet_core.units import SMALLEST_NUMBER, US_PER_MS, format_ms
+from profet_recorder.profiles.profet_json import VERSION_1
+from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 
 
 @dataclass(frozen=True)
@@ -173,13 +186,16 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
     stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
     shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
     distance = nearest_distance(shares, models.reference(batch.anchor))
-    scale = models.interval_scale(batch.latency_known)
+    scale, log_sd = models.interval_scale(batch.latency_known), None
+    if scale is not None:
+        log_sd = scale.log_sd(batch.anchor, targets, stacked, distance, batch.inputs.doubt)
+        log_sd = log_sd + unattributed_log_sd(batch.profiles)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
         joined_ms=combine(stacked, rule.combine, rule.weights),
         floor_ms=floors_ms(models, targets),
-        log_sd=_log_sd(scale, batch, targets, stacked, distance) if scale else None,
+        log_sd=log_sd,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
         distance=distance,
@@ -201,25 +217,20 @@ def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Se
     return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
 
 
+#: Batch and pixel sizes of the training data.
+_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
+
+
 def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
-    """Indices and inputs of the profiles with known batch and pixel size, then of the others."""
-    sizes, known = _sizes(batch.profiles)
+    """Indices and inputs of the profiles with both sizes known and within the training range, then of the others."""
+    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in batch.profiles], float)
+    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
+    sizes, known = size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
     with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
     if len(with_sizes):
         yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
     if len(without):
         yield without, batch.inputs.of_rows(without, None)
-
-
-#: Batch and pixel sizes of the training data.
-_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-
-
-def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
-    """Batch and pixel size as inputs, and whether both are known and within the training range."""
-    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
-    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
-    return size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
 
 
 def _member_ms(
@@ -241,10 +252,93 @@ def _member_ms(
     return found
 
 
-def _log_sd(
-    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
-) -> FloatArray:
-    """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
-    log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
-    found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
+def profiled_steps(models: Models, method: Method, batch: ProfileBatch) -> tuple[Estimates, RecordedSteps]:
+    """Estimates of the default method on the other profiled instances, and the steps as other GPUs follow from them.
+
+    Parameters
+    ----------
+    batch : the profiles; its anchor is the profiled instance whose models read them.
+    """
+    others = [name for name in models.instances if name != batch.anchor]
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    steps = AnchorSteps(batch.anchor, parts, batch.latency_ms)
+    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
+
+
+#: Unknown operations matter above this share of busy time.
+NOTABLE_UNKNOWN_SHARE = 0.05
+
+
+def caveats(
+    models: Models,
+    profile: Profile,
+    anchor: Anchor,
+    estimates: Estimates,
+    number: int,
+) -> list[Note]:
+    """Caveats of a method's estimates from a profile, most serious first.
+
+    Parameters
+    ----------
+    number : index of `profile` among those of `estimates`.
+    """
+    known = None if anchor.gpu else models.ranges[anchor.instance]
+    meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
+    found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
+    if meta.gpu is not None and not _same_gpu(models, meta.gpu, gpu):
+        named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
+        found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
+    if anchor.gpu is not None:
+        found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
+    if has_tensor_cores(models.transfer.gpus[gpu]) and may_be_half(profile):
+        found.append(Note(Code.UNKNOWN_PRECISION))
+    if meta.compiled:
+        found.append(Note(Code.COMPILED))
+    if meta.channels_last:
+        found.append(Note(Code.CHANNELS_LAST))
+    found += steps_note(profile)
+    if meta.estimated_share:
+        found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
+    if share > WARNED_UNATTRIBUTED_SHARE:
+        found.append(Note(Code.UNATTRIBUTED, share=share))
+    found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]
+    if known is not None:
+        found += _range_note(known, profile, anchor.name)
+    if at_floor := estimates.at_floor(number):
+        found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
     return found
+
+
+def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
+    """Whether a profile's GPU name can denote a GPU; a missing form factor or memory size is no contradiction."""
+    if gpu_model(recorded) == gpu_model(gpu):
+        return True
+    return gpu in {one.name for one in models.transfer.gpus.named(recorded)}
+
+
+def may_be_half(profile: Profile) -> bool:
+    """Whether nothing indicates the precision: PROFET's own files are FP32, and whole traces show 16-bit kernels."""
+    return profile.meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
+
+
+def _unknown_note(unknown: UnknownOperations) -> list[Note]:
+    # Time without an operation has its own note if it matters.
+    if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
+        return []
+    parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
+    parts += [f"{name} ignored" for name in unknown.left_out]
+    treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
+    count = len(unknown.names)
+    operations = f"{count} operation{'' if count == 1 else 's'}"
+    return [Note(Code.UNKNOWN_OPERATIONS, operations=operations, share=unknown.share, weight=weight, treated=treated)]
+
+
+def _range_note(known: TrainingRange, profile: Profile, anchor: str) -> list[Note]:
+    low, high = known.device_total_us
+    total = profile.device_total_us
+    if total == 0 or low * 0.8 <= total <= high * 1.25:
+        return []
+    side = "shorter" if total < low else "longer"
+    times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
+    return [Note(Code.OUT_OF_RANGE, side=side, anchor=anchor, **times)]

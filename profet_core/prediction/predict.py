@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -14,9 +15,15 @@ from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
-from profet_core.prediction.checks import NO_ANCHOR, check_latency, check_predictable, counted, without_input_wait
-from profet_core.prediction.diagnosis import bottleneck_note, caveats
-from profet_core.prediction.members import Estimates, documented_estimates
+from profet_core.prediction.checks import (
+    NO_ANCHOR,
+    bottleneck_note,
+    check_latency,
+    check_predictable,
+    counted,
+    without_input_wait,
+)
+from profet_core.prediction.members import caveats, documented_estimates, profiled_steps
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
@@ -29,62 +36,14 @@ from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus
 from profet_core.prediction.table import Prediction, Predictions, StepTable
 from profet_core.prediction.targets import Anchor, Layout, find_anchor, offer_targets
-from profet_core.prediction.unprofiled_anchor import profiled_steps
+from profet_core.prediction.unprofiled_anchor import mapped_steps
 from profet_core.units import positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile
 
 
-def predict(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str,
-    *,
-    latency_ms: float | None = None,
-    targets: Sequence[str] | None = None,
-    method: str = "default",
-    trust_latency: bool = False,
-    precision: str = AS_PROFILED,
-    training_code: str = AS_PROFILED,
-) -> Prediction:
-    """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
-    known_ms = None if latency_ms is None else [latency_ms]
-    (found,) = predict_many(
-        models,
-        catalog,
-        [profile],
-        anchor,
-        latencies_ms=known_ms,
-        targets=targets,
-        method=method,
-        trust_latency=trust_latency,
-        precision=precision,
-        training_code=training_code,
-    )
-    return found
+class PredictOptions(TypedDict, total=False):
+    """Options of a prediction.
 
-
-def predict_many(
-    models: Models,
-    catalog: Catalog,
-    profiles: Sequence[Profile],
-    anchor: str,
-    *,
-    latencies_ms: Sequence[float] | None = None,
-    targets: Sequence[str] | None = None,
-    method: str = "default",
-    trust_latency: bool = False,
-    precision: str = AS_PROFILED,
-    training_code: str = AS_PROFILED,
-) -> Predictions:
-    """Predict step latency on every target from profiles of one anchor.
-
-    Rows of each are made on access.
-
-    Parameters
-    ----------
-    anchor : where the profiles were recorded: a catalog instance, or a GPU by its name.
-    latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
     targets : instances to predict; None: all that the method can. These are the measured ones, and with the default
         method also catalog instances with a known GPU.
     method : "default", or "profet": the median of three members with the latency, the mean of two without it
@@ -94,6 +53,47 @@ def predict_many(
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    """
+
+    targets: Sequence[str] | None
+    method: str
+    trust_latency: bool
+    precision: str
+    training_code: str
+
+
+def predict(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    *,
+    latency_ms: float | None = None,
+    **options: Unpack[PredictOptions],
+) -> Prediction:
+    """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
+    known_ms = None if latency_ms is None else [latency_ms]
+    return predict_many(models, catalog, [profile], anchor, latencies_ms=known_ms, **options)[0]
+
+
+def predict_many(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    *,
+    latencies_ms: Sequence[float] | None = None,
+    **options: Unpack[PredictOptions],
+) -> Predictions:
+    """Predict step latency on every target from profiles of one anchor.
+
+    Rows of each are made on access.
+
+    Parameters
+    ----------
+    anchor : where the profiles were recorded: a catalog instance, or a GPU by its name.
+    latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
+    options : those of `PredictOptions`.
 
     Raises
     ------
@@ -102,17 +102,20 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
-    requested, code = requested_precision(precision), requested_code(training_code)
-    where, chosen = find_anchor(models, catalog, anchor), models.method(method)
-    wanted = _wanted(models, catalog, where, chosen, targets)
-    steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
+    if unknown := options.keys() - PredictOptions.__annotations__.keys():
+        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+    requested = requested_precision(options.get("precision", AS_PROFILED))
+    code = requested_code(options.get("training_code", AS_PROFILED))
+    where, chosen = find_anchor(models, catalog, anchor), models.method(options.get("method", "default"))
+    wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
+    steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
     question = _Question(models, catalog, chosen, where, requested, code, wanted)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
         numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
-        predicted = question.predicted([steps[number] for number in numbers], recorded)
-        made |= {number: partial(predicted.of, column) for column, number in enumerate(numbers)}
+        answer = question.stages([steps[number] for number in numbers], recorded)
+        made |= {number: partial(answer, column) for column, number in enumerate(numbers)}
     return Predictions([made[number] for number in range(len(steps))])
 
 
@@ -181,77 +184,72 @@ class _Question:
     training_code: str
     wanted: Sequence[str] | None
 
-    def predicted(self, steps: Sequence[RecordedStep], recorded: str | None) -> _Predicted:
-        """Run the stages on steps that were recorded in one precision."""
+    def stages(self, steps: Sequence[RecordedStep], recorded: str | None) -> Callable[[int], Prediction]:
+        """Run the stages, each from table to table, on steps that were recorded in one precision.
+
+        Those for all profiles run here; the returned function runs the others for one, by its index.
+        """
+        models, method, anchor = self.models, self.method, self.anchor
         read = [without_input_wait(step.base, step.base_ms) for step in steps]
         known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
-        batch = ProfileBatch([profile for profile, _ in read], self.anchor.instance, known_ms)
-        given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
-        estimates, layout, table = self._stages(batch, given_ms, recorded, self.precision != FP32)
-        return _Predicted(self, steps, estimates, layout, table)
-
-    def _stages(
-        self, batch: ProfileBatch, given_ms: np.ndarray, recorded: str | None, tf32: bool
-    ) -> tuple[Estimates, Layout, StepTable]:
-        """Fill the table of many profiles, stage by stage; those of one profile follow in `_Predicted.of`."""
-        models, method, anchor = self.models, self.method, self.anchor
+        batch = ProfileBatch([profile for profile, _ in read], anchor.instance, known_ms)
         ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
-        layout = offer_targets(models, self.catalog).layout(anchor, tf32=tf32, ran_in_tf32=ran_in_tf32)
-        table = StepTable.unknown(layout.targets, layout.sources, len(given_ms))
+        layout = offer_targets(models, self.catalog).layout(
+            anchor, tf32=self.precision != FP32, ran_in_tf32=ran_in_tf32
+        )
+        # Given: the anchor's own latencies.
+        table = StepTable.unknown(layout.targets, layout.sources, len(steps))
         if anchor.name in self.catalog:
+            given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
             table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
+        # Profiled GPUs, by the documented ensemble or the default members, and from these all others.
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
-            return estimates, layout, estimates.in_table(table, layout.plan.known)
-        estimates, steps = profiled_steps(models, method, batch, anchor, tf32=ran_in_tf32)
-        table = estimates.in_table(table, layout.plan.known, steps.notes)
-        return estimates, layout, on_other_gpus(models, table, steps, layout.plan)
+            table = estimates.in_table(table, layout.plan.known)
+        else:
+            if anchor.gpu is None:
+                estimates, profiled = profiled_steps(models, method, batch)
+            else:
+                estimates, profiled = mapped_steps(models, method, batch, anchor, anchor.gpu, ran_in_tf32)
+            table = estimates.in_table(table, layout.plan.known, profiled.notes)
+            table = on_other_gpus(models, table, profiled, layout.plan)
+        offers = self._offers(layout)
 
+        def answer(number: int) -> Prediction:
+            # Precision, kernels, and the order of GPUs. Measured latencies and sizes follow in `answers.predict`.
+            step = steps[number]
+            tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
+            change = Change(models, anchor, step, self.precision, tuned)
+            final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
+            profile = counted(step.profile, step.latency_ms)
+            notes = precision_notes(change) + bottleneck_note(profile, step.latency_ms)
+            notes += caveats(models, step.base, anchor, estimates, number)
+            return Prediction(
+                anchor=anchor.name,
+                anchor_latency_ms=step.latency_ms,
+                method=method.name,
+                profile=profile,
+                table=final,
+                offers=offers,
+                interval_level=estimates.interval_level,
+                unknown_operations=estimates.unknown[number],
+                similarity=estimates.similarity(number),
+                # The recorder may already have written the same sentence into the profile.
+                warnings=tuple(dict.fromkeys(notes)),
+                read_by=anchor.instance,
+                precision=change.precision,
+            )
 
-@dataclass(frozen=True)
-class _Predicted:
-    """Steps of many profiles in FP32 or TF32."""
+        return answer
 
-    question: _Question
-    steps: Sequence[RecordedStep]
-    estimates: Estimates
-    layout: Layout
-    table: StepTable
-
-    def of(self, number: int) -> Prediction:
-        """Answer for one profile: its table in the requested precision, joined with the offers."""
-        question, step, estimates = self.question, self.steps[number], self.estimates
-        tuned = is_tuned(step.profile) if question.training_code == AS_PROFILED else question.training_code != PLAIN
-        change = Change(question.models, question.anchor, step, question.precision, tuned)
-        table = self.layout.in_order(with_other_kernels(change.in_precision(self.table.column(number)), change))
-        anchor = question.anchor
-        notes = caveats(question.models, step.base, anchor, estimates, number)
-        notes = (*bottleneck_note(counted(step.profile, step.latency_ms), step.latency_ms), *notes)
-        return Prediction(
-            anchor=anchor.name,
-            anchor_latency_ms=step.latency_ms,
-            method=question.method.name,
-            profile=counted(step.profile, step.latency_ms),
-            table=table,
-            offers=self._offers,
-            interval_level=estimates.interval_level,
-            unknown_operations=estimates.unknown[number],
-            similarity=estimates.similarity(number),
-            warnings=tuple(dict.fromkeys((*precision_notes(change), *notes))),
-            read_by=anchor.instance,
-            precision=change.precision,
-        )
-
-    @cached_property
-    def _offers(self) -> tuple[tuple[Instance, int], ...]:
+    def _offers(self, layout: Layout) -> tuple[tuple[Instance, int], ...]:
         """Requested offers, each with its row of the table."""
-        question, offers = self.question, self.layout.offers
-        if question.wanted is None:
-            return offers
-        wanted = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
-        found = [one for one in offers if one[0].name in wanted]
-        profiled = [name for name in question.models.instances if name != question.anchor.instance]
-        if set(question.wanted) <= set(profiled):
+        if self.wanted is None:
+            return layout.offers
+        wanted = {name: number for number, name in enumerate((self.anchor.name, *self.wanted))}
+        found = [one for one in layout.offers if one[0].name in wanted]
+        profiled = [name for name in self.models.instances if name != self.anchor.instance]
+        if set(self.wanted) <= set(profiled):
             found.sort(key=lambda one: wanted[one[0].name])
         return tuple(found)

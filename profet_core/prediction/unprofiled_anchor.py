@@ -1,4 +1,4 @@
-"""The stage for profiled GPUs: estimates from the anchor's profiles, or from an unprofiled GPU's, mapped to them."""
+"""The stage for profiled GPUs if the anchor is unprofiled: its profiles are mapped to profiled instances."""
 
 from __future__ import annotations
 
@@ -53,28 +53,16 @@ class MappedBatch(ProfileBatch):
         return self.operations
 
 
-def profiled_steps(
-    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, *, tf32: bool
+def mapped_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
 ) -> tuple[Estimates, RecordedSteps]:
-    """Estimates of the default method on profiled instances, and the steps as other GPUs follow from them.
+    """Estimates on every profiled instance from steps of an unprofiled GPU, and the steps that other GPUs follow from.
 
     Parameters
     ----------
-    batch : the profiles; its anchor is the profiled instance whose models read them.
-    tf32 : the profiled steps of an unprofiled GPU ran in TF32.
+    batch : the profiles; its anchor is the profiled instance that they are mapped to.
+    tf32 : the profiled steps ran in TF32.
     """
-    if anchor.gpu is not None:
-        return _mapped_steps(models, method, batch, anchor, anchor.gpu, tf32)
-    others = [name for name in models.instances if name != anchor.instance]
-    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    steps = AnchorSteps(anchor.instance, parts, batch.latency_ms)
-    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
-
-
-def _mapped_steps(
-    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
-) -> tuple[Estimates, RecordedSteps]:
-    """Estimates on every profiled instance from steps of an unprofiled GPU."""
     transfer = models.transfer
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     target, speed = target_of(transfer, gpu, anchor.host, tf32)

@@ -116,7 +116,7 @@ def time_by_operations(network: Network, machine: Machine, training: Training, t
     operation_s = machine.operation_factor / machine.clock_hz
     start = network.preparation_operations + 4 * training.images + 2 * training.test_images + 10 * training.epochs
     passes = network.forward_operations, network.backward_operations, operation_s
-    return _time(network, machine, training, threads, start * operation_s, *passes)
+    return _time(network, machine, training, threads, start * operation_s, passes)
 
 
 def time_by_images(network: Network, machine: Machine, training: Training, threads: int) -> TrainingTime:
@@ -124,7 +124,9 @@ def time_by_images(network: Network, machine: Machine, training: Training, threa
 
     T = T_prep + CPI [(T_f + T_b) i/p ep + T_f i/p ep + T_f it/p ep] + MemoryContention(p) ep i/p
     """
-    return _time(network, machine, training, threads, network.preparation_s, network.forward_s, network.backward_s)
+    return _time(
+        network, machine, training, threads, network.preparation_s, (network.forward_s, network.backward_s, 1.0)
+    )
 
 
 def _time(
@@ -133,18 +135,20 @@ def _time(
     training: Training,
     threads: int,
     preparation_s: float,
-    forward: float,
-    backward: float,
-    unit_s: float = 1.0,
+    passes: tuple[float, float, float],
 ) -> TrainingTime:
-    """A thread's share of all epochs: training, validation on the same images, testing; passes in units of `unit_s`."""
+    """A thread's share of all epochs: training, validation on the same images, testing.
+
+    `passes`: forward and backward, and seconds of their unit.
+    """
     _check_whole("The number of threads", threads, MIN_THREADS, MAX_THREADS)
+    forward, backward, unit_s = passes
     trained = (forward + backward) * training.images
     validated, tested = forward * training.images, forward * training.test_images
-    passes = (trained + validated + tested) / threads * training.epochs
+    of_a_thread = (trained + validated + tested) / threads * training.epochs
     return TrainingTime(
         preparation_s=preparation_s,
-        images_s=machine.cycles_per_instruction(threads) * passes * unit_s,
+        images_s=machine.cycles_per_instruction(threads) * of_a_thread * unit_s,
         contention_s=contention_at(network.contention_s, threads) * training.epochs * training.images / threads,
     )
 

@@ -201,11 +201,11 @@ def _verdict(found: Comparison, chance: float | None, criterion: Criterion, rati
     """State the ratio of A to B, `spread` its interval, and how sure it is; `chance` that A is better."""
     a, b, times = found.a, found.b, format_significant(max(ratio, 1 / ratio))
     if criterion is Criterion.FASTER:
-        words = f"{times} times as fast as" if ratio <= 1 else f"{times} times as slow as"
+        words = f"is {times} times as fast as" if ratio <= 1 else f"takes {times} times as long as"
     else:
-        words = f"{times} times cheaper than" if ratio <= 1 else f"{times} times the cost of"
+        words = f"is {times} times cheaper than" if ratio <= 1 else f"costs {times} times as much as"
     if chance is None:
-        return f"{a.phrase} is {words} {b.phrase}; without intervals the confidence is unknown."
+        return f"{a.phrase} {words} {b.phrase}; without intervals the confidence is unknown."
     better = chance if ratio <= 1 else 1 - chance
     if not is_claimed(better, a, b):
         first, second = (a, b) if ratio <= 1 else (b, a)
@@ -213,7 +213,7 @@ def _verdict(found: Comparison, chance: float | None, criterion: Criterion, rati
         by = f"{times} times {criterion} than {second.phrase} ({sure})"
         return f"Neither is clearly {criterion}: {first.phrase} is {by}."
     sure = "; ".join(part for part in (spread, f"{format_certainty(better)} sure") if part)
-    return f"{a.phrase} is {words} {b.phrase} ({sure})."
+    return f"{a.phrase} {words} {b.phrase} ({sure})."
 
 
 def pick_line(pick: Pick) -> str:

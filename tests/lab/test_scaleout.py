@@ -138,8 +138,7 @@ def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):
     rows = noisy[noisy["link"] == "pcie"]
     off = np.where(rows["strategy"] == Strategy.ONE_PROCESS, 3.0, rows["gpus"].map(factor))
     said = rows["latency_ms"].to_numpy() / off
-    found = widths(rows, said)
-    several, alone = found.several["pcie"], found.one_process["pcie"]
+    several, alone = (found["pcie"] for found in widths(rows, said))
     assert several.doubling == pytest.approx(np.log(1.8) / 4, rel=0.3)
     assert quantile() * several.log_sd(0.0, 2) < 0.2 < quantile() * several.log_sd(0.0, 8) < 0.6
     assert quantile() * alone.log_sd(0.0, 2) > 0.9

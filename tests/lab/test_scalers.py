@@ -13,12 +13,14 @@ from profet_core import ArtifactError
 from profet_core.latency import quantile
 from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
 from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
+from profet_lab import train as training
 from profet_lab.class_bank import class_bank
+from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
 from profet_lab.growth import (
-    GrowthRows,
     fit_error,
     fit_growth,
     growth_content,
+    growth_report,
     growth_rows,
     held_out_growth,
     predicted_growth,
@@ -77,7 +79,7 @@ def test_workloads_with_all_five_sizes_are_as_many_as_in_the_baseline(measuremen
         assert 3 * sum(len(latency_curves(measurements, name, axis)) for name in measurements.instances) == count
 
 
-def made_rows(number: int = 900) -> GrowthRows:
+def made_rows(number: int = 900) -> pd.DataFrame:
     """Steps of which a part that the first sign tells grows with the work, in proportion to images and area."""
     random = np.random.default_rng(1)
     signs = random.normal(size=(number, len(SIGNS)))
@@ -85,18 +87,19 @@ def made_rows(number: int = 900) -> GrowthRows:
     share = 1 / (1 + np.exp(-0.5 - 1.5 * signs[:, 0]))
     growth = np.log(1 - share + share * np.exp(log_batch + log_area))
     table = pd.DataFrame({"model": random.choice(list("ABCDE"), number), "instance": random.choice(["a", "b"], number)})
-    return GrowthRows(signs, log_batch, log_area, growth, table)
+    table = table.assign(log_batch=log_batch, log_area=log_area, log_growth=growth)
+    return table.join(pd.DataFrame(signs).add_prefix("sign "))
 
 
 def test_a_made_up_model_is_found_again():
     rows = made_rows()
     grown, _ = predicted_growth(fit_growth(rows), rows)
-    assert np.abs(grown - rows.log_growth).mean() < 0.05 * np.abs(rows.log_growth).mean()
+    assert np.abs(grown - rows["log_growth"]).mean() < 0.05 * rows["log_growth"].abs().mean()
 
 
 def test_of_an_architecture_held_out_no_row_counts():
     rows = made_rows(300)
-    spoilt = replace(rows, log_growth=np.where(rows.models == "B", 9.0, rows.log_growth))
+    spoilt = rows.assign(log_growth=rows["log_growth"].where(rows["model"] != "B", 9.0))
     models, spoilt_models = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
     assert np.array_equal(models["B"].share, spoilt_models["B"].share)
     assert not np.array_equal(models["A"].share, spoilt_models["A"].share)
@@ -104,14 +107,14 @@ def test_of_an_architecture_held_out_no_row_counts():
 
 def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     rows = made_rows(4_000)
-    away = scaling_distances(rows.log_batch, rows.log_area)
+    log_batch, log_area = rows["log_batch"].to_numpy(), rows["log_area"].to_numpy()
+    away = scaling_distances(log_batch, log_area)
     errors = np.abs(np.random.default_rng(2).normal(size=4_000))
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)
-    columns = {"model": rows.models, "log_batch": rows.log_batch, "log_area": rows.log_area}
-    found = fit_error(pd.DataFrame({**columns, "error": errors, "share": shares}))
-    covered = errors <= quantile() * found.log_sd(shares, rows.log_batch, rows.log_area)
-    for along in (rows.log_area == 0, rows.log_batch == 0, (rows.log_area != 0) & (rows.log_batch != 0)):
+    found = fit_error(rows.assign(error=errors, share=shares))
+    covered = errors <= quantile() * found.log_sd(shares, log_batch, log_area)
+    for along in (log_area == 0, log_batch == 0, (log_area != 0) & (log_batch != 0)):
         judged = along & (errors > 0)
         assert covered[judged].mean() == pytest.approx(0.9, abs=0.04)
     near, far = (found.log_sd(np.array([0.7]), np.array([step]), np.array([0.0]))[0] for step in (0.7, 1.4))
@@ -121,11 +124,12 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
 
 def test_pairs_are_of_one_network_and_of_different_sizes(classed):
     rows = growth_rows(classed, class_bank(classed), "slow")
-    assert len(rows.log_growth) == 4 * 6 * 5, "each size of a network to each other one, on the instance with latencies"
-    table = rows.table
-    assert (rows.log_batch == np.log(table["other_batch"] / table["batch_size"])).all()
-    doubled = (rows.log_batch == np.log(2)) & (rows.log_area == 0)
-    assert rows.log_growth[doubled] == pytest.approx(np.log(2), abs=0.15), "these steps grow with their images"
+    assert len(rows) == 4 * 6 * 5, "each size of a network to each other one, on the instance with latencies"
+    assert (rows["log_batch"] == np.log(rows["other_batch"] / rows["batch_size"])).all()
+    doubled = (rows["log_batch"] == np.log(2)) & (rows["log_area"] == 0)
+    assert rows.loc[doubled, "log_growth"].to_numpy() == pytest.approx(np.log(2), abs=0.15), (
+        "these steps grow with their images"
+    )
 
 
 def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed, small):
@@ -140,8 +144,6 @@ def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed
 
 
 def test_the_report_has_every_distance(classed):
-    from profet_lab.growth import growth_report
-
     both = replace(
         classed,
         all_latencies=pd.concat(
@@ -263,8 +265,6 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
-    from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
-
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]
     predictions = measurements.workloads.assign(anchor=anchor, target=target, true_ms=true_ms)
@@ -279,8 +279,6 @@ def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
 
 
 def test_sizes_that_were_not_all_measured_get_no_scaler(classed):
-    from profet_lab import train as training
-
     assert training._scaler_rows(classed) == []
     sizes = {"model": "A", "pixels": 256, "repeat": 1}
     rows = [

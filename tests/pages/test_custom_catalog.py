@@ -224,7 +224,7 @@ def test_a_visitor_has_two_hundred_rows_at_most_and_no_gpu_s_instance_twice(open
     assert lines(app.error) == ["RTX-4080 is the instance of a custom GPU: give this row another name."]
     edit(app, "custom-instances", *({**ROW, "instance": f"m{number}"} for number in range(201)))
     (line,) = lines(app.error)
-    assert "200 is all" in line and custom(app) == [] and not app.exception
+    assert "at most 200" in line and custom(app) == [] and not app.exception
 
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"

@@ -10,11 +10,11 @@ import pytest
 from profet_recorder.engine import BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
 from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN
-from profet_recorder.recording import ON_CPU, TimedSteps, recorded_profile, summary
+from profet_recorder.recording import ON_CPU, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
 
-TIMED = TimedSteps((12.0, 10.0, 11.0), None)
+TIMED = (12.0, 10.0, 11.0)
 
 
 @pytest.fixture

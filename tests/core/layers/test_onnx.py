@@ -178,7 +178,7 @@ def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
     ("change", "line"),
     [
         (lambda model: model.add("Slice", ["image"], "x"), "its starts and ends don't fit"),
-        (lambda model: model.add("MatMul", ["b2", "b3"], "x"), "multiplies other than matrices"),
+        (lambda model: model.add("MatMul", ["b2", "b3"], "x"), "does not multiply matrices"),
         (lambda model: model.tensors.append(entry(1, b"\xff" * 11 + b"\x01")), "the ONNX file is damaged or cut short"),
         (lambda model: model.add("Fancy", ["image"], "x"), r"operator x_Fancy \(Fancy\): this operator isn't counted"),
         (lambda model: model.nodes.append(node("Relu", ["image"], ["x"], domain="mine")), "operators of mine"),

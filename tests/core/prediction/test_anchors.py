@@ -10,7 +10,7 @@ import pytest
 from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.errors import Code
 from profet_core.prediction.correction import correct_by_measurement, share_transferred
-from profet_core.prediction.diagnosis import placements
+from profet_core.prediction.placements import placements
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
 

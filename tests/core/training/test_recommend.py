@@ -179,7 +179,7 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
         (0.999 * math.exp(-Z90 * 0.15), "1.28 times cheaper than GPU of g4dn at g4dn (95% sure)."),
         (1.001 * math.exp(-Z90 * 0.15), "Neither is clearly cheaper: .* than GPU of g4dn at g4dn .94% sure"),
         (0.999 * math.exp(Z90 * 0.15), "Neither is clearly cheaper: .* than G5 at g5 .94% sure"),
-        (1.001 * math.exp(Z90 * 0.15), "1.28 times the cost of GPU of g4dn at g4dn (95% sure)."),
+        (1.001 * math.exp(Z90 * 0.15), "1.28 times as much as GPU of g4dn at g4dn (95% sure)."),
     ],
 )
 def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_break_even, says):
