@@ -239,7 +239,7 @@ def main() -> None:
     started_s = time.monotonic()
     for name in options.parts or [name for name in PARTS if name != "train"]:
         try:
-            with _limited(_LIMIT_S.get(name, _OTHERS_LIMIT_S)):
+            with limited(_LIMIT_S.get(name, _OTHERS_LIMIT_S)):
                 for figure in PARTS[name](options):
                     print(figure.row(last.get(figure.name)), flush=True)
                     found[figure.name] = float(f"{figure.median:.3g}")
@@ -257,7 +257,9 @@ class _TooSlowError(SystemExit):
 
 
 @contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def limited(seconds: int) -> Iterator[None]:
+    """Stop the block after so many seconds; the blocks in it end what they began."""
+
     def stop(*_: object) -> None:
         raise _TooSlowError(f"stopped after {seconds} s")
 

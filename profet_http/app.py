@@ -141,11 +141,7 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
     return Response(body, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
 
 
-def alone(api: Api) -> Starlette:
-    """The endpoint without the app: nothing but what is below `PREFIX`."""
-    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
-
-
 def create() -> Starlette:
-    """For servers that make the application themselves: `uvicorn --factory profet_http.app:create`."""
-    return alone(Api())
+    """Nothing but what is below `PREFIX`; `uvicorn --factory profet_http.app:create` serves it too."""
+    api = Api()
+    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import Code, Note
@@ -110,7 +109,7 @@ def generation_log_speed(model: TransferModel, gpu: Gpu) -> float:
         same = [one for one in model.gpus.shipped.values() if one.compute_capability == gpu.compute_capability]
         rates = [known_rates(model, one) for one in same or [gpu]]
         speeds = [benchmark_log_speed(model, one.compute, one.bandwidth) for one in rates]
-        model.generations[key] = float(np.median(speeds))
+        model.generations[key] = median(speeds)
     return model.generations[key]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -387,7 +388,7 @@ def _launches_ms(step_model: StepModel, steps: UnprofiledSteps) -> FloatArray:
 
 
 def _typical(step_model: StepModel, of: Callable[[InstanceStep], float]) -> float:
-    return float(np.median([of(row) for row in step_model.instances.values()]))
+    return median([of(row) for row in step_model.instances.values()])
 
 
 def _as_recorded(
