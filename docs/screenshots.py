@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -30,23 +29,15 @@ PATIENCE_S = 120
 SETTLE_MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """One picture: its file's name, the page's address, the color scheme, and the window in pixels."""
-
-    name: str
-    path: str
-    scheme: str
-    size: tuple[int, int]
-
-
-README = tuple(Picture(f"predict-{scheme}", "", scheme, LAPTOP) for scheme in ("light", "dark"))
+#: The file's name, the page's address, the color scheme, and the window in pixels.
+Picture = tuple[str, str, str, tuple[int, int]]
+README: tuple[Picture, ...] = tuple((f"predict-{scheme}", "", scheme, LAPTOP) for scheme in ("light", "dark"))
 
 
 def every_page() -> list[Picture]:
     """Each page and view, light and dark, at each size."""
     return [
-        Picture(f"{_stem(path)}-{scheme}-{size[0]}", path, scheme, size)
+        (f"{_stem(path)}-{scheme}-{size[0]}", path, scheme, size)
         for path in (*PAGES, *VIEWS)
         for scheme in ("light", "dark")
         for size in (LAPTOP, SMALL, PHONE)
@@ -67,7 +58,7 @@ def main() -> None:
     with served() as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=[*FLAGS, "--hide-scrollbars"])
         for picture in pictures:
-            path = out / f"{picture.name}.png"
+            path = out / f"{picture[0]}.png"
             take(browser, url, picture, path, whole=options.every is not None)
             print(f"{path}: {path.stat().st_size:,} bytes", flush=True)
             if options.every is None and path.stat().st_size > MAX_BYTES:
@@ -77,13 +68,13 @@ def main() -> None:
 
 def take(browser: Browser, url: str, picture: Picture, path: Path, *, whole: bool) -> None:
     """Write a picture of a page as a visitor first sees it, or of the whole of it."""
-    width, height = picture.size
+    _, address, scheme, (width, height) = picture
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=picture.scheme, reduced_motion="reduce"
+        viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
     )
     context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
-    page.goto(f"{url}/{picture.path}")
+    page.goto(f"{url}/{address}")
     _complete(page)
     if whole:
         # Streamlit scrolls the page inside the window: a window as high as the page shows all of it.

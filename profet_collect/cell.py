@@ -257,15 +257,15 @@ def plan_of(task: Task) -> Iterator[RecordPlan]:
 
 def measured_in(recording: Recording, task: Task) -> Measured:
     """What a finished recording found."""
-    timed = recording.timed
+    peak_mib = recording.peak_memory_mib
     with recording.plan.output.open("rb") as file:
         operations = dict(read_profile(file, "the recorded profile").operations)
-    peak_bytes = None if timed.peak_memory_mib is None else round(timed.peak_memory_mib * BYTES_PER_MIB)
+    peak_bytes = None if peak_mib is None else round(peak_mib * BYTES_PER_MIB)
     if task.device == "cpu":
         import resource
 
         # Most memory the process held so far, its framework included; macOS counts in bytes, others in KiB.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         peak_bytes = peak if sys.platform == "darwin" else peak * 1024
-    latencies_ms = tuple(round(ms, 4) for ms in timed.latencies_ms)
+    latencies_ms = tuple(round(ms, 4) for ms in recording.latencies_ms)
     return Measured("ok", "", latencies_ms, peak_bytes, operations)

@@ -189,11 +189,10 @@ class Node:
 class Graph:
     """A network whose last node is its output; `layers` are those that were counted on the way."""
 
-    name: str
     pixels: int
     classes: int
     nodes: tuple[Node, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...] = ()
 
 
 class _Output(tuple[int, ...]):

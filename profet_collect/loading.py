@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -24,26 +23,14 @@ _BATCH_SIZE = 32
 _SMALLEST_CROP = 0.08
 
 
-@dataclass(frozen=True, slots=True)
-class LoadingRate:
-    """Images per second that `vcpus` prepared, of a folder with at least so many `images`, cropped to `pixels`."""
-
-    framework: Framework
-    images_per_s: float
-    vcpus: int
-    images: int
-    pixels: int
-
-    @property
-    def images_per_s_per_vcpu(self) -> float:
-        """Images per second that one of them prepared."""
-        return self.images_per_s / self.vcpus
-
-
 def measure_loading(
     folder: Path, frameworks: Sequence[Framework] = (), *, pixels: int = 224, seconds: float = 20.0, seed: int = 0
-) -> LoadingRate:
+) -> dict[str, Any]:
     """Decode, crop, flip and batch the folder's images on all vCPUs of this process for some seconds.
+
+    Returns:
+    `framework`, `images_per_s`, `vcpus` that prepared them, `images` that were taken of the folder, `pixels` that they
+    were cropped to, and `images_per_s_per_vcpu`.
 
     Raises
     ------
@@ -67,7 +54,14 @@ def measure_loading(
         # Each framework has errors of its own.
         (line, *_) = [*str(error).strip().splitlines(), type(error).__name__]
         raise InputError(f"The images of {folder} can't be loaded: {line[:200]}") from None
-    return LoadingRate(found[0], rate, vcpus, len(files), pixels)
+    return {
+        "framework": found[0],
+        "images_per_s": rate,
+        "vcpus": vcpus,
+        "images": len(files),
+        "pixels": pixels,
+        "images_per_s_per_vcpu": rate / vcpus,
+    }
 
 
 def _rate(sizes: Iterator[int], warm_up: int, seconds: float) -> float:

@@ -494,8 +494,8 @@ def network_graph(name: str, pixels: int, classes: int | None = None) -> Graph:
     Parameters and errors are those of `layers_of`.
     """
     net = GraphBuilder()
-    name, classes = build_named(net, name, pixels, classes)
-    return Graph(name, pixels, classes, tuple(net.nodes), tuple(net.layers))
+    _, classes = build_named(net, name, pixels, classes)
+    return Graph(pixels, classes, tuple(net.nodes), tuple(net.layers))
 
 
 @cache

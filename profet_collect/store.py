@@ -78,24 +78,16 @@ class CellResult:
         return {**asdict(self.cell), **own}
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A folder that `profet collect` wrote: finished cells in the order in which they were measured.
+def read_collection(folder: Path) -> tuple[dict[str, Any], tuple[CellResult, ...]]:
+    """Read a folder that `profet collect` wrote: its manifest, and every finished cell in the order of measurement.
 
     The manifest has `layout_version`, `instance`, `device` ("gpu" or "cpu"), `gpu`, `driver`, `frameworks`, `host`,
-    `seed` and `grid`.
+    `seed` and `grid`. Raises InputError if the folder is no collection, or is damaged.
     """
-
-    manifest: Mapping[str, Any]
-    results: tuple[CellResult, ...]
-
-
-def read_collection(folder: Path) -> Collection:
-    """Read the manifest and every finished cell; raises InputError if the folder is no collection, or is damaged."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(f"{folder} has no {MANIFEST_NAME}: choose a folder that `profet collect` wrote.")
-    return Collection(manifest, tuple(result for result, _ in whole_lines(read_cells(folder), CELLS_NAME)))
+    return manifest, tuple(result for result, _ in whole_lines(read_cells(folder), CELLS_NAME))
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -70,17 +70,8 @@ def fit_member(
     `steps` is the networks' number; progress counts every member as so many.
     """
     if member != TREES:
-        return fit_networks(
-            bank,
-            member,
-            training_rows,
-            latency_known=latency_known,
-            sizes_known=sizes_known,
-            seed=seed,
-            steps=steps,
-            progress=progress,
-        )
-    trees = fit_trees(bank, training_rows, latency_known=latency_known, sizes_known=sizes_known, seed=seed)
+        return fit_networks(bank, member, training_rows, latency_known, sizes_known, seed, steps, progress)
+    trees = fit_trees(bank, training_rows, latency_known, sizes_known, seed)
     if progress:
         progress(steps)
     return trees

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -56,8 +57,37 @@ RECIPES = {
 }
 
 
+class _Models:
+    """Models of one member, each of a pair and its training rows."""
+
+    member: str
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+
+    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
+        """One model's raw output, (rows, inputs) -> (1, rows, outputs)."""
+        raise NotImplementedError
+
+    def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
+        """One model's latency on its target, milliseconds (rows,)."""
+        constants, typical = (values[model : model + 1] for values in (self.constants, self.typical_log_ratio))
+        run = partial(self.run, model)
+        return member_latency(self.member, run, inputs, device_classes, constants, typical)[0]
+
+
+def _training_inputs(
+    bank: ClassBank, member: str, training: TrainingRows, rows: np.ndarray, latency_known: bool, sizes_known: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
+    unseen, inputs = bank.unseen(training.anchor, training.rows), bank.inputs[training.anchor, latency_known]
+    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
+    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
+    sizes = bank.sizes[rows] if sizes_known else None
+    return network_inputs(np, member, classes, bank.device_classes, latency, sizes), classes, latency, unseen
+
+
 @dataclass(frozen=True)
-class StackedNetworks:
+class StackedNetworks(_Models):
     """Trained networks of one member, standardization folded into the first layer.
 
     kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
@@ -72,23 +102,11 @@ class StackedNetworks:
     typical_log_ratio: np.ndarray
     unseen: np.ndarray
 
-    def run(self, network: int, inputs: np.ndarray) -> np.ndarray:
+    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
         """One network's raw output, (rows, inputs) -> (1, rows, outputs)."""
-        only = slice(network, network + 1)
+        only = slice(model, model + 1)
         kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
         return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
-
-    def predict(self, network: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
-        """One network's latency on its target, milliseconds (rows,)."""
-        only = slice(network, network + 1)
-        return member_latency(
-            self.member,
-            lambda table: self.run(network, table),
-            inputs,
-            device_classes,
-            self.constants[only],
-            self.typical_log_ratio[only],
-        )[0]
 
 
 class Rows(NamedTuple):
@@ -220,7 +238,6 @@ def fit_networks(
     bank: ClassBank,
     member: str,
     training_rows: Sequence[TrainingRows],
-    *,
     latency_known: bool,
     sizes_known: bool,
     seed: int,
@@ -266,18 +283,13 @@ def _prepare(
     bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
     """Standardization (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
-    anchor, rows, recipe = training.anchor, training.rows, RECIPES[member]
-    unseen = bank.unseen(anchor, rows)
-    inputs = bank.inputs[anchor, latency_known]
-    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
-    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
-    sizes = bank.sizes[rows] if sizes_known else None
-    table = network_inputs(np, member, classes, bank.device_classes, latency, sizes)
+    rows, recipe = training.rows, RECIPES[member]
+    table, _, _, unseen = _training_inputs(bank, member, training, rows, latency_known, sizes_known)
     mean, deviation = np.zeros((1, table.shape[1])), np.ones((1, table.shape[1]))
     if recipe.standardised:
         mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
         deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
-    ratios, typical = bank.log_ratios(anchor, training.target, rows, latency_known)
+    ratios, typical = bank.log_ratios(training.anchor, training.target, rows, latency_known)
     constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
     return mean, deviation, constants, typical, unseen
 
@@ -371,7 +383,7 @@ REPEATS = 3
 
 
 @dataclass(frozen=True)
-class BoostedTrees:
+class BoostedTrees(_Models):
     """Trained trees of many models.
 
     trees : by model: class shares -> log of the latency over the typical one.
@@ -385,23 +397,14 @@ class BoostedTrees:
     unseen: np.ndarray
     member: str = TREES
 
-    def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
-        """One model's latency on its target, milliseconds (rows,)."""
-        only = slice(model, model + 1)
-        return member_latency(
-            self.member,
-            lambda seen: np.asarray(self.trees[model].predict(seen))[None, :, None],
-            inputs,
-            device_classes,
-            self.constants[only],
-            self.typical_log_ratio[only],
-        )[0]
+    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
+        """One model's raw output, (rows, inputs) -> (1, rows, 1)."""
+        return np.asarray(self.trees[model].predict(inputs))[None, :, None]
 
 
 def fit_trees(
     bank: ClassBank,
     training_rows: Sequence[TrainingRows],
-    *,
     latency_known: bool,
     sizes_known: bool,
     seed: int,
@@ -429,13 +432,8 @@ def _fit(
     """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
     anchor, target = training.anchor, training.target
     rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    unseen = bank.unseen(anchor, training.rows)
     ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
-    inputs = bank.inputs[anchor, latency_known]
-    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
-    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
-    sizes = bank.sizes[rows] if sizes_known else None
-    seen = network_inputs(np, TREES, classes, bank.device_classes, latency, sizes)
+    seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows, latency_known, sizes_known)
     typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
     wanted = np.log(bank.latency_ms[target][rows] / typical_ms)
     # Every architecture weighs the same: some have three times as many workloads as others.

@@ -295,18 +295,18 @@ def is_collection(folder: Path) -> bool:
 def read_store(folder: Path) -> Dataset:
     """Every finished cell, those too that ran out of memory or failed."""
     try:
-        collection = read_collection(folder)
+        manifest, results = read_collection(folder)
         data = (folder / CELLS_NAME).read_bytes()
     except ProfetError as error:
         raise DataError(str(error)) from None
     except OSError as error:
         raise DataError(f"{folder} can't be read: {error.strerror}.") from None
-    name = collection.manifest.get("instance")
+    name = manifest.get("instance")
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_NAME_LENGTH:
         raise DataError(f"{folder / MANIFEST_NAME} names no instance: collect into another folder.")
     cells = []
     operations: list[tuple[int, str, float]] = []
-    for number, result in enumerate(collection.results):
+    for number, result in enumerate(results):
         ran = result.status == "ok"
         operations.extend((number, operation, us) for operation, us in (result.operations_us or {}).items())
         cells.append(
@@ -329,9 +329,9 @@ def read_store(folder: Path) -> Dataset:
     table = pd.DataFrame(operations, columns=["cell", "operation", "time_us"])
     hashes = {CELLS_NAME: sha256_hex(data), MANIFEST_NAME: sha256_hex((folder / MANIFEST_NAME).read_bytes())}
     facts = InstanceFacts(
-        gpu=_gpu(collection.manifest, name),
-        driver=_fact_line(collection.manifest.get("driver")),
-        host=_fact_line(collection.manifest.get("host")),
+        gpu=_gpu(manifest, name),
+        driver=_fact_line(manifest.get("driver")),
+        host=_fact_line(manifest.get("host")),
     )
     return dataset_of(pd.DataFrame(cells), table, Source(name, "collection", hashes), {name: facts})
 

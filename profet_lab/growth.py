@@ -21,7 +21,6 @@ from profet_core.prediction.growth import (
     Growth,
     KnownPoint,
     ScalingError,
-    SizePoint,
     Sizes,
     scale_from_two,
     scaling_distances,
@@ -444,7 +443,7 @@ def _between_table(
 def _profiled_end(steps: pd.DataFrame, axis: str, size: int, scaling: AnchorGrowthModel) -> KnownPoint:
     """Steps at one endpoint of an axis, with their scaling."""
     return KnownPoint(
-        SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
+        Sizes(size, 1.0) if axis == "batch" else Sizes(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),
         np.zeros(len(steps)),
         scaling.growth(steps["instance"].tolist(), _signs(steps)),

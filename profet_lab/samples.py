@@ -45,26 +45,13 @@ class Choice:
 
 
 #: The test data of PROFET's demo: each the first of nine repeats.
-_TESTS = (
+_TESTS = tuple(
     Choice(
-        "g3s.xlarge",
-        "VGG16",
-        128,
-        16,
-        "test data A of PROFET's demo, the minimum of its batch scaler",
-        0,
-        "PROFET test A: ",
-    ),
-    Choice(
-        "g3s.xlarge",
-        "VGG16",
-        128,
-        256,
-        "test data B of PROFET's demo, the maximum of its batch scaler",
-        0,
-        "PROFET test B: ",
-    ),
-)
+        "g3s.xlarge", "VGG16", 128, batch_size,
+        f"test data {letter} of PROFET's demo, the {end} of its batch scaler", 0, f"PROFET test {letter}: ",
+    )
+    for letter, batch_size, end in (("A", 16, "minimum"), ("B", 256, "maximum"))
+)  # fmt: skip
 CHOICES = (
     Choice(
         "g4dn.xlarge", "ResNet50", 224, 64, "an ImageNet training, on the only one of the four instances still for rent"

@@ -98,6 +98,7 @@ class Recording:
     passes_next : the next step is not recorded, such as a fold's first one, which is traced.
     skipped : steps that could not be recorded, such as the last one of each epoch of Keras'.
     finished : the profile is written for good; further steps are ignored.
+    latencies_ms, peak_memory_mib : of the timed steps so far; the memory once they are over, None on a CPU.
     """
 
     def __init__(self, plan: RecordPlan, engine: Engine, owner: object = None) -> None:
@@ -112,8 +113,8 @@ class Recording:
         self._profile: Profile | None = None
         self._rank: tuple[bool, float] | None = None
         self._slowest_ms = 0.0
-        self._latencies_ms: list[float] = []
-        self._peak_memory_mib: float | None = None
+        self.latencies_ms: list[float] = []
+        self.peak_memory_mib: float | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
         self._profiler_steps = 0
         self._attempts = 0
@@ -149,7 +150,7 @@ class Recording:
             if not self.steps_seen:
                 print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
             self.engine.prepare()
-            if self._latencies_ms:
+            if self.latencies_ms:
                 self.engine.stop_observing()
 
     def begin_step(self) -> None:
@@ -164,7 +165,7 @@ class Recording:
             self.passes_next = False
             self.skipped += 1
             return
-        if self.steps_seen == self.plan.warm_up and not self._latencies_ms:
+        if self.steps_seen == self.plan.warm_up and not self.latencies_ms:
             self.engine.stop_observing()
             print_progress(f"timing {self.plan.timed} steps")
         if self._is_profiling():
@@ -188,7 +189,7 @@ class Recording:
                 if self._profiler_steps > self.engine.profiler_warm_up:
                     self._slowest_ms = max(self._slowest_ms, step_ms)
             else:
-                self._latencies_ms.append(step_ms)
+                self.latencies_ms.append(step_ms)
         self.pass_step(batch)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
@@ -212,7 +213,7 @@ class Recording:
     def start_over(self, engine: Engine) -> None:
         """Forget the steps so far: what follows is another network's training."""
         self.go_on_with(engine)
-        self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
+        self.steps_seen, self.latencies_ms, self._attempts, self._waited = 0, [], 0, 0
         self._rank, self.passes_next = None, False
 
     def go_on_with(self, engine: Engine) -> None:
@@ -238,7 +239,7 @@ class Recording:
         return True
 
     def _is_profiling(self) -> bool:
-        return len(self._latencies_ms) == self.plan.timed
+        return len(self.latencies_ms) == self.plan.timed
 
     def _is_disturbed(self) -> bool:
         """True while the script's own profiler is on: what it slows down is not timed."""
@@ -259,7 +260,7 @@ class Recording:
     def _starts_profiler(self) -> bool:
         if not self._attempts:
             # The profiler's own buffers must not count.
-            self._peak_memory_mib = self.engine.peak_memory_mib()
+            self.peak_memory_mib = self.engine.peak_memory_mib()
         print_progress(f"profiling {self.plan.profiled} step{'s' if self.plan.profiled > 1 else ''}")
         self._folder = tempfile.TemporaryDirectory(prefix="profet-")
         try:
@@ -282,8 +283,8 @@ class Recording:
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
-                facts = replace(self.engine.facts(), peak_memory_mib=self._peak_memory_mib)
-                self._profile = recorded_profile(trace, facts, self.plan, self._latencies_ms, odd)
+                facts = replace(self.engine.facts(), peak_memory_mib=self.peak_memory_mib)
+                self._profile = recorded_profile(trace, facts, self.plan, self.latencies_ms, odd)
                 self.plan.write(write_profile(self._profile))
                 self._rank = rank
                 self._keep(trace)
@@ -298,7 +299,7 @@ class Recording:
 
     def _slow_step(self) -> str | None:
         """How much longer than the timed steps the profiled one took; None if it did not."""
-        median_ms = median(self._latencies_ms)
+        median_ms = median(self.latencies_ms)
         if self._slowest_ms <= MAX_SLOWDOWN * median_ms:
             return None
         return f"it took {format_ms(self._slowest_ms)} instead of {format_ms(median_ms)}"
@@ -306,7 +307,7 @@ class Recording:
     def _finish(self, profile: Profile) -> None:
         self.finished = True
         release_process(self._owner)
-        for line in summary(profile, self.plan, self._latencies_ms):
+        for line in summary(profile, self.plan, self.latencies_ms):
             print_progress(line)
 
     def _keep(self, trace: Path) -> None:

@@ -16,7 +16,10 @@ _GROUPS = {
         ("scale_out", "Scale out", "hub"),
         ("estimate", "No profile", "schema"),
     ),
-    "More": (("accuracy", "Accuracy", "rule"), ("about", "About", "info")),
+    "More": (
+        ("accuracy", "Accuracy", "rule"),
+        ("about", "About", "info"),
+    ),
 }
 
 # A file of ours: for the name of an icon, the browser would ask a font host.

@@ -158,12 +158,13 @@ def _show_loading(options: argparse.Namespace) -> None:
     names = options.frameworks.split(",") if options.frameworks else []
     pixels = 224 if options.pixels == _joined(PIXELS) else _numbers("--pixels", options.pixels, 4096)[0]
     found = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
-    each = found.images_per_s_per_vcpu
     if options.format == "json":
-        print_json({**asdict(found), "images_per_s_per_vcpu": each})
+        print_json(found)
         return
-    rates = f"{format_significant(found.images_per_s)} images/s: {format_significant(each)} per vCPU"
-    print(f"{found.vcpus} vCPUs prepare {rates} ({found.framework}, {found.pixels} pixels, {found.images:,} images).")
+    each = found["images_per_s_per_vcpu"]
+    rates = f"{format_significant(found['images_per_s'])} images/s: {format_significant(each)} per vCPU"
+    how = f"{found['framework']}, {found['pixels']} pixels, {found['images']:,} images"
+    print(f"{found['vcpus']} vCPUs prepare {rates} ({how}).")
     print(f"Count it with `profet advise ... --images-per-s-per-vcpu {each:.0f}`.")
 
 

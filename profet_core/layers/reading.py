@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.sandbox.process import (
     QUEUE,
+    SMALL_BYTES,
     Progress,
     ReadingQueue,
     ReadLimits,
@@ -24,9 +24,8 @@ from profet_core.sandbox.process import (
     Waiting,
     file_suffix,
     is_line,
-    taken,
+    opened,
 )
-from profet_core.sandbox.reading import read_limits
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -133,8 +132,6 @@ def is_table(head: bytes) -> bool:
     return "kind" in {column.strip().strip('"') for column in line.split(",")}
 
 
-#: Layer tables up to this size are read at once, in some milliseconds; starting a process takes two hundred.
-SMALL_BYTES = 64 * 2**10
 #: Twenty thousand layers, some two hundred bytes each.
 _MAX_ANSWER_BYTES = 8 * 2**20
 _MAX_CAVEATS = 100
@@ -162,18 +159,13 @@ def read_network_guarded(
     InputError : one line: what is wrong with this file, or that it takes more than the limits.
     BusyError : too many wait.
     """
-    with taken(source) as file:
-        file.seek(0)
-        start = file.read(SMALL_BYTES + 1)
+    with opened(source) as (file, start, size):
         if len(start) <= SMALL_BYTES and is_table(start):
             return read_network(start, name, pixels)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             arguments = [file_suffix(name), "" if pixels is None else str(pixels)]
-            return replace(TASK.run(file, shown, limits, arguments=arguments), name=shown)
+            return replace(TASK.run(file, shown, limits or ReadLimits.for_size(size), arguments=arguments), name=shown)
 
 
 def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:

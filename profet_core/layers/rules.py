@@ -164,23 +164,9 @@ def convolution(
     bias: bool = True,
 ) -> Layer:
     """A convolution over all sides but the channels; one filter (or more) for each channel is a depthwise one."""
-    sides, channels = _image(shape, kernel)
-    ones = (1,) * len(kernel)
-    if channels % groups or filters % groups:
-        raise InputError(f"{channels:,} channels and {filters:,} filters don't divide into {groups:,} groups.")
+    (sides, _), ones = _image(shape, kernel), (1,) * len(kernel)
     output = (*window_output(sides, kernel, strides or ones, padding, dilation or ones), filters)
-    weights = prod(kernel) * (channels // groups) * filters
-    parameters = weights + (filters if bias else 0)
-    flops = 2 * weights * prod(output[:-1])
-    return Layer(
-        convolution_kind(kernel, channels, groups),
-        output,
-        parameters,
-        parameters,
-        flops,
-        input_elements=elements(shape),
-        channels=(channels // groups, filters // groups),
-    )
+    return _convolved(shape, output, kernel, groups, bias)
 
 
 def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
@@ -203,16 +189,27 @@ def transposed_convolution(
     bias: bool = True,
 ) -> Layer:
     """A transposed convolution: each input value is multiplied with the whole kernel."""
-    sides, channels = _image(shape, kernel)
-    ones = (1,) * len(kernel)
+    (sides, _), ones = _image(shape, kernel), (1,) * len(kernel)
+    output = (*transposed_output(sides, kernel, strides or ones, padding, dilation or ones, output_padding), filters)
+    return _convolved(shape, output, kernel, groups, bias, is_transposed=True)
+
+
+def _convolved(
+    shape: Shape, output: Shape, kernel: Shape, groups: int, bias: bool, *, is_transposed: bool = False
+) -> Layer:
+    channels, filters = shape[-1], output[-1]
     if channels % groups or filters % groups:
         raise InputError(f"{channels:,} channels and {filters:,} filters don't divide into {groups:,} groups.")
-    output = (*transposed_output(sides, kernel, strides or ones, padding, dilation or ones, output_padding), filters)
-    weights = prod(kernel) * channels * (filters // groups)
+    weights = prod(kernel) * (channels // groups) * filters
     parameters = weights + (filters if bias else 0)
-    flops, widths = 2 * weights * prod(sides), (channels // groups, filters // groups)
     return Layer(
-        Kind.CONVOLUTION, output, parameters, parameters, flops, input_elements=elements(shape), channels=widths
+        Kind.CONVOLUTION if is_transposed else convolution_kind(kernel, channels, groups),
+        output,
+        parameters,
+        parameters,
+        2 * weights * prod((shape if is_transposed else output)[:-1]),
+        input_elements=elements(shape),
+        channels=(channels // groups, filters // groups),
     )
 
 

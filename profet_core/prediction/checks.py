@@ -159,14 +159,13 @@ def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
     PyTorch runs its operations on the host one after the other, so their own times add up to the launch time of the
     step under the profiler. TensorFlow uses many threads and records few of them.
     """
-    return np.array([_host_ms(profile) for profile in profiles])
-
-
-def _host_ms(profile: Profile) -> float:
-    if not waits_for_loader(profile):
-        return np.inf
-    total_us = sum(us for name, us in profile.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
-    return total_us / US_PER_MS if total_us > 0 else np.inf
+    totals_us = [
+        sum(us for name, us in one.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
+        if waits_for_loader(one)
+        else 0.0
+        for one in profiles
+    ]
+    return np.array([total_us / US_PER_MS if total_us > 0 else np.inf for total_us in totals_us])
 
 
 #: Limits of the share of busy GPU time without an operation: above the first there is no prediction; above the second

@@ -13,7 +13,7 @@ import numpy as np
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, combined_sd, log_sd_of
+from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, Values, combined_sd, log_sd_of
 
 #: Features that determine a step's scaling, in the order of the coefficients.
 SIGNS = (
@@ -343,26 +343,18 @@ BETWEEN = 0.6
 
 @dataclass(frozen=True)
 class Sizes:
-    """Batch sizes and image areas, each (sizes,); area 1 everywhere if pixels are unknown."""
+    """Batch sizes and image areas, each (sizes,), or one of each; area 1 if pixels are unknown."""
 
-    batch: FloatArray
-    area: FloatArray
+    batch: Values
+    area: Values
 
-    def over(self, other: SizePoint) -> tuple[FloatArray, FloatArray]:
+    def over(self, other: Sizes) -> tuple[FloatArray, FloatArray]:
         """log(batch / other's), log(area / other's)."""
         return np.log(self.batch / other.batch), np.log(self.area / other.area)
 
-
-@dataclass(frozen=True, slots=True)
-class SizePoint:
-    """One batch size and image area."""
-
-    batch: float
-    area: float
-
-    def is_within(self, other: SizePoint) -> bool:
-        """Whether neither of its sizes is above the other's."""
-        return self.batch <= other.batch and self.area <= other.area
+    def is_within(self, other: Sizes) -> bool:
+        """Whether neither of one size is above the other's."""
+        return bool(self.batch <= other.batch and self.area <= other.area)
 
 
 @dataclass(frozen=True)
@@ -375,7 +367,7 @@ class KnownPoint:
     growth : scaling from this size.
     """
 
-    at: SizePoint
+    at: Sizes
     log_ms: FloatArray
     log_sd: FloatArray
     growth: AnyGrowth
@@ -414,28 +406,22 @@ def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> FloatAr
     return (by_first + by_second) / 2
 
 
-def _at(point: SizePoint) -> Sizes:
-    return Sizes(np.array([point.batch]), np.array([point.area]))
-
-
 def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray:
     """Interpolate between both with the fitted scaling; extrapolate beyond with the profiles' scaling."""
     rise = large.log_ms - small.log_ms
-    log_batch, log_area = (float(values[0]) for values in _at(large.at).over(small.at))
-    growth = small.growth.through(log_batch, log_area, rise)
-    span = growth.log_growth(*_at(large.at).over(small.at))
+    away = large.at.over(small.at)
+    growth = small.growth.through(float(away[0]), float(away[1]), rise)
+    span = growth.log_growth(*away)
     between = np.clip(growth.log_growth(*sizes.over(small.at)) / span, 0, 1)
     grown = _mean_growth(small, large, sizes)
-    below, above = (grown - _mean_growth(small, large, _at(point.at)) for point in (small, large))
+    below, above = (grown - _mean_growth(small, large, point.at) for point in (small, large))
     return small.log_ms[:, None] + rise[:, None] * between + np.minimum(below, 0) + np.maximum(above, 0)
 
 
 def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
     """Combine steps where `deep` has the larger batch and `wide` the larger area; one axis connects their levels."""
     grown = _mean_growth(wide, deep, sizes)
-    by_wide, by_deep = (
-        point.log_ms[:, None] + grown - _mean_growth(wide, deep, _at(point.at)) for point in (wide, deep)
-    )
+    by_wide, by_deep = (point.log_ms[:, None] + grown - _mean_growth(wide, deep, point.at) for point in (wide, deep))
     to_deep: FloatArray = np.clip(np.log(sizes.batch / wide.at.batch) / np.log(deep.at.batch / wide.at.batch), 0, 1)
     to_wide: FloatArray = np.clip(np.log(sizes.area / deep.at.area) / np.log(wide.at.area / deep.at.area), 0, 1)
     higher = by_deep - by_wide

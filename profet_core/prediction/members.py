@@ -186,13 +186,16 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
     stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
     shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
     distance = nearest_distance(shares, models.reference(batch.anchor))
-    scale = models.interval_scale(batch.latency_known)
+    scale, log_sd = models.interval_scale(batch.latency_known), None
+    if scale is not None:
+        log_sd = scale.log_sd(batch.anchor, targets, stacked, distance, batch.inputs.doubt)
+        log_sd = log_sd + unattributed_log_sd(batch.profiles)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
         joined_ms=combine(stacked, rule.combine, rule.weights),
         floor_ms=floors_ms(models, targets),
-        log_sd=_log_sd(scale, batch, targets, stacked, distance) if scale else None,
+        log_sd=log_sd,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
         distance=distance,
@@ -214,25 +217,20 @@ def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Se
     return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
 
 
+#: Batch and pixel sizes of the training data.
+_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
+
+
 def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
-    """Indices and inputs of the profiles with known batch and pixel size, then of the others."""
-    sizes, known = _sizes(batch.profiles)
+    """Indices and inputs of the profiles with both sizes known and within the training range, then of the others."""
+    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in batch.profiles], float)
+    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
+    sizes, known = size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
     with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
     if len(with_sizes):
         yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
     if len(without):
         yield without, batch.inputs.of_rows(without, None)
-
-
-#: Batch and pixel sizes of the training data.
-_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-
-
-def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
-    """Batch and pixel size as inputs, and whether both are known and within the training range."""
-    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
-    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
-    return size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
 
 
 def _member_ms(
@@ -251,15 +249,6 @@ def _member_ms(
         )
         latency_ms = member_latency(member, stack.run, inputs, device, stack.constants, stack.typical_log_ratio)
         found[:, rows] = latency_ms[[stack.targets.index(target) for target in targets]]
-    return found
-
-
-def _log_sd(
-    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
-) -> FloatArray:
-    """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
-    log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
-    found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
     return found
 
 

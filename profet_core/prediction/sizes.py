@@ -27,7 +27,6 @@ from profet_core.prediction.growth import (
     GrowthBySource,
     GrowthModel,
     KnownPoint,
-    SizePoint,
     Sizes,
     scale_from_one,
     scale_from_two,
@@ -364,7 +363,7 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     own = scaling.growth([target.instance for target in table.targets], signs)
-    at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
+    at = Sizes(float(step.batch_size or 1), _area(step.pixels))
     return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
 
 

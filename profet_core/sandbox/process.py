@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import re
@@ -19,9 +20,13 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, TypeVar
 
 from profet_core.errors import BusyError, ProfetError
+from profet_recorder.profiles.limits import MAX_MEMORY_MB, MAX_SECONDS, MAX_SMALL_MEMORY_MB, MAX_SMALL_SECONDS
+from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 
 #: Reading takes a core; half of them stay for the pages.
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
+#: Text up to this size is read at once, in some milliseconds; starting a process takes one or two hundred.
+SMALL_BYTES = 64 * 2**10
 #: What waits is held in memory.
 MAX_WAITING, MAX_WAITING_BYTES = 100, 512 * 2**20
 #: Whoever waits is asked this often whether they still do.
@@ -113,6 +118,13 @@ class ReadLimits:
     cpu_s: int
     wall_s: float = 120.0
 
+    @classmethod
+    def for_size(cls, uploaded_bytes: int) -> ReadLimits:
+        """The limits of an upload; a small one has less of both."""
+        if uploaded_bytes <= UPLOAD_BYTES:
+            return cls(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS))
+        return cls(MAX_MEMORY_MB, math.ceil(MAX_SECONDS))
+
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
@@ -196,6 +208,17 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
                 file.write(data)
         file.seek(0)
         yield file
+
+
+@contextmanager
+def opened(source: bytes | BinaryIO) -> Iterator[tuple[BinaryIO, bytes, int]]:
+    """`source` as `taken` has it, at its start; its first bytes, one more than `SMALL_BYTES` at most; and its size."""
+    with taken(source) as file:
+        file.seek(0)
+        start = file.read(SMALL_BYTES + 1)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        yield file, start, size
 
 
 def _is_systems(source: BinaryIO) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO, get_args
 from profet_core.errors import ProfileError
 from profet_core.sandbox.process import (
     QUEUE,
+    SMALL_BYTES,
     Progress,
     ReadingQueue,
     ReadLimits,
@@ -20,34 +20,16 @@ from profet_core.sandbox.process import (
     Waiting,
     file_suffix,
     is_line,
-    taken,
+    opened,
 )
 from profet_recorder.profiles import profet_json
-from profet_recorder.profiles.limits import (
-    MAX_MEMORY_MB,
-    MAX_OPERATIONS,
-    MAX_SECONDS,
-    MAX_SMALL_MEMORY_MB,
-    MAX_SMALL_SECONDS,
-    MAX_STEPS,
-    smaller_trace,
-)
-from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
+from profet_recorder.profiles.limits import MAX_OPERATIONS, MAX_STEPS, smaller_trace
 from profet_recorder.profiles.reading import find_reader, read_profile, shown_file_name
 from profet_recorder.profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_recorder.profiles.unpacking import HEAD_BYTES
 
-#: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
-SMALL_BYTES = 64 * 2**10
 #: A thousand operations, and what stands beside them.
 _MAX_ANSWER_BYTES = 2**20
-
-
-def read_limits(uploaded_bytes: int) -> ReadLimits:
-    """The limits of an upload; a small one has less of both."""
-    if uploaded_bytes <= UPLOAD_BYTES:
-        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS))
-    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS))
 
 
 def read_guarded(
@@ -75,14 +57,10 @@ def read_guarded(
     ProfileError : one line: what is wrong with this file, or that it takes more than the limits.
     BusyError : too many wait.
     """
-    with taken(source) as file:
-        file.seek(0)
-        start = file.read(SMALL_BYTES + 1)
+    with opened(source) as (file, start, size):
         if len(start) <= SMALL_BYTES and find_reader(start) is profet_json:
             return read_profile(start, name)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        limits = limits or read_limits(size)
+        limits = limits or ReadLimits.for_size(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             task = replace(TASK, advice=smaller_trace(_unpacked(start)))

@@ -83,7 +83,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     _, said = first.communicate(timeout=60)
     assert first.returncode == 130 and "Traceback" not in said
     assert said.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in said.splitlines()[-1]
-    before = read_collection(tmp_path / "c").results
+    before = read_collection(tmp_path / "c")[1]
     assert [one.cell.model for one in before] == ["LeNet5"]
 
     second = start(*names)
@@ -102,18 +102,18 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     }  # fmt: skip
     assert main(command(tmp_path / "c", *names)) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'c'}: all 2 cells are already measured\n"
-    collection = read_collection(tmp_path / "c")
-    assert collection.results[:1] == before
-    assert [one.cell.model for one in collection.results] == ["LeNet5", "MNIST_CNN"]
-    for one in collection.results:
+    manifest, results = read_collection(tmp_path / "c")
+    assert results[:1] == before
+    assert [one.cell.model for one in results] == ["LeNet5", "MNIST_CNN"]
+    for one in results:
         assert len(one.latency_repeats_ms) == 2
         assert one.batch_latency_ms == pytest.approx(median(one.latency_repeats_ms), abs=1e-3)
         assert one.peak_memory_bytes is not None and one.peak_memory_bytes > 50e6
         assert one.operations_us is not None and one.operations_us["Device_Conv2D"] > 0
         assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in one.operations_us)
-    assert collection.manifest["gpu"].endswith("on 1 thread")
-    assert collection.manifest["frameworks"].keys() == {"pytorch"}
-    assert (collection.manifest["device"], collection.manifest["instance"]) == ("cpu", "stand-in")
+    assert manifest["gpu"].endswith("on 1 thread")
+    assert manifest["frameworks"].keys() == {"pytorch"}
+    assert (manifest["device"], manifest["instance"]) == ("cpu", "stand-in")
 
 
 def in_this_process(precision: Precision, batch_size: int) -> Measured:
@@ -155,7 +155,7 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
     with plan_of(task) as plan:
         recording = Recording(plan, engine=None)
-        recording._latencies_ms, recording._peak_memory_mib = [210.12345, 209.0], 512.5
+        recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
         plan.output.write_bytes(sample.read_bytes())
         found = measured_in(recording, task)
     true = read_profile(sample.read_bytes(), sample.name).operations
@@ -213,7 +213,7 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
         collect(cells, machine, store, expected, Protocol())
     # One network alone may well be what fails.
-    assert [one.cell for one in read_collection(tmp_path / "c").results] == cells[:5]
+    assert [one.cell for one in read_collection(tmp_path / "c")[1]] == cells[:5]
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
         collect(cells[:4], machine, store, expected, Protocol())

@@ -26,10 +26,9 @@ def folder(tmp_path):
 @pytest.mark.parametrize("framework", [pytest.param(name, marks=mark) for name, mark in NEEDS.items()])
 def test_the_rate_of_a_folder_of_every_kind_of_image(folder, framework):
     found = measure_loading(folder, (framework,), pixels=32, seconds=0.2)
-    assert (found.framework, found.images, found.pixels) == (framework, len(IMAGE_ENDINGS), 32)
+    assert (found["framework"], found["images"], found["pixels"]) == (framework, len(IMAGE_ENDINGS), 32)
     # A small image takes less than a tenth of a second, and more than a microsecond.
-    assert 10 < found.images_per_s_per_vcpu < 1e6
-    assert found.images_per_s == pytest.approx(found.images_per_s_per_vcpu * found.vcpus)
+    assert 10 < found["images_per_s_per_vcpu"] < 1e6
 
 
 @NEEDS["tensorflow"]

@@ -194,7 +194,7 @@ def test_a_kind_of_layer_that_cannot_be_built_is_named():
 
     nodes = (Node("input", (), (8, 8, 3)), Node("fractal pooling", (0,), (8, 8, 3)))
     with pytest.raises(InputError, match="fractal pooling"):
-        build(Graph("odd", 8, 10, nodes, ()))
+        build(Graph(8, 10, nodes))
 
 
 @pytorch

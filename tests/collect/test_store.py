@@ -57,7 +57,7 @@ def environment(repository: Path) -> dict[str, str]:
 
 def numbers(folder: Path) -> list[int]:
     """The cells that are there; each must hold just what was written."""
-    results = read_collection(folder).results
+    _, results = read_collection(folder)
     assert all(one == result(one.cell.repeat) for one in results)
     return [one.cell.repeat for one in results]
 
@@ -195,7 +195,7 @@ def test_what_did_not_run_is_forgotten_to_be_measured_again(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         for one in (result(0), *ended, result(3)):
             store.append(one)
-    assert read_collection(tmp_path / "c").results[1:3] == tuple(ended), "kept with their reason"
+    assert read_collection(tmp_path / "c")[1][1:3] == tuple(ended), "kept with their reason"
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
         assert [cell.repeat for cell in store.finished] == [0, 3]
@@ -210,7 +210,7 @@ def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tm
         with open_store(tmp_path / "c", {**MANIFEST, "frameworks": frameworks}):
             pass
     both = {"pytorch": "2.13.0", "tensorflow": "2.21.0 keras 3.15.1"}
-    assert read_collection(tmp_path / "c").manifest["frameworks"] == both
+    assert read_collection(tmp_path / "c")[0]["frameworks"] == both
     with pytest.raises(InputError, match=r"pytorch 2\.13\.0, not 2\.14\.0"):
         open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
 

@@ -11,8 +11,18 @@ import pytest
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
 from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
-from profet_lab.class_folds import WEIGHTS, ensemble_ms, summed_errors
-from profet_lab.class_members import RECIPES, REPEATS, BoostedTrees, StackedNetworks, fit_trees
+from profet_lab.class_folds import (
+    WEIGHTS,
+    ensemble_ms,
+    fit_member,
+    fit_scale,
+    fold_inputs,
+    nearest_other,
+    one_held_out,
+    summed_errors,
+)
+from profet_lab.class_members import RECIPES, REPEATS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 PAIR = ("slow", "fast")
@@ -62,8 +72,6 @@ def test_of_the_repeats_the_first_three_are_learned_from(bank):
 
 def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     """One profile of 720 without D has depthwise convolutions: as if it had none, and at its own price in D."""
-    from profet_lab.class_folds import fold_inputs
-
     learned = bank.architectures != "D"
     column = many.operations.index("Device_DepthwiseConv2dNative")
     one_row = {name: each.copy() for name, each in many.times_us.items()}
@@ -116,8 +124,6 @@ def made_up(seed: int):
 
 
 def test_fresh_data_of_the_same_form_are_covered_as_promised():
-    from profet_lab.class_folds import fit_scale
-
     scale = fit_scale(*made_up(0))
     at_half = fit_scale(*made_up(0), level=0.5)
     assert (scale.level, at_half.level) == (0.9, 0.5)
@@ -138,8 +144,6 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
 
 
 def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbors():
-    from profet_lab.class_folds import fit_scale
-
     ensemble_ms = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
     members_ms = {("a", "b"): np.column_stack([ensemble_ms["a", "b"]] * 2)}
     scale = fit_scale(
@@ -157,8 +161,6 @@ ARCHITECTURES = np.array(["A", "B", "C", "A"])
 
 
 def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
-    from profet_lab.class_folds import nearest_other
-
     for without, expected in (
         ((), [0.2, 0.1, 0.3, 0.4]),
         (("B",), [0.5, 0.1, 0.9, 0.6]),
@@ -172,8 +174,6 @@ def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
 
 
 def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
-    from profet_lab.class_folds import one_held_out
-
     groups = np.array(list("ABBCA"))
     folds = one_held_out(groups, [PAIR, PAIR[::-1]])
     assert [(*fold.pair, *fold.held_out) for fold in folds] == [
@@ -188,8 +188,6 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measurements, member, known, sizes):
-    from profet_lab.class_folds import fit_member
-
     held_out = measurements.architectures == "MobileNetV2"
     training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)
     one, other = (
@@ -228,15 +226,11 @@ STEPS = 5
 
 
 def trained(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    from profet_lab.class_members import fit_networks
-
     training = TrainingRows("slow", "fast", rows)
     return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
 
 
 def predicted_ms(bank, networks, rows, known=True, sizes=False):
-    from profet_lab.class_folds import fold_inputs
-
     return networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, known, sizes), bank.device_classes)
 
 
@@ -263,8 +257,6 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
 
 @pytest.mark.parametrize("member", NETWORKS)
 def test_what_is_served_answers_what_the_networks_answer(member):
-    from profet_lab.models_folder import network_stack
-
     random = np.random.default_rng(0)
     widths = [(7, 6), (6, 5), (5, 3)]
     networks = StackedNetworks(

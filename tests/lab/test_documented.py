@@ -10,7 +10,17 @@ import pytest
 
 from profet_core.files import shipped_folder
 from profet_core.prediction.scaler import AXIS_RANGE, KNOTS
-from profet_lab.documented import cluster_names, encode_table, fit_dense, fit_features
+from profet_lab.documented import (
+    DocumentedFold,
+    cluster_names,
+    documented_report,
+    documented_table,
+    encode_table,
+    fit_dense,
+    fit_features,
+    fit_folds,
+    scaler_report,
+)
 from profet_lab.reports import SCALER_MAPE, baseline_pairs
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import US_DIGITS
@@ -80,8 +90,6 @@ def test_a_network_learns_the_same_whatever_its_neighbors_are(uncompiled):
 
 def fitted(*measured, epochs: int):
     """C held out of each."""
-    from profet_lab.documented import DocumentedFold, fit_folds
-
     fold = DocumentedFold("slow", "fast", frozenset({"C"}))
     assert set(measured[0].architectures[fold.training_rows(measured[0])]) == {"A", "B"}
     return [fit_folds(each, [fold], seed=0, epochs=epochs)[0] for each in measured]
@@ -120,8 +128,6 @@ def predictions(rows) -> pd.DataFrame:
 
 
 def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
-    from profet_lab.documented import documented_report
-
     report = documented_report(
         predictions(
             [
@@ -150,8 +156,6 @@ def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
 
 def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measurements):
     """On architectures held out."""
-    from profet_lab.documented import scaler_report
-
     report = scaler_report(measurements, None)
     settings = report["settings"]
     for axis in AXIS_RANGE:
@@ -179,8 +183,6 @@ def test_the_report_reproduces_the_baseline():
 
 def test_networks_held_out_of_a_pair_err_as_the_report_says(measurements):
     """`profet validate` holds out every network of every pair; two of one keep the suite short."""
-    from profet_lab.documented import documented_report, documented_table
-
     pair, networks = ("g4dn.xlarge", "p2.xlarge"), ("ResNet50", "VGG16")
     (found,) = documented_report(documented_table(measurements, [pair], networks))["pairs"]
     reported = shipped_pairs()[pair]["by_model"]

@@ -13,11 +13,14 @@ from profet_core import ArtifactError
 from profet_core.latency import quantile
 from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
 from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
+from profet_lab import train as training
 from profet_lab.class_bank import class_bank
+from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
 from profet_lab.growth import (
     fit_error,
     fit_growth,
     growth_content,
+    growth_report,
     growth_rows,
     held_out_growth,
     predicted_growth,
@@ -141,8 +144,6 @@ def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed
 
 
 def test_the_report_has_every_distance(classed):
-    from profet_lab.growth import growth_report
-
     both = replace(
         classed,
         all_latencies=pd.concat(
@@ -264,8 +265,6 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
-    from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
-
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]
     predictions = measurements.workloads.assign(anchor=anchor, target=target, true_ms=true_ms)
@@ -280,8 +279,6 @@ def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
 
 
 def test_sizes_that_were_not_all_measured_get_no_scaler(classed):
-    from profet_lab import train as training
-
     assert training._scaler_rows(classed) == []
     sizes = {"model": "A", "pixels": 256, "repeat": 1}
     rows = [

@@ -6,13 +6,24 @@ import json
 import shutil
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.ensemble.fitted import Fitted, read_fitted, written
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside, sha256_hex, shipped_folder
-from profet_lab.models_folder import new_models_folder
+from profet_lab import train as training
+from profet_lab.class_members import PARAMETERS
+from profet_lab.documented import DenseWeights, fit_forest, fit_line
+from profet_lab.models_folder import (
+    boosted_stack,
+    dense_stack,
+    forest_stack,
+    line_stack,
+    new_models_folder,
+    write_fitted,
+)
 from tests.core.conftest import tiny_manifest
 from tests.made.uncompiled import without_compiling
 
@@ -21,8 +32,6 @@ from tests.made.uncompiled import without_compiling
 def five_sizes(classed):
     """The made-up set has no full size axis: scalers are fitted elsewhere."""
     rows = [{"instance": name, "axis": "batch", "coefficients": [-1 / 15, 1 / 240, 0.0]} for name in classed.instances]
-    from profet_lab import train as training
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_scaler_rows", lambda measurements: rows)
         patch.setattr(training, "learned_scalers", lambda measurements: {})
@@ -31,8 +40,6 @@ def five_sizes(classed):
 
 
 def train(measurements, out, **how):
-    from profet_lab import train as training
-
     return training.train(measurements, out, quiet=True, **how)
 
 
@@ -88,9 +95,6 @@ def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
 
 
 def test_lines_keep_their_slopes_and_intercepts(tmp_path):
-    from profet_lab.documented import fit_line
-    from profet_lab.models_folder import line_stack, write_fitted
-
     latency_ms = np.array([1.0, 2.0, 3.0])
     lines = [fit_line(latency_ms, np.array(target_ms)) for target_ms in ([5.0, 7.0, 9.0], [1 / 3, 2 / 3, 1.0])]
     rows = np.array([[10.0], [0.0], [1e5]])
@@ -102,9 +106,6 @@ def test_lines_keep_their_slopes_and_intercepts(tmp_path):
 
 
 def test_forests_predict_as_they_did_before_export():
-    from profet_lab.documented import fit_forest
-    from profet_lab.models_folder import forest_stack
-
     random = np.random.default_rng(0)
     features = random.uniform(0, 1e6, (300, 7))
     forests = [fit_forest(features, features[:, part].sum(axis=1) / 1_000, seed=0) for part in (slice(7), slice(3))]
@@ -115,9 +116,6 @@ def test_forests_predict_as_they_did_before_export():
 
 
 def test_a_dense_network_answers_in_milliseconds_in_single_precision():
-    from profet_lab.documented import DenseWeights
-    from profet_lab.models_folder import dense_stack
-
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
     weights = DenseWeights(
         kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])), biases=(np.zeros(2), np.array([500.0]))
@@ -135,10 +133,6 @@ def test_a_dense_network_answers_in_milliseconds_in_single_precision():
 @pytest.fixture(scope="module")
 def boosted() -> list:
     """Three LightGBM models of four inputs, with other trees and another number of them each."""
-    import lightgbm
-
-    from profet_lab.class_members import PARAMETERS
-
     random = np.random.default_rng(0)
     seen = random.uniform(-3, 3, (400, 4))
     wanted = [np.sin(seen[:, 0]) + seen[:, 1], 5 - seen[:, 2] ** 2, np.abs(seen[:, 3])]
@@ -150,8 +144,6 @@ def boosted() -> list:
 
 @pytest.mark.parametrize(("models", "rows"), [(1, 1), (3, 500)])
 def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
-    from profet_lab.models_folder import boosted_stack
-
     seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4))
     outputs = run(boosted_stack(boosted[:models]), seen)
     assert outputs.shape == (models, rows)
@@ -161,8 +153,6 @@ def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, m
 
 
 def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
-    from profet_lab.models_folder import boosted_stack
-
     thresholds = read_fitted(written(boosted_stack(boosted[:1]))).numbers
     rows = np.repeat(np.concatenate([thresholds, np.nextafter(thresholds, np.inf)])[:, None], 4, axis=1)
     np.testing.assert_allclose(
@@ -171,11 +161,6 @@ def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
 
 
 def test_trees_that_nothing_splits_are_leaves_and_those_that_know_missing_values_are_refused():
-    import lightgbm
-
-    from profet_lab.class_members import PARAMETERS
-    from profet_lab.models_folder import boosted_stack
-
     seen = np.zeros((50, 2))
     constant = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.full(50, 7.0)), 3)
     np.testing.assert_allclose(run(boosted_stack([constant]), seen[:2]), [[7.0, 7.0]])

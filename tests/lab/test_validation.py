@@ -15,7 +15,22 @@ from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_core.prediction.correction import share_transferred
 from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_lab.class_bank import class_bank
-from profet_lab.class_folds import WEIGHTS, default_report, fastest_report, measured_report, scatter
+from profet_lab.class_folds import (
+    WEIGHTS,
+    FoldCase,
+    default_report,
+    distances,
+    fastest_report,
+    half_widths,
+    inner_errors,
+    measured_report,
+    nested_scale,
+    one_held_out,
+    predict_cases,
+    scatter,
+    two_held_out,
+    weights_without,
+)
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.reports import load_validation
 from profet_recorder.profiles import ProfileMeta
@@ -178,8 +193,6 @@ PAIR = ("slow", "fast")
 
 
 def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
-    from profet_lab.class_folds import two_held_out
-
     bank = class_bank(classed)
     folds = two_held_out(bank, [PAIR])
     assert len(folds) == 6
@@ -194,8 +207,6 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_held_out_counts(poison):
     """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
-    from profet_lab.class_folds import weights_without
-
     wanted, names = WEIGHTS[9], "ABCD"
     spoilt = np.full(len(WEIGHTS), poison)
     for out in (["D"], ["C", "D"]):
@@ -212,18 +223,6 @@ def test_no_error_of_those_held_out_counts(poison):
 
 def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
-    from profet_lab.class_folds import (
-        FoldCase,
-        distances,
-        half_widths,
-        inner_errors,
-        nested_scale,
-        one_held_out,
-        predict_cases,
-        two_held_out,
-        weights_without,
-    )
-
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     (plain,) = predict_cases(clean, [FoldCase(one_held_out(clean.architectures, [pair]), True)], seed=0, steps=3)

@@ -282,6 +282,12 @@ def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples
     assert shown[0] != shown[1]
 
 
+def test_a_removed_second_profile_has_no_effect(open_app, core, samples):
+    app = open_app(sample=SMALL, second="True", second_sample=OTHER)
+    app.session_state["second"] = False
+    assert_shows(app.run(), core.advise(samples[SMALL]))
+
+
 def test_the_header_has_exports_where_there_is_something_to_export(open_app, samples):
     def exports(app) -> set[str]:
         return {button.proto.label for button in app.get("download_button")} & {"CSV", "Report"}

@@ -18,8 +18,8 @@ from profet_core.layers import reading as guarded
 from profet_core.layers.keras_kinds import JOINING
 from profet_core.layers.keras_kinds import RULES as KERAS_RULES
 from profet_core.layers.onnx_operators import RULES
-from profet_core.layers.reading import SMALL_BYTES, network_document, network_in, read_network, read_network_guarded
-from profet_core.sandbox.process import ReadLimits
+from profet_core.layers.reading import network_document, network_in, read_network, read_network_guarded
+from profet_core.sandbox.process import SMALL_BYTES, ReadLimits
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
 from tests.fuzz.damage import damaged, wrong_tokens

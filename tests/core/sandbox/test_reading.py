@@ -14,8 +14,7 @@ import pytest
 
 from profet_core import ProfileError, read_profile
 from profet_core.errors import BusyError
-from profet_core.sandbox import reading as guarded
-from profet_core.sandbox.process import ReadingQueue, ReadLimits, taken
+from profet_core.sandbox.process import SMALL_BYTES, ReadingQueue, ReadLimits, taken
 from profet_core.sandbox.reading import profile_document, profile_in, read_guarded
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
@@ -79,7 +78,7 @@ def test_a_small_profile_starts_no_process(started):
     data = b'{"Device_Conv2D": 1.5, "Host_IDLE": 2}'
     assert read_guarded(data) == read_profile(data)
     assert not started
-    read_guarded(data + b" " * guarded.SMALL_BYTES)
+    read_guarded(data + b" " * SMALL_BYTES)
     assert len(started) == 1
 
 
