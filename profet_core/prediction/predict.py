@@ -223,7 +223,7 @@ class _Question:
             change = Change(models, anchor, step, self.precision, tuned)
             final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
-            notes = precision_notes(change) + bottleneck_note(profile, step.latency_ms)
+            notes = [*precision_notes(change), *bottleneck_note(profile, step.latency_ms)]
             notes += caveats(models, step.base, anchor, estimates, number)
             return Prediction(
                 anchor=anchor.name,
