@@ -76,7 +76,7 @@ def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, re
     _, out, _ = run(*asked)
     assert "by profile" in out and "The estimate and the profile differ by" in out
     _, _, err = run(*asked[:2], "--batch", 32, *asked[4:])
-    assert "recorded at batch size 16, the estimate is for 32" in err
+    assert "recorded at batch size 16 and the estimate is for 32" in err
 
 
 def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repository):
