@@ -76,7 +76,7 @@ def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, re
     _, out, _ = run(*asked)
     assert "by profile" in out and "The estimate and the profile differ by" in out
     _, _, err = run(*asked[:2], "--batch", 32, *asked[4:])
-    assert "recorded at batch size 16, the estimate is for 32" in err
+    assert "recorded at batch size 16 and the estimate is for 32" in err
 
 
 def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repository):
@@ -102,6 +102,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
     [
         (("NoNet", "--batch", 8), "unknown network"),
         (("missing.keras", "--batch", 8), "not found"),
+        (("folder/missing.pt", "--batch", 8), "not found"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
         (("vit_base_patch16_224", "--batch", 8), "the models know only CNNs"),
@@ -111,6 +112,11 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
     assert said in refused("estimate", *arguments)
+
+
+def test_a_name_from_a_hub_is_no_path(document):
+    found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
+    assert found["network"] == "timm/convnext_tiny"
 
 
 ENDS = ("--min-ms", 10, "--max-ms", 100)
