@@ -243,8 +243,8 @@ def main() -> None:
                 for figure in PARTS[name](options):
                     print(figure.row(last.get(figure.name)), flush=True)
                     found[figure.name] = float(f"{figure.median:.3g}")
-        except _TooSlowError as error:
-            failed.append(f"{name}: {error}")
+        except (_TooSlowError, Exception) as error:
+            failed.append(f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
     print(f"{time.monotonic() - started_s:.0f} s")
     if options.write:
         LAST.write_text(json.dumps(last | found, indent=1) + "\n")

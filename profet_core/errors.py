@@ -124,6 +124,8 @@ class Code(StrEnum):
     UNKNOWN_PRECISION = "unknown_precision"
     HALF_PRECISION = "half_precision"
     BF16_AS_FP16 = "bf16_as_fp16"
+    TUNED_SPEEDUP = "tuned_speedup"
+    CODE_IN_HALF = "code_in_half"
     CONVERTED_PRECISION = "converted_precision"
     COMPILED = "compiled"
     CHANNELS_LAST = "channels_last"
@@ -193,6 +195,13 @@ SENTENCES = {
         "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision."
     ),
     Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
+    Code.TUNED_SPEEDUP: (
+        "Channels-last and compiled code gains as much more as MLPerf Training and NVIDIA's examples show."
+    ),
+    Code.CODE_IN_HALF: (
+        "Training code changes AMP and BF16 only: nothing published shows what it does to FP32 or TF32. Ranges are "
+        "wider."
+    ),
     Code.BF16_AS_FP16: "The published AMP runs are in FP16; BF16 is assumed to be as fast.",
     Code.CONVERTED_PRECISION: (
         "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider."

@@ -53,13 +53,12 @@ _EXPLANATIONS = {
 class Basis(StrEnum):
     """Basis of a latency; values as in documents.
 
-    >>> f"{Basis.DERIVED}", f"{Basis.DERIVED.word}", Basis("transferred").words
-    ('derived', 'Scaled', 'Estimated from specs and published benchmarks')
+    >>> f"{Basis.CALIBRATED}", f"{Basis.CALIBRATED.word}", Basis("transferred").words
+    ('calibrated', 'Scaled', 'Estimated from specs and published benchmarks')
     """
 
     GIVEN = "given"
     MEASURED = "measured"
-    DERIVED = "derived"
     TRANSFERRED = "transferred"
     RESIZED = "carried"
     MAPPED = "carried-back"
@@ -89,13 +88,12 @@ class Basis(StrEnum):
     @property
     def is_rough(self) -> bool:
         """Whether no models were trained on profiles of the GPU, or of the anchor's."""
-        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED)
+        return self in (Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED)
 
 
 _WORDS = {
     Basis.GIVEN: "Measured",
     Basis.MEASURED: "Predicted by models that learned from profiles of this GPU",
-    Basis.DERIVED: "Scaled from third-party timings of this GPU, which are biased",
     Basis.TRANSFERRED: "Estimated from specs and published benchmarks",
     Basis.RESIZED: "Scaled from another batch or image size",
     Basis.MAPPED: "Estimated from a profile of a GPU that the models have no profiles of",

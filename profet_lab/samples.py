@@ -21,7 +21,7 @@ from profet_core.transfer.rates import Factors, class_place
 from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
 from profet_lab.class_folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
-from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares
+from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
 from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 
@@ -119,7 +119,9 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
     gpu, transfer = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu], load_transfer()
     pairs = load_pairs(folder, network_shares(measurements)).amp
     (pair,) = pairs[
-        (pairs["table"] == POINTS_TABLE) & (pairs["gpu"] == gpu.name) & (pairs["network"] == AMP_CHOICE.model)
+        (pairs["table"] == POINTS_TABLE)
+        & (pairs["gpu"] == gpu.name)
+        & (pairs["network"] == known_network(AMP_CHOICE.model))
     ].to_dict("records")
     fp32_ms, log_speedup = entry["latency_ms"], float(pair["log_speedup"])
     amp_ms = round(fp32_ms * math.exp(-log_speedup), 3)

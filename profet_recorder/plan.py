@@ -25,9 +25,35 @@ class RecordingDone(SystemExit):
     """Ends a script whose recording is complete: no `except Exception` catches it, and a thread ends in silence."""
 
 
+#: A pipe with one byte, for whichever forked process records first, and the process that made it.
+_turn: tuple[int, int] | None = None
+_has_turn = True
+
+
+def share_recording() -> None:
+    """Of the processes that this one forks from here on, one speaks and writes: the first that `take_turn`."""
+    global _turn
+    if hasattr(os, "fork"):
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        os.write(writing, b"1")
+        _turn = reading, os.getpid()
+
+
+def take_turn() -> None:
+    """This process begins to record."""
+    global _turn, _has_turn
+    if _turn is not None and os.getpid() != _turn[1]:
+        try:
+            os.read(_turn[0], 1)
+        except OSError:
+            _has_turn = False
+        _turn = None
+
+
 def is_first_process() -> bool:
-    """False in all but the first of the processes that a launcher such as torchrun started: one speaks and writes."""
-    return os.environ.get("RANK", "0") in ("", "0")
+    """False in all but one of the processes that torchrun starts, or that a script forks: one speaks and writes."""
+    return _has_turn and os.environ.get("RANK", "0") in ("", "0")
 
 
 _last_line_s = 0.0

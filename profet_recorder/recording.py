@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress, take_turn
 from profet_recorder.profiles import Profile, ProfileMeta, read_profile, write_profile
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
@@ -148,6 +148,7 @@ class Recording:
             claim_process(self._owner)
             self._prepared = True
             if not self.steps_seen:
+                take_turn()
                 print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
             self.engine.prepare()
             if self.latencies_ms:

@@ -20,7 +20,7 @@ from types import ModuleType, TracebackType
 from profet_recorder.engine import Patches
 from profet_recorder.errors import ProfetError
 from profet_recorder.hooks import ScriptHooks
-from profet_recorder.plan import RecorderError, RecordingDone, RecordPlan, print_progress
+from profet_recorder.plan import RecorderError, RecordingDone, RecordPlan, print_progress, share_recording
 
 OnImport = Callable[[ModuleType], None]
 _RECORDER = str(Path(__file__).resolve().parent)
@@ -56,6 +56,8 @@ def record_script(
     # Read when TensorFlow is imported; on a CPU oneDNN would rename the operations.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     hooks = ScriptHooks(plan, _keep_running if keep_running else _Stop(script))
+    before = _modified(plan.output)
+    share_recording()
     try:
         with after_import(hooks.on_import), _as_main(script, arguments, module), _without_our_tracebacks():
             status = _run(script, module)
@@ -71,9 +73,16 @@ def record_script(
         print_progress(f"{script} ended; nothing was written: {hooks.failure}")
     elif hooks.recording is not None:
         print_progress(hooks.recording.shortage(script))
+    elif _modified(plan.output) != before:
+        print_progress(f"{script} ended; a child process of its own wrote {plan.output}")
     else:
         print_progress(why_nothing_trained(script, hooks.ran_session))
     return status
+
+
+def _modified(path: Path) -> int | None:
+    """When a file was written; None where there is none."""
+    return path.stat().st_mtime_ns if path.is_file() else None
 
 
 def _keep_running() -> None:
@@ -213,8 +222,9 @@ def why_nothing_trained(script: str, ran_session: bool = False) -> str:
     """One line, at the end of a script in which no training step was seen; `ran_session`: one of TensorFlow 1."""
     if ran_session:
         way_out = (
-            f"{script} trains in a session of TensorFlow 1, whose steps can't be recorded: write the step with "
-            "tf.GradientTape or Keras, or record the same network with PyTorch."
+            f"{script} trains in a session of TensorFlow 1, whose steps can't be recorded: remove "
+            "disable_eager_execution() if Keras trains, else write the step with tf.GradientTape or Keras, or record "
+            "the same network with PyTorch."
         )
     elif _has_worked_in_children():
         way_out = (

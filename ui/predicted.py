@@ -174,6 +174,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         without_latency=True,
         method=network.method,
         precision=network.precision,
+        training_code=network.training_code,
         **values,
         at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,

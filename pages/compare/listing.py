@@ -68,7 +68,8 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     """
     network, held = session.network, [one.held for one in candidates]
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
-    found = answer_compare(resources, recorded, method=network.method, precision=network.precision)
+    how = {"method": network.method, "precision": network.precision, "training_code": network.training_code}
+    found = answer_compare(resources, recorded, **how)
     compared = []
     for candidate, each in zip(candidates, found, strict=True):
         prediction, doubt = each.prediction, each.doubt

@@ -34,6 +34,7 @@ from ui.inputs.fields import (
     recorded_sizes,
     select,
     size_sliders,
+    training_code_input,
     validation_input,
     whole_nodes_input,
     workload_input,
@@ -72,6 +73,7 @@ def _more(resources: Resources) -> None:
     validation_input()
     second_input(resources)
     whole_nodes_input(held_in(resources, session.profile).profile.meta)
+    training_code_input()
     costs_input()
     method_input(resources)
 

@@ -64,7 +64,8 @@ def predict(
     without_latency : ignore the profile's own latency.
     options : `targets`: instances, None: all that the method can predict; `method`: "default", or "profet" for the
         documented ensemble; `precision` of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as
-        profiled"; `trust_latency`: use a latency even if it looks wrong.
+        profiled"; `training_code`: "plain", "channels-last" (and compiled) or "as profiled";
+        `trust_latency`: use a latency even if it looks wrong.
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms

@@ -13,11 +13,11 @@ from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
+from profet_core.catalog.gpus import CODES, PLAIN
 from profet_core.errors import Code, InputError, Note
 from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.layers.rates import CODES, PLAIN
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
@@ -78,8 +78,7 @@ def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     if "profile" not in of_profile:
         others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
         raise InputError(others, "anchor", "latency_ms", "profiled_precision")
-    if "precision" in values:
-        of_profile["precision"] = values["precision"]
+    of_profile |= {name: values[name] for name in ("precision", "training_code") if name in values}
     return {**more, "profiled": ProfileQuestion(**of_profile)}
 
 

@@ -71,6 +71,7 @@ def predicted_profile(
         method=question.method,
         trust_latency=question.trust_latency,
         precision=question.precision,
+        training_code=question.training_code,
     )
 
 
@@ -308,13 +309,15 @@ def answer_compare(
     *,
     method: str = "default",
     precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
 ) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
     context.models.method(method)
-    return [_each(context, one, method, precision) for one in profiles]
+    how: dict[str, Any] = {"method": method, "precision": precision, "training_code": training_code}
+    return [_each(context, one, how) for one in profiles]
 
 
-def _each(context: Context, one: RecordedProfile, method: str, precision: str) -> EachPrediction:
+def _each(context: Context, one: RecordedProfile, how: Mapping[str, Any]) -> EachPrediction:
     models, catalog = context.models, context.catalog
     profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
     if refused := refusal_by(models, profile):
@@ -328,7 +331,7 @@ def _each(context: Context, one: RecordedProfile, method: str, precision: str) -
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, method=method, precision=precision)
+        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, **how)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)

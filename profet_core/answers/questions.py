@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
-from profet_core.catalog.gpus import AS_PROFILED, PRECISIONS, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
@@ -103,6 +103,12 @@ class ProfileQuestion(StepsQuestion):
         read=requested_precision,
     )
     profiled_pixels: int | None = option("pixel size of the profile")
+    training_code: str = option(
+        "code of the training: plain, or channels-last and compiled, which AMP gains more from (default: as profiled)",
+        default=AS_PROFILED,
+        choices=(AS_PROFILED, *CODES),
+        read=requested_code,
+    )
     measured: Mapping[str, float] = option(
         "latency you measured on a target with the same network, in milliseconds", default=dict, unit="INSTANCE=MS"
     )

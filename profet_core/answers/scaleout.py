@@ -207,7 +207,15 @@ class ScaleoutQuestion(StepsQuestion):
 
 
 #: Fields that apply to a profile only, named as options and request fields.
-_OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
+_OF_PROFILE = (
+    "anchor",
+    "latency_ms",
+    "steps",
+    "profiled_batch",
+    "profiled_pixels",
+    "profiled_precision",
+    "training_code",
+)
 #: Fields of `scaleout_question`.
 SCALEOUT: Fields = {
     "profile": replace(

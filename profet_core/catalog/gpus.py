@@ -287,6 +287,9 @@ FP32, TF32, AMP, BF16 = "fp32", "tf32", "amp", "bf16"
 AS_PROFILED = "as profiled"
 #: Precisions that a question may ask for.
 PRECISIONS = (AS_PROFILED, FP32, TF32, AMP, BF16)
+#: Training code: as frameworks do by default, or channels-last and compiled, which half precision gains from.
+PLAIN, CHANNELS_LAST = "plain", "channels-last"
+CODES = (PLAIN, CHANNELS_LAST)
 #: Precisions with 16-bit values in most of the step.
 HALF = (AMP, BF16)
 
@@ -333,6 +336,18 @@ def requested_precision(name: str) -> str:
     found = AS_PROFILED if name.strip().lower().replace("-", " ") == AS_PROFILED else canonical(name)
     if found is None:
         raise InputError(f"Unknown precision {name!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
+    return found
+
+
+def requested_code(name: str) -> str:
+    """Training code of a question about a profile; InputError if it is another one.
+
+    >>> requested_code("Channels-last")
+    'channels-last'
+    """
+    found = name.strip().lower()
+    if found not in (AS_PROFILED, *CODES):
+        raise InputError(f"Unknown training code {name!r}: use {AS_PROFILED!r}, {PLAIN!r} or {CHANNELS_LAST!r}.")
     return found
 
 

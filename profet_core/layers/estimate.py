@@ -12,12 +12,12 @@ from statistics import median
 import numpy as np
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import AS_PROFILED, TF32, Gpu, Gpus, is_half, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, Gpu, Gpus, is_half, requested_precision
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
-from profet_core.layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import Case, RateModel, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import in_order, offer_targets
@@ -240,7 +240,7 @@ def estimate(
     targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
-    training_code : one of `rates.CODES`.
+    training_code : one of `precision.names.CODES`.
     frozen_backbone : only the last dense layer is trained.
 
     Raises

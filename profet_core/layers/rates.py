@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from profet_core.catalog.gpus import FP32, TF32, Gpu
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import FloatArray, smooth_max
 from profet_core.layers.network import Counts
@@ -41,9 +41,6 @@ NO_PEAK = ("images", "kernels")
 KINDS = (*FLOPS, *ELEMENTS, *ONCE, *NO_PEAK)
 #: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
 _ON_PLAIN_CORES = ("depthwise convolution",)
-#: Training code: as frameworks do by default, or with channels last and compiled.
-PLAIN, CHANNELS_LAST = "plain", "channels-last"
-CODES = (PLAIN, CHANNELS_LAST)
 
 
 class Mode(IntEnum):

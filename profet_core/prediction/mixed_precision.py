@@ -16,6 +16,7 @@ from profet_core.catalog.gpus import (
     AS_PROFILED,
     BF16,
     FP32,
+    HALF,
     TF32,
     Gpu,
     canonical,
@@ -84,11 +85,6 @@ class RecordedStep:
     def base_precision(self) -> str | None:
         """Precision of `base`; None if unknown."""
         return canonical(self.base.meta.precision)
-
-    def answer_precision(self, requested: str) -> str:
-        """Precision of the answer: half if the profile's is and no other is requested."""
-        recorded = self.precision
-        return recorded if requested == AS_PROFILED and recorded is not None and is_half(recorded) else requested
 
 
 def _anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
@@ -224,50 +220,6 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
-def in_precision(models: Models, table: StepTable, anchor: Anchor, step: RecordedStep, requested: str) -> StepTable:
-    """The table of one profile in the requested precision."""
-    precision = step.answer_precision(requested)
-    half = is_half(precision)
-    if (not half and step.log_slower == 0 and requested != FP32) or not table.known.any():
-        return table
-    change = _Change(models, anchor, step, requested, precision)
-    work = work_of(models, anchor, step.base, step.base_ms)
-    gains = change.log_gains(work)
-    rows: list[int] = []
-    log_speedups, log_sds, notes, basis = [], [], [], []
-    latencies_ms, free_factors = table.latency_ms.copy(), np.ones(len(table.targets))
-    for row, (gpu, host, _) in enumerate(table.targets):
-        if not table.known[row]:
-            continue
-        given = table.basis[row] is Basis.GIVEN
-        if given and change.same_precision and change.is_given_as_recorded(gpu):
-            latencies_ms[row] = step.latency_ms
-            continue
-        factors, sign, log_sd, gain = change.factors(gpu, given, gains)
-        if log_sd == 0 and gain == 0 and not any(factors.by_class):
-            continue
-        shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
-        if launch_ms > 0:
-            # Launches stay: only the rest is faster.
-            free_factors[row] = math.exp(-change.limited(gpu, sign * factors.log_speedup(shares) + gain))
-            log_speedup = math.log(table.latency_ms[row] / smooth_max(free_ms * free_factors[row], launch_ms))
-        else:
-            launch_share = work.launch_ms * host.launch / table.latency_ms[row]
-            log_speedup = change.limited(gpu, sign * factors.log_speedup(shares, launch_share) + gain)
-            free_factors[row] = math.exp(-log_speedup)
-        rows.append(row)
-        log_speedups.append(log_speedup)
-        log_sds.append(log_sd)
-        more = (speedup_note(gpu, precision, log_speedup),) if half else ()
-        notes.append((*((FP32_FROM_TF32,) if sign < 0 else more), *table.notes[row]))
-        was = table.basis[row]
-        basis.append((Basis.MEASURED if anchor.gpu is None else Basis.MAPPED) if given else was)
-    table = replace(table, latency_ms=latencies_ms, free_ms=table.free_ms * free_factors)
-    factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
-    factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
-    return _faster(table, factor, log_sd_added).with_rows(rows, notes=notes, basis=basis)
-
-
 def _shares_on(models: Models, gpu: Gpu, work: _Work) -> ByClass:
     """Shares of the step's work on a GPU in its default precision."""
     rates = known_rates(models.transfer, gpu)
@@ -287,19 +239,82 @@ def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTab
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """From one profile's steps in FP32 or TF32 to the precision of the answer."""
+class Change:
+    """From one profile's steps in FP32 or TF32 to the requested precision and training code.
+
+    Attributes
+    ----------
+    requested : precision as requested. tuned : the training has channels-last tensors and is compiled.
+    """
 
     models: Models
     anchor: Anchor
     step: RecordedStep
     requested: str
-    precision: str
+    tuned: bool
+
+    @property
+    def precision(self) -> str:
+        """Precision of the answer: half if the profile's is and no other is requested."""
+        recorded = self.step.precision
+        return recorded if self.requested == AS_PROFILED and recorded in HALF else self.requested
 
     @property
     def same_precision(self) -> bool:
         """Whether both the profile and the answer are in half precision, or neither."""
         return is_half(self.precision) == is_half(self.step.precision)
+
+    @property
+    def same_code(self) -> bool:
+        """Whether the training is written as the profiled step was."""
+        return self.tuned == is_tuned(self.step.profile)
+
+    @property
+    def predicted_basis(self) -> Basis:
+        """Basis of a step on the anchor that isn't the recorded one."""
+        return Basis.MEASURED if self.anchor.gpu is None else Basis.MAPPED
+
+    def in_precision(self, table: StepTable) -> StepTable:
+        """The table of one profile in the precision and code of the answer."""
+        models, anchor, step, precision = self.models, self.anchor, self.step, self.precision
+        half = is_half(precision)
+        if (not half and step.log_slower == 0 and self.requested != FP32) or not table.known.any():
+            return table
+        work = work_of(models, anchor, step.base, step.base_ms)
+        gains = self.log_gains(work)
+        rows: list[int] = []
+        log_speedups, log_sds, notes, basis = [], [], [], []
+        latencies_ms, free_factors = table.latency_ms.copy(), np.ones(len(table.targets))
+        for row, (gpu, host, _) in enumerate(table.targets):
+            if not table.known[row]:
+                continue
+            given = table.basis[row] is Basis.GIVEN
+            if given and self.same_precision and self.is_given_as_recorded(gpu):
+                latencies_ms[row] = step.latency_ms
+                continue
+            factors, sign, log_sd, gain = self.factors(gpu, given, gains)
+            if log_sd == 0 and gain == 0 and not any(factors.by_class):
+                continue
+            shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
+            if launch_ms > 0:
+                # Launches stay: only the rest is faster.
+                free_factors[row] = math.exp(-self.limited(gpu, sign * factors.log_speedup(shares) + gain))
+                log_speedup = math.log(table.latency_ms[row] / smooth_max(free_ms * free_factors[row], launch_ms))
+            else:
+                launch_share = work.launch_ms * host.launch / table.latency_ms[row]
+                log_speedup = self.limited(gpu, sign * factors.log_speedup(shares, launch_share) + gain)
+                free_factors[row] = math.exp(-log_speedup)
+            rows.append(row)
+            log_speedups.append(log_speedup)
+            log_sds.append(log_sd)
+            more = (speedup_note(gpu, precision, log_speedup),) if half else ()
+            notes.append((*((FP32_FROM_TF32,) if sign < 0 else more), *table.notes[row]))
+            was = table.basis[row]
+            basis.append(self.predicted_basis if given else was)
+        table = replace(table, latency_ms=latencies_ms, free_ms=table.free_ms * free_factors)
+        factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
+        factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
+        return _faster(table, factor, log_sd_added).with_rows(rows, notes=notes, basis=basis)
 
     def log_gains(self, work: _Work) -> tuple[float, float]:
         """What the recorded step gained by AMP beyond its model: on its own GPU, and what of it holds on others.
@@ -330,7 +345,7 @@ class _Change:
         own, half = _anchor_gpu(self.models, self.anchor), is_half(self.precision)
         transfer = self.models.transfer
         if half:
-            factors, sign = _amp(self.models, gpu, self.precision, is_tuned(self.step.profile)), 1.0
+            factors, sign = _amp(self.models, gpu, self.precision, self.tuned), 1.0
         elif self.requested == FP32 and given and not self.is_given_as_recorded(gpu):
             factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:
@@ -338,18 +353,18 @@ class _Change:
         log_sd, log_gain = combined_sd(factors.log_sd, self.step.log_sd), 0.0
         if half and self.same_precision:
             cancels = self._cancels(gpu, own)
-            if cancels and gpu.name == own.name:
-                log_sd = 0.0
-            elif cancels:
-                # What networks and code gain cancels, what GPUs do doesn't.
-                log_sd = math.hypot(*(known_rates(transfer, one).amp_log_sd for one in (gpu, own)))
+            if cancels:
+                # What networks gain cancels, and what code does if it is the same; what GPUs do doesn't.
+                differ = () if gpu.name == own.name else (gpu, own)
+                of_gpus = [known_rates(transfer, one).amp_log_sd for one in differ]
+                log_sd = math.hypot(*of_gpus, 0.0 if self.same_code else transfer.rates.tuned_log_sd)
             log_gain = gains[gpu.name != own.name] * cancels
         return factors, sign, log_sd, log_gain
 
     def is_given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
         if is_half(self.precision):
-            return self._cancels(gpu, gpu)
+            return self.same_code and self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
         return self.requested != FP32 or not ran_in_tf32
 
@@ -360,14 +375,18 @@ class _Change:
         return both or (gpu.name == own.name and recorded == self.precision)
 
 
-def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
-    """Caveats of an answer in a precision, from a profile recorded in another or the same one."""
-    found = []
+def precision_notes(change: Change) -> list[Note]:
+    """Caveats of an answer in a precision and training code, from a profile recorded in others or the same."""
+    found, precision, recorded = [], change.precision, change.step.precision
     if is_half(precision):
         found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
+        if change.tuned:
+            found.append(Note(Code.TUNED_SPEEDUP))
+    elif not change.same_code:
+        found.append(Note(Code.CODE_IN_HALF))
     if BF16 in (precision, recorded):
         found.append(Note(Code.BF16_AS_FP16))
-    if recorded is not None and is_half(recorded):
+    if recorded in HALF:
         found.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
     return found
 
@@ -381,14 +400,21 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
     return share if requested else 1 / share
 
 
-def with_other_kernels(table: StepTable, profile: Profile) -> StepTable:
+def with_other_kernels(table: StepTable, change: Change) -> StepTable:
     """Widen intervals for a compiler's kernels, and for those for channels-last tensors.
 
     The ratio to another instance's latency stays because both are of the same step.
     """
-    kinds = bool(profile.meta.compiled), bool(profile.meta.channels_last)
+    meta = change.step.profile.meta
+    # What they gain in half precision has a range of its own.
+    unlike = not change.same_code and not is_half(change.precision)
+    kinds = bool(meta.compiled), bool(meta.channels_last), unlike
     if not any(kinds):
         return table
     given = np.array([basis is Basis.GIVEN for basis in table.basis])
     wider = combined_sd(table.log_sd, float(OTHER_KERNELS_LOG_SD) * math.hypot(*kinds))
+    if unlike:
+        # A latency in other code isn't the training's.
+        basis = tuple(change.predicted_basis if one is Basis.GIVEN else one for one in table.basis)
+        return replace(table, log_sd=wider, basis=basis)
     return replace(table, log_sd=np.where(given, table.log_sd, wider))

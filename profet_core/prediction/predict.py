@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from profet_core.catalog import Catalog, Instance
-from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
@@ -25,8 +25,9 @@ from profet_core.prediction.checks import (
 )
 from profet_core.prediction.members import caveats, documented_estimates, profiled_steps
 from profet_core.prediction.mixed_precision import (
+    Change,
     RecordedStep,
-    in_precision,
+    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
@@ -51,12 +52,14 @@ class PredictOptions(TypedDict, total=False):
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
+    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
     """
 
     targets: Sequence[str] | None
     method: str
     trust_latency: bool
     precision: str
+    training_code: str
 
 
 def predict(
@@ -94,7 +97,7 @@ def predict_many(
 
     Raises
     ------
-    InputError : unknown anchor, target, method or precision, or a latency that is not a positive number.
+    InputError : unknown anchor, target, method, precision or training code, or a latency that is not a positive number.
     LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
@@ -102,10 +105,11 @@ def predict_many(
     if unknown := options.keys() - PredictOptions.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     requested = requested_precision(options.get("precision", AS_PROFILED))
+    code = requested_code(options.get("training_code", AS_PROFILED))
     where, chosen = find_anchor(models, catalog, anchor), models.method(options.get("method", "default"))
     wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
     steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
-    question = _Question(models, catalog, chosen, where, requested, wanted)
+    question = _Question(models, catalog, chosen, where, requested, code, wanted)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -177,6 +181,7 @@ class _Question:
     method: Method
     anchor: Anchor
     precision: str
+    training_code: str
     wanted: Sequence[str] | None
 
     def stages(self, steps: Sequence[RecordedStep], recorded: str | None) -> Callable[[int], Prediction]:
@@ -214,12 +219,12 @@ class _Question:
         def answer(number: int) -> Prediction:
             # Precision, kernels, and the order of GPUs. Measured latencies and sizes follow in `answers.predict`.
             step = steps[number]
-            precision = step.answer_precision(self.precision)
-            final = in_precision(models, table.column(number), anchor, step, self.precision)
-            final = layout.in_order(with_other_kernels(final, step.profile))
+            tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
+            change = Change(models, anchor, step, self.precision, tuned)
+            final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
-            notes = precision_notes(precision, step.precision) + bottleneck_note(profile, step.latency_ms)
-            notes += caveats(models, step.base, anchor, estimates, number)
+            notes = (*precision_notes(change), *bottleneck_note(profile, step.latency_ms))
+            notes += tuple(caveats(models, step.base, anchor, estimates, number))
             return Prediction(
                 anchor=anchor.name,
                 anchor_latency_ms=step.latency_ms,
@@ -233,7 +238,7 @@ class _Question:
                 # The recorder may already have written the same sentence into the profile.
                 warnings=tuple(dict.fromkeys(notes)),
                 read_by=anchor.instance,
-                precision=precision,
+                precision=change.precision,
             )
 
         return answer

@@ -177,8 +177,7 @@ class InstancePrediction(StepTime):
     """Row of one instance.
 
     The basis is "given" for the anchor, whose latency is None if not given; "measured" for an instance profiled for the
-    training data; "derived" for one whose GPU ran the same networks in other measurements; "transferred" for one with
-    an unprofiled GPU.
+    training data; "transferred" for one with an unprofiled GPU, "calibrated" if some of its steps were measured.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
 
 
 #: Bases in the order of an answer's rows.
-_ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.DERIVED, Basis.TRANSFERRED)
+_ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.TRANSFERRED)
 
 
 @dataclass(frozen=True)

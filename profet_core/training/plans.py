@@ -21,7 +21,7 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, s
 CERTAINTY = 0.90
 #: Highest confidence from an interval: 15 architectures can't show rarer misses.
 SUREST = 0.999
-#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
+#: The same for transferred latencies, whose intervals are estimated from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
 
 
@@ -155,7 +155,7 @@ class Plan:
 
     @property
     def relative(self) -> Relative | None:
-        """Uncertainty of a derived latency's ratio to its source instance; None for other latencies."""
+        """Uncertainty of the ratio to the instance that a latency follows from; None for other latencies."""
         return self.row.estimate.relative
 
     @property
@@ -455,7 +455,7 @@ def confidence(basis: Basis, log_sd: float | None) -> Confidence:
 
     >>> confidence(Basis.GIVEN, None).word, confidence(Basis.MEASURED, 0.1).word
     ('good', 'good')
-    >>> confidence(Basis.DERIVED, 0.1).word, confidence(Basis.RESIZED, None).word
+    >>> confidence(Basis.CALIBRATED, 0.1).word, confidence(Basis.RESIZED, None).word
     ('fair', 'rough')
     """
     if basis.is_exact:

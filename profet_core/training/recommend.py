@@ -151,7 +151,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     """Confidence that A is faster or cheaper than B, with intervals at `level`.
 
     All offers with one GPU share that GPU's latency error. Scaling out to all GPUs of a node adds an error, which plans
-    with the same GPU and number of GPUs share. For a derived latency, the interval of its ratio to the source instance
+    with the same GPU and number of GPUs share. If a latency follows from another instance, the interval of their ratio
     is known. Between two GPUs with PROFET training data, errors correlate by `ERROR_CORRELATION`. Between other GPUs
     the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
     correlated.

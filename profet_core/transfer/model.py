@@ -236,11 +236,8 @@ class TransferModel:
         return self.calibrated.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
 
     def basis_of(self, gpu: Gpu, tf32: bool = True) -> Basis:
-        """Basis of a latency on the GPU: steps measured on it, others' timings, or neither."""
-        profiled = self.profiled_gpus
-        if gpu.name not in profiled and self.calibrated_gpu(gpu, tf32) is not None:
-            return Basis.CALIBRATED
-        return Basis.DERIVED if gpu.name in profiled else Basis.TRANSFERRED
+        """Basis of a latency on an unprofiled GPU: steps measured on it, or none."""
+        return Basis.TRANSFERRED if self.calibrated_gpu(gpu, tf32) is None else Basis.CALIBRATED
 
     @cached_property
     def evidence(self) -> dict[tuple[Gpu, bool], Evidence]:

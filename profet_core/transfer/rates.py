@@ -55,7 +55,8 @@ class GpuRates:
     ----------
     compute, fp32_compute : of convolutions and matrix products in its default precision, TF32 if it has it, and in
         FP32. bandwidth : of all other work in both.
-    amp_compute, amp_bandwidth : what AMP adds to the default precision.
+    amp_compute, amp_bandwidth : what AMP adds to the default precision. tuned : what channels-last and compiled code
+        adds to AMP beyond `Rates.tuned`.
     log_sd, fp32_log_sd, amp_log_sd : standard deviations of the benchmark's speed in the default precision, in FP32,
         and of AMP's over the default precision's.
     tables : published tables that it follows from; 0: specs alone.
@@ -70,6 +71,7 @@ class GpuRates:
     log_sd: float
     fp32_log_sd: float
     amp_log_sd: float
+    tuned: float = 0.0
     tables: int = 0
     statement: str = ""
     fp32_statement: str = ""
@@ -173,6 +175,7 @@ class Rates:
     gpus: Mapping[str, GpuRates]
     amp_classes: ByClass
     tuned: tuple[float, float]
+    tuned_log_sd: float
     within_log_sd: float
     no_tensor_cores_log_sd: float
     activation_share: float
@@ -182,7 +185,7 @@ class Rates:
         if precision not in supported_precisions(gpu):
             return Factors(NO_FACTORS, self.no_tensor_cores_log_sd)
         rates = self.of_gpu(gpu, reference)
-        more = self.tuned if tuned else (0.0, 0.0)
+        more = [each + rates.tuned for each in self.tuned] if tuned else (0.0, 0.0)
         compute, rest = rates.amp_compute + more[0], rates.amp_bandwidth + more[1]
         most = (math.log(max(peak_ratio(gpu), 1.0)) + log_tf32_peak(gpu), math.log(MAX_BANDWIDTH_GAIN))
         by_class = tuple(
@@ -195,7 +198,8 @@ class Rates:
                 )
             )
         )
-        return Factors(by_class, math.hypot(rates.amp_log_sd, self.within_log_sd))  # type: ignore[arg-type]
+        code_log_sd = self.tuned_log_sd if tuned else 0.0
+        return Factors(by_class, math.hypot(rates.amp_log_sd, self.within_log_sd, code_log_sd))  # type: ignore[arg-type]
 
     def tf32(self, gpu: Gpu, reference: Gpu) -> Factors:
         """Factors of TF32 over FP32, which moves the same bytes; none for a GPU without TF32."""
@@ -289,8 +293,8 @@ def rates_of(content: JsonObject) -> Rates:
 
 
 _KEYS = {"own_log_sd": "gpu_log_sd"}
-_SCALARS = ("within_log_sd", "no_tensor_cores_log_sd", "activation_share")
+_SCALARS = ("tuned_log_sd", "within_log_sd", "no_tensor_cores_log_sd", "activation_share")
 _NUMBERS = (
     *("compute", "fp32_compute", "bandwidth", "amp_compute", "amp_bandwidth"),
-    *("log_sd", "fp32_log_sd", "amp_log_sd"),
+    *("log_sd", "fp32_log_sd", "amp_log_sd", "tuned"),
 )

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import canonical
+from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, canonical
 from profet_core.errors import InputError
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, named_network
-from profet_core.layers.rates import CHANNELS_LAST, PLAIN, Mode, case_of, mode_of, work_of
+from profet_core.layers.rates import Mode, case_of, mode_of, work_of
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import WORKLOAD, found_file

@@ -37,6 +37,15 @@ def load_points(folder: Path) -> pd.DataFrame:
     return table.assign(tensor_cores=[gpus[name].fp16_tensor_dense_tflops is not None for name in table.gpu])
 
 
+def load_tuned(folder: Path) -> pd.DataFrame:
+    """ResNet-50 at 224 pixels in NVIDIA's examples in AMP, on one GPU of the catalog: gpu, source, images_per_s."""
+    table = pd.read_csv(found_file(folder, THROUGHPUT_FILE))
+    ours = table.source_repo.str.startswith("NVIDIA") & (table.network == "ResNet50") & (table.precision == "amp")
+    table = table[ours & (table.gpus == 1) & table.gpu.isin(set(load_gpus()))]
+    source = table.framework + ", " + table.framework_version.fillna("")
+    return table.assign(source=source).groupby(["gpu", "source"])["images_per_s"].median().reset_index()
+
+
 MLPERF_FILE = Path("external") / "mlperf_resnet50.csv"
 #: How GPU names in submissions begin -> GPU of the catalog.
 _SUBMITTED = {

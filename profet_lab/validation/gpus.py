@@ -18,7 +18,17 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog import Catalog, Instance, load_shipped
-from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu, load_gpus, supported_precisions
+from profet_core.catalog.gpus import (
+    AMP,
+    CHANNELS_LAST,
+    FP32,
+    PLAIN,
+    TF32,
+    Gpu,
+    has_tensor_cores,
+    load_gpus,
+    supported_precisions,
+)
 from profet_core.latency import quantile
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
@@ -26,7 +36,7 @@ from profet_core.prediction.sizes import curves_at
 from profet_core.transfer.rates import no_less
 from profet_lab.class_bank import class_bank
 from profet_lab.class_members import STEPS
-from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
+from profet_lab.measurements.published import load_points, load_tuned, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
@@ -38,6 +48,8 @@ from profet_lab.validation.judged import ensemble_latencies
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
+#: Beside them: AMP in channels-last and compiled code.
+CASES = (*PRECISIONS, CHANNELS_LAST)
 #: A step is slower or faster only beyond rounding.
 _ROUNDING = 1e-6
 #: Ratios of published speeds in AMP: GPU, the other one, and how far a prediction may be off, percent.
@@ -69,33 +81,25 @@ class ServedSteps:
         same = self.workloads[(self.workloads.model == network) & (self.workloads.pixels == pixels)]
         return int(np.log(same.batch_size / batch_size).abs().idxmin())
 
-    def log_ms(self, precision: str, gpu: str, row: int) -> np.ndarray:
-        """Logarithms of the latency from each anchor, (anchors,)."""
-        tables = [table for (name, _), table in self.latency_ms.items() if name == precision]
-        return np.log([table[gpu].iloc[row] for table in tables])
+
+def asked(case: str) -> dict[str, Any]:
+    """Precision and training code of one of `CASES`, as `predict` takes them."""
+    if case == CHANNELS_LAST:
+        return {"precision": AMP, "training_code": CHANNELS_LAST}
+    return {"precision": case, "training_code": PLAIN}
 
 
-def served_steps(models: Models, measurements: Measurements, precisions: Sequence[str] = PRECISIONS) -> ServedSteps:
+def served_steps(models: Models, measurements: Measurements, precisions: Sequence[str] = CASES) -> ServedSteps:
     """Predict every workload on every GPU."""
     catalog = one_offer_per_gpu(models)
     index, workloads = _workloads(measurements)
     latency_ms, log_sd = {}, {}
     for anchor in models.instances:
-        times_us = pd.DataFrame(measurements.times_us[anchor]).groupby(index).median().to_numpy()
-        known_ms = pd.Series(measurements.latency_ms[anchor]).groupby(index).median()
-        profiles = [
-            Profile(
-                dict(zip(measurements.operations, row.tolist(), strict=True)),
-                meta=ProfileMeta(batch_size=batch_size, pixels=pixels),
-            )
-            for row, batch_size, pixels in zip(
-                times_us, workloads.batch_size.tolist(), workloads.pixels.tolist(), strict=True
-            )
-        ]
+        profiles, known_ms = median_profiles(measurements, anchor, workloads, index)
         for precision in precisions:
             found = predict_many(
                 models, catalog, profiles, anchor,
-                latencies_ms=known_ms.tolist(), trust_latency=True, precision=precision,
+                latencies_ms=known_ms.tolist(), trust_latency=True, **asked(precision),
             )  # fmt: skip
             tables = [one.table for one in found]
             names = [target.gpu.name for target in tables[0].targets]
@@ -142,7 +146,7 @@ def wrong_orders(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> list[dict[str, 
     for better, other in permutations(gpus.values(), 2):
         if not no_less(better, other):
             continue
-        for precision in PRECISIONS:
+        for precision in CASES:
             tables = [table for (name, _), table in steps.latency_ms.items() if name == precision]
             slower = np.array([table[better.name] > table[other.name] * (1 + _ROUNDING) for table in tables])
             if slower.any():
@@ -154,6 +158,18 @@ def wrong_orders(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> list[dict[str, 
 def pairs_of_siblings(gpus: Mapping[str, Gpu]) -> int:
     """Number of pairs that `wrong_orders` looks at."""
     return sum(no_less(better, other) for better, other in permutations(gpus.values(), 2))
+
+
+def slower_in_faster(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> float:
+    """Steps on tensor cores that are slower in TF32 than in FP32, or in AMP than in either, percent."""
+    names = [name for name, gpu in gpus.items() if has_tensor_cores(gpu)]
+    names = [name for name in names if name in next(iter(steps.latency_ms.values()))]
+    slower = []
+    for anchor in dict.fromkeys(anchor for _, anchor in steps.latency_ms):
+        for faster, other in ((TF32, FP32), (AMP, TF32), (CHANNELS_LAST, AMP)):
+            one, two = (steps.latency_ms[case, anchor][names].to_numpy() for case in (faster, other))
+            slower.append((one > two * (1 + _ROUNDING)).mean())
+    return float(100 * np.mean(slower))
 
 
 def falls(steps: ServedSteps, gpu: str, precision: str) -> float:
@@ -174,44 +190,70 @@ def measured_falls(measurements: Measurements, instance: str) -> float:
     return float(100 * (rows.groupby(["model", "pixels"])["log_ms"].diff().dropna() < 0).mean())
 
 
-def published_points(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
-    """Published points of ResNet-50 beside the prediction at the nearest measured batch size, by the image."""
-    network, pixels, _ = BENCHMARK
+def image_speeds(pictures: Mapping[str, dict[str, Any]]) -> dict[tuple[str, str], np.ndarray]:
+    """GPU and case -> images per second of `picture` from each anchor, (anchors, sizes)."""
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for one in pictures.values():
+        for row in one["rows"]:
+            found.setdefault((row["gpu"], row["precision"]), []).append(row["images_per_s"])
+    return {key: np.array(rows) for key, rows in found.items()}
+
+
+def ratio_at_largest(speeds: Mapping[tuple[str, str], np.ndarray], one: tuple[str, str], two: tuple[str, str]) -> float:
+    """Ratio of two speeds at the largest size, mean of the anchors."""
+    log_speeds = [np.log(speeds[key][:, -1]).mean() for key in (one, two)]
+    return math.exp(log_speeds[0] - log_speeds[1])
+
+
+def published_points(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path) -> list[dict[str, Any]]:
+    """Published points of ResNet-50 beside the predictions at the nearest of `PICTURE_SIZES`."""
     found = []
-    for (gpu, precision), rows in load_points(folder).groupby(["gpu", "precision"]):
-        if gpu not in next(iter(steps.latency_ms.values())) or (precision == AMP and not _has_amp(rows)):
+    groups: Any = load_points(folder).groupby(["gpu", "precision"])
+    for (gpu, precision), rows in groups:
+        if (gpu, precision) not in speeds:
             continue
         batch_size, published = float(rows.batch_size.median()), float(rows.images_per_s.median())
-        row = steps.row(network, pixels, int(batch_size))
-        size = int(steps.workloads.batch_size.iloc[row])
-        log_ms = steps.log_ms(str(precision), str(gpu), row) + math.log(published / (1000 * size))
+        place = int(np.abs(np.log(np.array(PICTURE_SIZES) / batch_size)).argmin())
+        away = np.log(published / speeds[gpu, precision][:, place])
         found.append(
             {
                 "gpu": gpu,
                 "precision": precision,
                 "batch_size": int(batch_size),
+                "at": PICTURE_SIZES[place],
                 "published": published,
-                "predicted": float(published / np.exp(log_ms.mean())),
-                "slower": float(100 * np.expm1(log_ms.mean())),
-                "between_anchors": float(100 * np.expm1(np.ptp(log_ms))),
+                "predicted": float(published / np.exp(away.mean())),
+                "slower": float(100 * np.expm1(away.mean())),
+                "between_anchors": float(100 * np.expm1(np.ptp(away))),
             }
         )
     return found
 
 
-def _has_amp(rows: pd.DataFrame) -> bool:
-    """AMP where there are no tensor cores is not what is served."""
-    return bool(rows.tensor_cores.all())
+def code_rows(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path) -> list[dict[str, Any]]:
+    """Published speeds of ResNet-50 in tuned code beside those predicted in AMP, plain and tuned, at batch 256."""
+    rows: Any = load_tuned(folder).itertuples()
+    return [
+        {
+            "gpu": row.gpu,
+            "source": row.source,
+            "published": row.images_per_s,
+            "plain": math.exp(np.log(speeds[row.gpu, AMP][:, -1]).mean()),
+            "tuned": math.exp(np.log(speeds[row.gpu, CHANNELS_LAST][:, -1]).mean()),
+        }
+        for row in rows
+        if (row.gpu, AMP) in speeds
+    ]
 
 
-def mlperf_rows(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
-    """Ratios of MLPerf Training beside those predicted in AMP."""
-    speeds, row = mlperf_speeds(folder), steps.row(*BENCHMARK)
+def mlperf_rows(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path) -> list[dict[str, Any]]:
+    """Ratios of MLPerf Training, whose code is tuned and whose batches are large, beside those predicted in AMP."""
+    published = mlperf_speeds(folder)
     found = []
     for gpu, other, allowed in RATIOS:
-        known = mlperf_ratio(speeds, gpu, other)
+        known = mlperf_ratio(published, gpu, other)
         if known:
-            predicted = math.exp(float(np.mean(steps.log_ms(AMP, other, row) - steps.log_ms(AMP, gpu, row))))
+            predicted, plain = (ratio_at_largest(speeds, (gpu, case), (other, case)) for case in (CHANNELS_LAST, AMP))
             found.append(
                 {
                     "gpu": gpu,
@@ -219,6 +261,7 @@ def mlperf_rows(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
                     "published": known[0],
                     "rounds": known[1],
                     "predicted": predicted,
+                    "plain": plain,
                     "off": 100 * (predicted / known[0] - 1),
                     "allowed": allowed,
                 }
@@ -230,53 +273,80 @@ def mlperf_rows(steps: ServedSteps, folder: Path) -> list[dict[str, Any]]:
 PICTURE_SIZES, PICTURE_ANCHOR = (16, 32, 64, 128, 256), "g4dn.xlarge"
 
 
-def picture(models: Models, profile: Profile, latency_ms: float) -> dict[str, Any]:
-    """Images per second of the benchmark's profile on every GPU, in each precision, by batch size."""
+def picture(models: Models, profile: Profile, anchor: str, latency_ms: float) -> dict[str, Any]:
+    """Images per second of the benchmark's profile on every GPU, in each of `CASES`, by batch size."""
     network, pixels, batch_size = BENCHMARK
     catalog, rows = one_offer_per_gpu(models), []
-    for precision in PRECISIONS:
-        found = predict(models, catalog, profile, PICTURE_ANCHOR, latency_ms=latency_ms, precision=precision)
+    for case in CASES:
+        found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, trust_latency=True, **asked(case))
         sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
         curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
         for name, steps in curves.items():
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
-            if precision in supported_precisions(gpu):
+            if asked(case)["precision"] in supported_precisions(gpu):
                 speeds = [
                     1000 * size / step.latency_ms
                     for size, step in zip(PICTURE_SIZES, steps, strict=True)
                     if step.latency_ms is not None
                 ]
-                rows.append({"gpu": gpu.name, "precision": precision, "images_per_s": speeds})
+                rows.append({"gpu": gpu.name, "precision": case, "images_per_s": speeds})
     order = list(models.transfer.gpus)
-    rows.sort(key=lambda row: (order.index(str(row["gpu"])), PRECISIONS.index(str(row["precision"]))))
+    rows.sort(key=lambda row: (order.index(str(row["gpu"])), CASES.index(str(row["precision"]))))
     title = f"{network}, {pixels} pixels, batch {batch_size}"
-    return {"title": title, "anchor": PICTURE_ANCHOR, "sizes": list(PICTURE_SIZES), "rows": rows}
+    return {"title": title, "anchor": anchor, "sizes": list(PICTURE_SIZES), "rows": rows}
 
 
 def served_report(models: Models, measurements: Measurements, folder: Path) -> dict[str, Any]:
     """Checks of what is served."""
     steps = served_steps(models, measurements)
     gpus, row = models.transfer.gpus, steps.row(*BENCHMARK)
-    log_sds = {name: [table for (each, _), table in steps.log_sd.items() if each == name] for name in PRECISIONS}
     index, workloads = _workloads(measurements)
-    profiles, known_ms = median_profiles(measurements, PICTURE_ANCHOR, workloads, index)
+    pictures = {}
+    for anchor in models.instances:
+        profiles, known_ms = median_profiles(measurements, anchor, workloads, index)
+        pictures[anchor] = picture(models, profiles[row], anchor, float(known_ms[row]))
+    speeds = image_speeds(pictures)
     return {
-        "points": published_points(steps, folder),
-        "picture": picture(models, profiles[row], float(known_ms[row])),
+        "points": published_points(speeds, folder),
+        "picture": pictures[PICTURE_ANCHOR],
+        "codes": code_rows(speeds, folder),
         "steps": len(steps.workloads) * len(models.instances),
-        "mlperf": mlperf_rows(steps, folder),
-        "b200_amp_over_tf32": float(np.exp(np.mean(steps.log_ms(TF32, "B200", row) - steps.log_ms(AMP, "B200", row)))),
+        "mlperf": mlperf_rows(speeds, folder),
+        "b200_amp_over_tf32": ratio_at_largest(speeds, ("B200", AMP), ("B200", TF32)),
         "siblings": pairs_of_siblings(gpus),
+        "slower_in_faster": slower_in_faster(steps, gpus),
         "wrong_orders": wrong_orders(steps, gpus),
         "falls": {gpu: {name: falls(steps, gpu, name) for name in (TF32, AMP)} for gpu in FAST},
         "falls_measured": {name: measured_falls(measurements, name) for name in measurements.instances},
-        "half_width": {
-            name: float(100 * np.expm1(quantile() * np.median(np.concatenate(tables))))
-            for name, tables in log_sds.items()
-        },
+        "half_widths": half_widths(models, steps),
     }
 
 
+def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float]]:
+    """Median half-width by what a GPU's rates follow from and case, on tensor cores, percent."""
+    kinds: dict[str, list[str]] = {}
+    for name, gpu in models.transfer.gpus.items():
+        rates = models.transfer.rates.gpus.get(name)
+        tables = rates.tables if rates else 0
+        if has_tensor_cores(gpu) and name not in models.transfer.profiled_gpus:
+            kinds.setdefault(EVIDENCE[min(tables, 2)], []).append(name)
+    return {
+        kind: {
+            case: float(
+                100
+                * np.expm1(
+                    quantile()
+                    * np.median([table[names].to_numpy() for (each, _), table in steps.log_sd.items() if each == case])
+                )
+            )
+            for case in (AMP, CHANNELS_LAST)
+        }
+        for kind, names in kinds.items()
+    }
+
+
+#: What rates follow from, by the number of tables.
+EVIDENCE = ("specs only", "one table", "several tables")
 #: A GPU with fewer rows tells no coverage.
 _MIN_ROWS = 4
 
@@ -346,10 +416,23 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield f"own published points, {name}, {len(rows)} GPUs: mean; worst", figure, "4%"
     for row in served["mlperf"]:
         figure = f"{row['predicted']:.3f} ({row['off']:+.0f}%)"
-        yield f"AMP, {row['gpu']} over {row['other']} (MLPerf)", figure, f"{row['published']:.3f}, {row['allowed']}%"
+        yield (
+            f"AMP in tuned code, {row['gpu']} over {row['other']} (MLPerf)",
+            figure,
+            f"{row['published']:.3f}, {row['allowed']}%",
+        )
     yield "B200, AMP over TF32", f"{served['b200_amp_over_tf32']:.2f}", "1.02, 12%"
     wrong = served["wrong_orders"]
-    yield f"siblings in wrong order, of {served['siblings']} pairs in three precisions", str(len(wrong)), "0"
+    yield (
+        f"siblings in wrong order, of {served['siblings']} pairs in three precisions and tuned code",
+        str(len(wrong)),
+        "0",
+    )
+    yield (
+        "steps slower in AMP than TF32 or in TF32 than FP32, on tensor cores",
+        f"{served['slower_in_faster']:.1f}%",
+        "0",
+    )
     for gpu, row in served["falls"].items():
         yield f"larger batch faster, {gpu}, TF32; AMP", f"{row[TF32]:.1f}; {row[AMP]:.1f}%", "2.5%"
     targets, anchors = (report[name]["mean"]["mape_with_latency"] for name in ("left_out_gpus", "left_out_anchors"))
@@ -357,7 +440,10 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     a100 = next(row for row in rates["gpus"] if row["gpu"] == "A100-SXM4-40GB")
     yield "A100-SXM4-40GB held out of the rates, all precisions", f"{a100['mape']:.1f}%", "8%"
     yield "AMP, GPU held out of the rates: error", f"{rates['amp']['mape']:.1f}%", "14%"
-    yield "AMP as served: median half-width", f"{served['half_width'][AMP]:.0f}%", "30%"
+    widths = served["half_widths"]
+    for case, name in ((AMP, "plain AMP"), (CHANNELS_LAST, "AMP in tuned code")):
+        figure = "; ".join(f"{kind} {widths[kind][case]:.0f}%" for kind in reversed(EVIDENCE) if kind in widths)
+        yield f"{name} as served: median half-width by evidence", figure, "30%"
     many = [row for row in rates["gpus"] if row["n"] >= _MIN_ROWS]
     least = min(many, key=lambda row: row["coverage_90"])
     figure = f"{rates['pooled']['coverage_90']:.1f}; {least['gpu']} {least['coverage_90']:.0f}%"

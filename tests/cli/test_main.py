@@ -239,7 +239,7 @@ def test_steps_that_nobody_gives_are_inferred_or_assumed_and_said(document, run,
         path = written(tmp_path, content)
         answer = document("predict", path, "--anchor", sample.anchor)
         assert (answer["steps"], answer["steps_basis"]) == (steps, "assumed")
-        (stated,) = [line for line in answer["warnings"] if "step count in the file" in line]
+        (stated,) = [line for line in answer["warnings"] if "no step count" in line]
         assert stated in run("inspect", path)[1].splitlines()
 
 

@@ -29,7 +29,7 @@ def step(basis: Basis, **others) -> StepTime:
 
 def test_a_basis_is_its_word_in_documents_and_texts():
     assert json.loads(json.dumps({"basis": Basis.GIVEN})) == {"basis": "given"}
-    assert f"{Basis.TRANSFERRED}" == "transferred" and Basis("derived") is Basis.DERIVED
+    assert f"{Basis.TRANSFERRED}" == "transferred" and Basis("calibrated") is Basis.CALIBRATED
     with pytest.raises(ValueError, match="guessed"):
         Basis("guessed")
 
@@ -41,7 +41,7 @@ def test_every_basis_has_words_of_its_own():
 def test_what_is_exact_was_profiled_and_what_is_rough_was_not():
     assert [basis for basis in Basis if basis.is_exact] == [Basis.GIVEN]
     assert [basis for basis in Basis if basis.is_profiled] == [Basis.GIVEN, Basis.MEASURED]
-    rough = [Basis.DERIVED, Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED]
+    rough = [Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED]
     assert [basis for basis in Basis if basis.is_rough] == rough
 
 

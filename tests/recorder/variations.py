@@ -252,6 +252,20 @@ thread.start()
 thread.join()
 print("trained", steps)
 """,
+    ("torch", "trains in processes that it forks"): """
+# says: a child process of its own wrote
+# prints: trained [0, 0]
+# silent: Nothing was recorded
+import torch.multiprocessing as mp
+if __name__ == "__main__":
+    net.share_memory()
+    workers = [mp.get_context("fork").Process(target=train, args=(net, opt, 60)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print("trained", [worker.exitcode for worker in workers])
+""",
     ("torch", "a new optimizer each epoch"): """
 # silent: starts over
 for epoch in range(4):

@@ -120,6 +120,12 @@ def precision_input() -> None:
     )
 
 
+def training_code_input() -> None:
+    """How the training is written."""
+    tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
+    select("Training code", Network.training_code, help=tip)
+
+
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.errors import Code, NoPredictionError
+from profet_core.errors import Code, InputError, NoPredictionError
 from profet_core.prediction.mixed_precision import OTHER_KERNELS_LOG_SD
 from profet_core.prediction.predict import predict
 from tests.codes import codes
@@ -82,6 +82,40 @@ def test_there_and_back_is_the_same_step(models, catalog, sample):
     back = predict(models, catalog, profile, sample.anchor, latency_ms=amp_ms, precision="fp32", trust_latency=True)
     for name in ("g4dn.xlarge", "p3.2xlarge"):
         assert rows_of(back)[name].latency_ms == pytest.approx(rows_of(fp32)[name].latency_ms, rel=0.25)
+
+
+def test_training_code_changes_half_precision_alone(models, catalog, sample):
+    """A target's code may differ from the profile's; only AMP has published gains, with a range of their own."""
+    plain, tuned, as_profiled = (
+        asked(models, catalog, sample, "amp", training_code=code) for code in ("plain", "channels-last", "as profiled")
+    )
+    assert as_profiled == plain and Code.TUNED_SPEEDUP in codes(tuned)
+    slow, fast = rows_of(plain), rows_of(tuned)
+    for name in TENSOR:
+        assert 1.1 < slow[name].latency_ms / fast[name].latency_ms < 2 and fast[name].log_sd > slow[name].log_sd
+    for name in PLAIN:
+        assert fast[name].latency_ms == slow[name].latency_ms
+    fp32, other = (asked(models, catalog, sample, "fp32", training_code=code) for code in ("plain", "channels-last"))
+    assert Code.CODE_IN_HALF in codes(other)
+    for name, row in rows_of(other).items():
+        assert row.latency_ms == rows_of(fp32)[name].latency_ms
+        assert row.log_sd >= OTHER_KERNELS_LOG_SD and row.basis != "given"
+    with pytest.raises(InputError, match="training code"):
+        asked(models, catalog, sample, "amp", training_code="fast")
+
+
+def test_a_profile_in_channels_last_amp_answers_plain_amp_too(models, catalog, amp_sample):
+    """Its own step in its own code is given; in plain code it is slower."""
+    sample = amp_sample
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, channels_last=True))
+    as_recorded, plain, tuned = (
+        rows_of(predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, training_code=code))
+        for code in ("as profiled", "plain", "channels-last")
+    )
+    assert as_recorded == tuned and tuned[sample.anchor].basis == "given"
+    assert plain[sample.anchor].basis == "measured" and plain[sample.anchor].log_sd > 0.1
+    for name in ("p3.2xlarge", "g4dn.xlarge", "p4d.24xlarge"):
+        assert plain[name].latency_ms > 1.1 * tuned[name].latency_ms
 
 
 def test_bf16_counts_as_amp_from_ampere_on(models, catalog, sample):

@@ -157,7 +157,7 @@ def test_a_step_outside_the_training_range_is_an_extrapolation(tiny, catalog):
 @pytest.mark.parametrize(
     ("anchor", "given"),
     [("g4dn.xlarge", "g4dn.xlarge (Tesla T4)"), ("A10G", "A10G"), ("L4", "L4")],
-    ids=["profiled", "derived", "not"],
+    ids=["profiled", "not", "neither"],
 )
 def test_another_gpu_than_the_anchors_is_questioned(models, catalog, samples, anchor, given):
     profile = samples["resnet50-128px-b64-g4dn"].profile

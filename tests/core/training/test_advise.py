@@ -194,8 +194,10 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 def test_an_estimate_is_never_presented_like_a_measurement():
     lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.DERIVED) for row in ROWS]))
-    assert lines[-1].startswith("GPU of slow at slow and GPU of fast at fast: scaled from third-party timings")
+    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.CALIBRATED) for row in ROWS]))
+    assert lines[-1].startswith(
+        "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
+    )
 
 
 def test_nothing_to_choose_from_says_why_of_each():

@@ -53,7 +53,7 @@ def test_chances_of_a_normal_distribution():
     assert chance_at_most(1e6, 0.01) == chance_less(1e-6, 0.01) == 0.999
     assert chance_at_most(1e-6, 0.01) == pytest.approx(0.001)
     assert surest_certainty(Basis.MEASURED, Basis.GIVEN) == 0.999
-    assert surest_certainty(Basis.MEASURED, Basis.DERIVED) == surest_certainty(Basis.RESIZED) == 0.99
+    assert surest_certainty(Basis.MEASURED, Basis.CALIBRATED) == surest_certainty(Basis.RESIZED) == 0.99
 
 
 def test_certainties_are_never_rounded_to_all_or_nothing():
@@ -109,7 +109,7 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
         (Basis.MEASURED, 1.5, Confidence.FAIR),
         (Basis.MEASURED, 1.51, Confidence.ROUGH),
         (Basis.MEASURED, None, Confidence.ROUGH),
-        (Basis.DERIVED, 1.1, Confidence.FAIR),
+        (Basis.CALIBRATED, 1.1, Confidence.FAIR),
         (Basis.TRANSFERRED, 1.7, Confidence.ROUGH),
         (Basis.RESIZED, 1.1, Confidence.GOOD),
     ],
@@ -155,7 +155,7 @@ def test_two_measured_gpus_share_part_of_their_error():
 
 def derived_pair(ratio: float, deviation: float = 0.15) -> tuple[Plan, Plan]:
     """g5 at `ratio` times the latency of g4dn, from which it was derived, at their prices of 2026."""
-    g5 = row("g5", 100 * ratio, 0.2, Basis.DERIVED, ("g4dn", deviation))
+    g5 = row("g5", 100 * ratio, 0.2, Basis.CALIBRATED, ("g4dn", deviation))
     return planned(g5, offer("g5", 1.006)), planned(row("g4dn", 100, 0.1), offer("g4dn", 0.526))
 
 
