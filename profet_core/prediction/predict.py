@@ -224,7 +224,7 @@ class _Question:
             final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
             notes = (*precision_notes(change), *bottleneck_note(profile, step.latency_ms))
-            notes += tuple(caveats(models, step.base, anchor, estimates, number))
+            notes = (*notes, *caveats(models, step.base, anchor, estimates, number))
             return Prediction(
                 anchor=anchor.name,
                 anchor_latency_ms=step.latency_ms,
