@@ -72,7 +72,11 @@ SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
 #: count their networks, known to type checkers only.
 UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
-UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
+UNIMPORTED = {
+    *("tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"),
+    # Streamlit takes it where it is installed.
+    "uvloop",
+}
 
 
 def modules_of(part: str) -> list[Path]:

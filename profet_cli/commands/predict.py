@@ -239,6 +239,8 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
         )
-    if path.suffix and ("/" in options.network or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
+    # timm/convnext_tiny.fb_in1k is a name, nets/mine.pt a path.
+    in_folder = "/" in options.network and not path.parts[0].endswith(("timm", "torchvision", "keras"))
+    if path.suffix and (in_folder or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
         raise InputError(f"{path.name} not found.")
     return named_question(options.network, **values)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from statistics import median
 
 import numpy as np
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, is_half, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, Gpu, Gpus, is_half, requested_precision
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
@@ -19,10 +20,11 @@ from profet_core.layers.networks import counts_of, measured_networks, named_netw
 from profet_core.layers.rates import Case, RateModel, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
-from profet_core.prediction.targets import offer_targets
+from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
 from profet_core.transfer.estimate import GpuOnHost
 from profet_core.transfer.model import TransferModel
+from profet_core.transfer.rates import no_less
 from profet_core.transfer.step_model import host_share
 from profet_core.transfer.targets import host_named
 from profet_core.units import format_significant, whole_number
@@ -256,7 +258,7 @@ def estimate(
     requested = requested_precision(precision)
     step = _Step(network, name, measured_network(network), batch_size, requested, training_code, frozen_backbone)
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
-    found = {one: _on_gpu(model, step, one) for one in dict.fromkeys([*by_instance.values(), *gpus_only.values()])}
+    found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
     rows = [
         priced_row(catalog[instance], found[one].step, {METHOD: float(found[one].step.latency_ms)})
         for instance, one in by_instance.items()
@@ -310,6 +312,36 @@ def _gpus_on_hosts(
     return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
 
 
+def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> dict[GpuOnHost, _OnGpu]:
+    """The step on each GPU, no slower than on one of its generation that has no more of anything."""
+    found: dict[GpuOnHost, _OnGpu] = {}
+    for target in wanted:
+        if target in found:
+            continue
+        gpu, host = target
+        alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
+        # A custom GPU changes no other one.
+        alike = alike if gpu in alike else (*alike, gpu)
+        steps = [_on_gpu(model, step, (one, host)) for one in alike]
+        fixed = np.array([model.is_well_known(one.name) for one in alike])
+        before = np.array([each.step.latency_ms for each in steps], float)
+        better = _no_less(alike)
+        # Where measurements of two GPUs disagree with that order, both take the middle.
+        measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
+        slowest = np.where(measured, before[:, None], 0.0).max(axis=0)
+        fastest = np.where(measured, before[None], np.inf).min(axis=1)
+        agreed = np.where(slowest > fastest, np.sqrt(slowest * fastest), before)
+        factors = (in_order(agreed, better, fixed) / before).tolist()
+        for one, each, factor in zip(alike, steps, factors, strict=True):
+            found[one, host] = replace(each, step=each.step.scaled(factor)) if factor != 1 else each
+    return found
+
+
+@cache
+def _no_less(gpus: tuple[Gpu, ...]) -> np.ndarray:
+    return np.array([[no_less(one, other) for other in gpus] for one in gpus])
+
+
 def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
     """The step on a GPU by its rates, corrected by what was measured of this network."""
     (gpu, host), network = target, step.network
@@ -328,6 +360,7 @@ def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
         model.case_log_sd(network, mode, step.batch_size) * math.sqrt(share),
         model.gpu_log_sd(gpu.name),
         host.log_sd * launched,
+        0.0 if measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
     )
     regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH

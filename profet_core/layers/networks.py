@@ -346,9 +346,12 @@ def _keys() -> Mapping[str, str]:
 def _readings(typed: str) -> Iterator[str]:
     """A name as it is typed, without what hubs and weights add (owner, data set, image size), and with a size."""
     yield typed
+    # A call as in code: resnet18(pretrained=True).
+    typed = typed.partition("(")[0].rstrip()
     owner, _, bare = typed.rpartition("/")
     if owner and owner.lower() not in LIBRARIES:
-        yield (typed := bare)
+        typed = bare
+    yield typed
     while (shorter := _WEIGHTS.sub("", typed)) != typed:
         yield (typed := shorter)
     yield f"{typed}_224"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -211,8 +211,8 @@ class KnownSteps:
     ----------
     names : network -> rows, (from, to). places : of each row, a GPU or a measured instance. modes : (rows,).
     log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2). log_ratios : (rows,).
-    variances : of a network everywhere, of one at near sizes in a mode, of one on a place, and of a row.
-    measured_variances : of PROFET's networks.
+    variances : of a network everywhere, of one at near sizes in a mode, of one there on a place, and of a row.
+    measured_variances : of PROFET's networks. inverses : of the steps of a network, once needed.
     """
 
     names: Mapping[str, tuple[int, int]]
@@ -222,6 +222,15 @@ class KnownSteps:
     log_ratios: FloatArray
     variances: Variances
     measured_variances: Variances
+    inverses: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+
+    def alike(
+        self, rows: slice, log_sizes: FloatArray, modes: np.ndarray, places: np.ndarray
+    ) -> tuple[FloatArray, FloatArray]:
+        """How alike rows are to steps, (rows, steps), 0 to 1: in size in one mode, and besides on one place."""
+        apart = ((self.log_sizes[rows][:, None] - log_sizes[None]) ** 2).sum(axis=2)
+        near: FloatArray = np.exp(-apart / 2) * (self.modes[rows][:, None] == modes[None])
+        return near, near * (self.places[rows][:, None] == places[None])
 
     def correction(self, name: str, place: str, mode: Mode, batch_size: int, pixels: int) -> tuple[float, float]:
         """Log ratio of a network on a GPU or instance, and the share of the variance that is left, 0 to 1."""
@@ -230,17 +239,15 @@ class KnownSteps:
         if name not in self.names:
             return 0.0, 1.0
         rows = slice(*self.names[name])
-        sizes, places, modes = self.log_sizes[rows], self.places[rows], self.modes[rows]
-        size = np.log([batch_size, pixels]) / SIZE_SCALES
-
-        def covariance(alike: np.ndarray, is_same_mode: np.ndarray, is_same_place: np.ndarray) -> FloatArray:
-            found: FloatArray = everywhere + alike * (near * is_same_mode + there * is_same_place)
-            return found
-
-        distances = ((sizes[:, None] - sizes[None]) ** 2).sum(axis=2)
-        kernel = covariance(np.exp(-distances / 2), modes[:, None] == modes, places[:, None] == places)
-        cross = covariance(np.exp(-((sizes - size) ** 2).sum(axis=1) / 2), modes == int(mode), places == place)
-        weights = np.linalg.solve(kernel + row * np.eye(len(sizes)), cross)
+        if name not in self.inverses:
+            near_here, on_place = self.alike(rows, self.log_sizes[rows], self.modes[rows], self.places[rows])
+            noise = row * np.eye(len(near_here))
+            kernel = everywhere + near * near_here + there * on_place + noise
+            self.inverses[name] = np.asarray(np.linalg.inv(kernel), float)
+        size = np.log([[batch_size, pixels]]) / SIZE_SCALES
+        near_here, on_place = self.alike(rows, size, np.array([int(mode)]), np.array([place]))
+        cross = (everywhere + near * near_here + there * on_place)[:, 0]
+        weights = self.inverses[name] @ cross
         least = _MIN_SHARES[name.startswith(PROFET)]
         # The last digits depend on how many threads LAPACK uses: every process gives the same without them.
         log_ratio, share = (round(float(weights @ values), 9) for values in (self.log_ratios[rows], cross / total))
@@ -256,6 +263,7 @@ class RateModel:
     log_costs : logarithm of milliseconds per unit of work by mode and kind on a GPU whose peaks are 1, (modes, kinds).
     powers : how rates follow the peaks of compute and of bandwidth.
     gpus : name -> effects. unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
+    source_log_sd : of a training by another framework, host and measurement than the average one.
     average : framework of an unknown training. measured : of PROFET's cells.
     instances : measured instance -> effects of its cells.
     log_sds : "case mode" -> standard deviation of the log error on held-out families.
@@ -267,6 +275,7 @@ class RateModel:
     powers: tuple[float, float]
     gpus: Mapping[str, GpuEffects]
     unknown_gpu_log_sd: float
+    source_log_sd: float
     average: Framework
     measured: Framework
     instances: Mapping[str, InstanceEffects]
@@ -322,6 +331,10 @@ class RateModel:
         """Uncertainty of a GPU's speed."""
         return self.gpus[gpu].log_sd if gpu in self.gpus else self.unknown_gpu_log_sd
 
+    def is_well_known(self, gpu: str) -> bool:
+        """Whether its measured steps alone say how fast a GPU is."""
+        return gpu in self.gpus and not self.gpus[gpu].log_sd
+
     def case_log_sd(self, counts: Counts, mode: Mode, batch_size: int) -> float:
         """Uncertainty of a network on a GPU that is known."""
         return self.log_sds[case_key(case_of(counts), mode, batch_size)]
@@ -337,7 +350,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 3
+RATES_NAME, RATES_VERSION = "estimate.json", 4
 #: Loaded models, kept as long as the models they belong to.
 _LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
 
@@ -373,6 +386,7 @@ def rate_model(content: JsonObject) -> RateModel:
         powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
         gpus=MappingProxyType({str(name): _effects(row) for name, row in content["gpus"].items()}),
         unknown_gpu_log_sd=finite_number(content["unknown_gpu_log_sd"]),
+        source_log_sd=finite_number(content["source_log_sd"]),
         average=_framework(content["average"]),
         measured=_framework(content["measured"]),
         instances=MappingProxyType(measured),

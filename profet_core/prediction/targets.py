@@ -12,7 +12,7 @@ import numpy as np
 from profet_core.catalog import Catalog, Instance, gpu_model
 from profet_core.catalog.gpus import Gpu, Gpus, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis
+from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.table import StepTable, Target
 from profet_core.transfer.estimate import OtherGpus, other_gpus
 from profet_core.transfer.rates import no_less
@@ -227,10 +227,7 @@ class Layout:
         Rates keep that order; steps that follow from other models than their neighbors' may not.
         """
         known_ms = np.where(table.known, table.latency_ms, np.nan)
-        at_most = np.where(self.no_slower & self.fixed[None], known_ms[None], np.inf)
-        ordered_ms = np.where(self.fixed, known_ms, np.fmin(known_ms, np.nanmin(at_most, axis=1, initial=np.inf)))
-        at_least = np.where(self.no_slower, ordered_ms[:, None], -np.inf)
-        ordered_ms = np.where(self.fixed, ordered_ms, np.fmax(ordered_ms, np.nanmax(at_least, axis=0, initial=-np.inf)))
+        ordered_ms = in_order(known_ms, self.no_slower, self.fixed)
         factor = np.where(table.known, ordered_ms / known_ms, 1.0)
         return replace(
             table,
@@ -238,6 +235,19 @@ class Layout:
             free_ms=table.free_ms * factor,
             launch_ms=table.launch_ms * factor,
         )
+
+
+def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -> FloatArray:
+    """Latencies in the order that the data sheets ask for; NaN where unknown.
+
+    no_slower : whether a row is no slower than another one, (rows, rows). fixed : rows that stay as they are, (rows,).
+    """
+    at_most = np.where(no_slower & fixed[None], latency_ms[None], np.inf)
+    ordered_ms = np.where(fixed, latency_ms, np.fmin(latency_ms, np.nanmin(at_most, axis=1, initial=np.inf)))
+    at_least = np.where(no_slower, ordered_ms[:, None], -np.inf)
+    highest_ms = np.nanmax(at_least, axis=0, initial=-np.inf)
+    found: FloatArray = np.where(fixed, ordered_ms, np.fmax(ordered_ms, highest_ms))
+    return found
 
 
 def _no_slower(targets: Sequence[Target], fixed: np.ndarray) -> np.ndarray:

@@ -26,9 +26,21 @@ from profet_core.layers.rates import (
     load_rates,
     mode_of,
 )
-from profet_lab.estimate.fit import OFTEN, Fitted, Problem, fit, group_of, predicted_ms, problem
-from profet_lab.estimate.judge import Judge, known_steps, log_sds_by_case, unknown_gpu_log_sd
-from profet_lab.estimate.rows import PROFET, TODAY, estimate_rows
+from profet_lab.estimate.fit import (
+    OFTEN,
+    Fitted,
+    Problem,
+    as_new_source,
+    chip_of,
+    fit,
+    group_of,
+    log_power_limit,
+    predicted_ms,
+    problem,
+    today_log_launch,
+)
+from profet_lab.estimate.judge import Judge, known_steps, log_sds_by_case
+from profet_lab.estimate.rows import PROFET, estimate_rows
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.models_folder import signed, write_coefficients
@@ -53,7 +65,8 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
     content = {
         **coefficients(fit_problem, fitted, judge.point_log_sd),
-        "unknown_gpu_log_sd": _rounded(unknown_gpu_log_sd(judge)),
+        "unknown_gpu_log_sd": _rounded(judge.unknown_gpu_log_sd),
+        "source_log_sd": _rounded(judge.source_log_sd),
         "log_sds": {key: _rounded(value) for key, value in log_sds_by_case(judge).items()},
         "fitted_on": {
             "steps": str(len(rows)),
@@ -76,27 +89,26 @@ def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> d
     def of(*key: str) -> float:
         return values.get(key, 0.0)
 
-    rows, offers = fit_problem.rows, load_shipped()
+    rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
+    chips = set(map(chip_of, set(rows.gpus.tolist())))
 
     def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
-        logs = []
+        logs, chip = [], chip_of(gpu)
         for kind in KINDS:
             part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
             own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
-            own += of("speed", gpu) + (of("speed", name) if name != gpu else 0.0)
-            logs.append(_rounded(own - (of("gpu", part, gpu) if part else 0.0)))
+            own += of("speed", chip) + of("speed", gpu) + (of("speed", name) if name != gpu else 0.0)
+            faster = of("gpu", part, chip) + of("gpu", part, gpu) if part else 0.0
+            faster += of("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
+            logs.append(_rounded(own - faster))
         number = int(np.sum(rows.gpus == gpu))
-        is_small = bool(rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
+        is_small = bool(number and rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
         log_sd = _SMALL_LOG_SD if is_small else 0.0 if number >= OFTEN else _rounded(point_log_sd)
         return {"log_costs": logs, "log_sd": log_sd, "rows": number, "is_small": is_small}
 
     instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
     source, launch, start = of("source", PROFET), of("launch"), of("start")
-    # One script alone has steps that wait for launches.
-    today = of("source", TODAY) + of("launch of source", TODAY)
-    ran = np.unique(rows.gpus[rows.sources == TODAY]).tolist()
-    today += float(np.mean([of("launch on", TODAY, gpu) for gpu in ran])) if ran else 0.0
     return {
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
@@ -104,10 +116,10 @@ def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> d
             mode.name: [_rounded(of("kind", kind) + of("mode", kind, mode.name)) for kind in KINDS] for mode in Mode
         },
         "powers": {part: _rounded(of("power", part)) for part in ("compute", "bandwidth")},
-        "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(set(rows.gpus.tolist()))},
+        "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
         "average": {
             "log_costs": [0.0] * len(KINDS),
-            "log_launch": _rounded(launch + today),
+            "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted.values)),
             "log_start_ms": _rounded(start),
         },
         "measured": {
@@ -126,7 +138,7 @@ def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> d
             }
             for name in instances
         },
-        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(fit_problem, fitted))),
+        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(fit_problem, answered))),
     }
 
 

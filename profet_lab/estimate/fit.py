@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, NO_PEAK, Mode, log_peaks
-from profet_core.transfer.targets import host_named
-from profet_lab.estimate.rows import PROFET, EstimateRows
+from profet_core.transfer.targets import Host, host_named
+from profet_lab.estimate.rows import PROFET, TODAY, EstimateRows
 
 #: Typical cost of each kind on a GPU of 1 TFLOP/s and 1 TB/s: milliseconds per GFLOP, million values or parameters, or
 #: kernel. A weak prior; what differs from it is fitted.
@@ -25,6 +28,10 @@ _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: launches and start, and of its launches on one GPU.
 _EFFICIENCY, _BY_MODE, _ON_GPU = 1.0, 0.4, 0.07
 _SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.2, 0.2, 0.1, 0.8, 1.0
+#: Of cards of one chip around it: their clocks, power limit and memory are in the peaks.
+_SPEED_OF_CARD, _CARD = 0.06, 0.08
+#: A card of twice the power limit of another one of its chip computes so much faster: it keeps its clock.
+_POWER_LIMIT, _POWER_LIMIT_SD = 0.2, 0.1
 #: Published steps that a GPU needs for efficiencies of its own.
 OFTEN = 60
 #: Of a kind and of a group of kinds by source, of PROFET's and others: its framework has its own kernels. Kinds of one
@@ -38,8 +45,24 @@ _POWERS, _POWER_SD = (0.8, 0.9), 0.1
 _ROW = 0.1
 _ROBUST = 3.0
 _MAX_ITERATIONS, _CONVERGED, _MAX_DAMPING = 40, 1e-5, 1e6
+#: A fit that starts from another one is near its end.
+_WARM_CONVERGED = 3e-4
 
 Key = tuple[str, ...]
+
+
+def chip_of(gpu: str) -> str:
+    """Cards with the same name of a chip have the same generation and number of multiprocessors."""
+    one = load_gpus()[gpu]
+    return f"{one.compute_capability} {one.sm_count}"
+
+
+@cache
+def log_power_limit(gpu: str) -> float:
+    """Logarithm of a card's power limit over the mean of its chip's cards."""
+    chip = chip_of(gpu)
+    logs = [math.log(one.tdp_w) for name, one in load_gpus().items() if chip_of(name) == chip]
+    return math.log(load_gpus()[gpu].tdp_w) - sum(logs) / len(logs)
 
 
 def group_of(kind: str) -> str:
@@ -87,6 +110,18 @@ class Problem:
     start: sparse.csr_matrix
     offsets: np.ndarray
 
+    @cached_property
+    def pattern(self) -> tuple[np.ndarray, ...]:
+        """Row, part and value of all designs' entries, and which entry of their sum each adds to; its CSR pattern."""
+        matrices = [*self.kinds, self.launch, self.start]
+        rows = np.concatenate([np.repeat(np.arange(len(self.rows)), np.diff(each.indptr)) for each in matrices])
+        parts = np.repeat(np.arange(len(matrices)), [each.nnz for each in matrices])
+        width = len(self.keys)
+        flat = rows * width + np.concatenate([each.indices for each in matrices])
+        found, merged = np.unique(flat, return_inverse=True)
+        starts = np.searchsorted(found, np.arange(len(self.rows) + 1) * width)
+        return rows, parts, np.concatenate([each.data for each in matrices]), merged, found % width, starts
+
     def of(self, rows: np.ndarray) -> Problem:
         """Some rows, by mask."""
         kinds = [matrix[rows] for matrix in self.kinds]
@@ -108,7 +143,11 @@ def _terms(
     is_profet = source == PROFET
     peaks = _peaks(gpu, int(rows.modes[row]))
     constant = (effects.index(("source", source), 0.0, _SOURCE), 1.0)
-    speed = [(effects.index(("speed", gpu), 0.0, _SPEED), 1.0)]
+    chip = chip_of(gpu)
+    speed = [
+        (effects.index(("speed", chip), 0.0, _SPEED), 1.0),
+        (effects.index(("speed", gpu), 0.0, _SPEED_OF_CARD), 1.0),
+    ]
     if is_profet:
         speed.append((effects.index(("speed", str(rows.instances[row])), 0.0, _SPEED), 1.0))
     kinds = []
@@ -130,10 +169,13 @@ def _terms(
             terms.append((effects.index(("kind on GPU", kind, gpu), 0.0, _ON_GPU), 1.0))
         if kind in FLOPS:
             terms.append((effects.index(("power", "compute"), _POWERS[0], _POWER_SD), -float(peaks[place])))
-            terms.append((effects.index(("gpu", "compute", gpu), 0.0, _GPU), -1.0))
+            terms.append((effects.index(("power", "limit"), _POWER_LIMIT, _POWER_LIMIT_SD), -log_power_limit(gpu)))
+            terms.append((effects.index(("gpu", "compute", chip), 0.0, _GPU), -1.0))
+            terms.append((effects.index(("gpu", "compute", gpu), 0.0, _CARD), -1.0))
         elif kind not in NO_PEAK:
             terms.append((effects.index(("power", "bandwidth"), _POWERS[1], _POWER_SD), -float(peaks[place])))
-            terms.append((effects.index(("gpu", "bandwidth", gpu), 0.0, _GPU), -1.0))
+            terms.append((effects.index(("gpu", "bandwidth", chip), 0.0, _GPU), -1.0))
+            terms.append((effects.index(("gpu", "bandwidth", gpu), 0.0, _CARD), -1.0))
         kinds.append(terms)
     where = str(rows.instances[row]) or gpu
     launch = [
@@ -158,13 +200,13 @@ def _peaks(gpu: str, mode: int) -> np.ndarray:
     return _PEAKS[gpu, mode]
 
 
-def host_log_launch(rows: EstimateRows) -> np.ndarray:
-    """Logarithm of each row's launch time over the reference host's, (rows,)."""
-    offers, gpus, found = load_shipped(), load_gpus(), []
-    for gpu, instance in zip(rows.gpus, rows.instances, strict=True):
-        host = host_named(offers[str(instance)].host if instance else "", gpus[str(gpu)].compute_capability)
-        found.append(np.log(host.launch))
-    return np.array(found)
+def hosts(rows: EstimateRows) -> list[Host]:
+    """Of each row; of published ones that of their GPU's time."""
+    offers, gpus = load_shipped(), load_gpus()
+    return [
+        host_named(offers[str(instance)].host if instance else "", gpus[str(gpu)].compute_capability)
+        for gpu, instance in zip(rows.gpus, rows.instances, strict=True)
+    ]
 
 
 def problem(rows: EstimateRows) -> Problem:
@@ -178,7 +220,7 @@ def problem(rows: EstimateRows) -> Problem:
         for place, each in enumerate([*kinds, launch, start]):
             terms[place].append(each)
     matrices = [_matrix(each, len(effects.means)) for each in terms]
-    means, sds, offsets = np.array(effects.means), np.array(effects.sds), host_log_launch(rows)
+    means, sds, offsets = np.array(effects.means), np.array(effects.sds), np.log([host.launch for host in hosts(rows)])
     return Problem(rows, list(effects.places), means, sds, matrices[:-2], matrices[-2], matrices[-1], offsets)
 
 
@@ -200,10 +242,9 @@ def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Fitted effects, in the order of a problem's keys, and their posterior standard deviations."""
+    """Fitted effects, in the order of a problem's keys."""
 
     values: np.ndarray
-    sds: np.ndarray
 
 
 def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
@@ -219,7 +260,6 @@ def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
         return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
 
     damping, (now, errors, parts) = 1e-2 if warm is None else 1e-4, cost(theta)
-    gram = np.diag(precision)
     for _ in range(_MAX_ITERATIONS):
         weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
         slopes = _slopes(fit_problem, *parts) / _ROW
@@ -227,7 +267,8 @@ def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
         gram = (weighted @ slopes).toarray() + np.diag(precision)
         gradient = weighted @ errors + precision * (theta - means)
         while True:
-            step = np.linalg.solve(gram + damping * np.diag(np.diag(gram)), -gradient)
+            damped = cho_factor(gram + damping * np.diag(np.diag(gram)), check_finite=False)
+            step = -cho_solve(damped, gradient, check_finite=False)
             tried, tried_errors, tried_parts = cost(theta + step)
             if tried <= now or damping > _MAX_DAMPING:
                 break
@@ -235,9 +276,9 @@ def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
         gain = (now - tried) / now
         theta, now, errors, parts = theta + step, tried, tried_errors, tried_parts
         damping = max(damping / 4, 1e-6)
-        if gain < _CONVERGED:
+        if gain < (_CONVERGED if warm is None else _WARM_CONVERGED):
             break
-    return Fitted(theta, np.sqrt(np.diag(np.linalg.inv(gram))))
+    return Fitted(theta)
 
 
 def _slopes(
@@ -248,13 +289,16 @@ def _slopes(
     by_work = ((work / joined) ** (SMOOTH_MAX_POWER - 1) / total)[:, None] * parts
     by_launch = (launch / joined) ** (SMOOTH_MAX_POWER - 1) * launch / total
     shares = np.column_stack([by_work, by_launch, start / total])
-    matrices = [*fit_problem.kinds, fit_problem.launch, fit_problem.start]
-    numbers = [np.repeat(np.arange(len(total)), np.diff(matrix.indptr)) for matrix in matrices]
-    data = [
-        shares[rows, place] * matrix.data for place, (rows, matrix) in enumerate(zip(numbers, matrices, strict=True))
-    ]
-    places = np.concatenate(numbers), np.concatenate([matrix.indices for matrix in matrices])
-    return sparse.csr_matrix((np.concatenate(data), places), shape=fit_problem.launch.shape)
+    rows, places, values, merged, columns, starts = fit_problem.pattern
+    data = np.bincount(merged, shares[rows, places] * values, len(columns))
+    return sparse.csr_matrix((data, columns, starts), shape=fit_problem.launch.shape)
+
+
+def launched_shares(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
+    """Relative change of each step with its host's launches, (rows,)."""
+    _, _, launch, _, joined = _forward(fit_problem, fitted.values)
+    found: np.ndarray = (launch / joined) ** SMOOTH_MAX_POWER
+    return found
 
 
 def predicted_ms(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
@@ -262,6 +306,28 @@ def predicted_ms(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
     _, _, _, start, joined = _forward(fit_problem, fitted.values)
     found: np.ndarray = joined + start
     return found
+
+
+#: Effects that belong to a source.
+_OF_SOURCE = ("source", "kind of source", "group of source", "launch of source", "start of source", "launch on")
+
+
+def today_log_launch(keys: Sequence[Key], values: np.ndarray) -> float:
+    """Launches of frameworks and hosts of today: one script alone has steps that wait for launches."""
+    found = dict(zip(keys, values.tolist(), strict=True))
+    on_gpus = [value for key, value in found.items() if key[:2] == ("launch on", TODAY)]
+    today = found.get(("source", TODAY), 0.0) + found.get(("launch of source", TODAY), 0.0)
+    return float(today + np.mean(on_gpus)) if on_gpus else today
+
+
+def as_new_source(keys: Sequence[Key], fitted: Fitted) -> Fitted:
+    """The effects without those of published sources: what an answer to a user takes."""
+    today = today_log_launch(keys, fitted.values)
+    values = [
+        (today if key[0] == "launch of source" else 0.0) if key[0] in _OF_SOURCE and PROFET not in key else value
+        for key, value in zip(keys, fitted.values.tolist(), strict=True)
+    ]
+    return Fitted(np.array(values))
 
 
 Fold = tuple[np.ndarray, np.ndarray]

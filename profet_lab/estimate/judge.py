@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from profet_core.latency import LEVEL, log_sd_of
+from profet_core.layers.networks import PROFET as PROFET_PREFIX
 from profet_core.layers.networks import shared_name
 from profet_core.layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
-from profet_lab.estimate.fit import OFTEN, Fitted, Fold, Problem, fit, predicted_ms
+from profet_lab.estimate.fit import (
+    OFTEN,
+    Fitted,
+    Fold,
+    Problem,
+    as_new_source,
+    chip_of,
+    fit,
+    hosts,
+    launched_shares,
+    predicted_ms,
+)
 from profet_lab.estimate.rows import BENCHMARK, PROFET, EstimateRows
 from profet_lab.tasks import Progress, run_tasks
 
@@ -24,9 +38,8 @@ WORKLOAD_FOLDS = 5
 _BENCHMARK_SIZE = (224, 32)
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
-#: Variances of the log error of a network that is known: everywhere, at near sizes in one mode, there on one GPU, and
-#: of a row; of PROFET's networks, and of others as their errors on held-out families have them.
-_VARIANCES = {"measured": [0.004, 0.004, 0.004, 0.0015], "others": [0.015, 0.012, 0.004, 0.005]}
+#: Where the search for the variances of known networks starts, and larger log ratios than count in it.
+_VARIANCES, _MAX_LOG_RATIO, _MAX_SEARCH = (0.01, 0.005, 0.003, 0.005), 0.5, 200
 _DIGITS = 4
 
 
@@ -37,19 +50,28 @@ class HeldOut:
     Attributes
     ----------
     latency_ms : (rows,); NaN for rows that no fold holds out. folds : number of the fold, -1 for none.
-    is_point : whether the row's GPU is known by few steps in that fold, (rows,).
+    gpu_steps : steps on the row's GPU in that fold, -1 if there are none on its chip either, (rows,).
     shares : of the variance that is left after what is known of the network, (rows,).
+    host_log_sds : uncertainty by its host, (rows,). is_new_source : whether the answer leaves the source's effect away.
     """
 
     latency_ms: np.ndarray
     folds: np.ndarray
-    is_point: np.ndarray
+    gpu_steps: np.ndarray
     shares: np.ndarray
+    host_log_sds: np.ndarray
+    is_new_source: bool
 
     @property
     def rows(self) -> np.ndarray:
         """Mask of the rows that were held out."""
         found: np.ndarray = self.folds >= 0
+        return found
+
+    @property
+    def is_point(self) -> np.ndarray:
+        """Mask of the rows whose GPU is known by few steps."""
+        found: np.ndarray = (self.gpu_steps >= 0) & (self.gpu_steps < OFTEN)
         return found
 
 
@@ -75,16 +97,29 @@ class Judge:
     @cached_property
     def families(self) -> HeldOut:
         """Published rows, each family held out of everything; a GPU known by one family alone stays known."""
+        return self._held_out(self._family_fits, is_known=False)
+
+    @cached_property
+    def families_as_answered(self) -> HeldOut:
+        """The same without the effect of their source, as users are answered."""
+        return self._held_out(self._family_fits, is_known=False, is_new_source=True)
+
+    @cached_property
+    def sources(self) -> HeldOut:
+        """Published rows, each source held out."""
+        folds = self._grouped(self.data.sources, ~self.is_cell, folds=len(self.data))
+        return self._held_out(self._fits(folds), is_known=True, is_new_source=True)
+
+    @cached_property
+    def _family_fits(self) -> list[tuple[Fold, Fitted]]:
         data = self.data
         pairs = np.unique(np.stack([data.gpus, data.families]), axis=1)
         names, numbers = np.unique(pairs[0], return_counts=True)
         has_others = np.isin(data.gpus, names[numbers > 1])
-
-        def folds() -> Iterator[Fold]:
-            for learned, judged in self._grouped(data.families, ~self.is_cell):
-                yield learned | ~has_others, judged & has_others
-
-        return self._held_out(folds(), is_known=False)
+        return self._fits(
+            (learned | ~has_others, judged & has_others)
+            for learned, judged in self._grouped(data.families, ~self.is_cell)
+        )
 
     @cached_property
     def gpus(self) -> HeldOut:
@@ -98,7 +133,7 @@ class Judge:
                 held = np.isin(data.gpus, np.unique(data.gpus[judged])) & ~is_benchmark
                 yield ~held, held & ~self.is_cell
 
-        return self._held_out(folds(), is_known=True)
+        return self._held_out(self._fits(folds()), is_known=True)
 
     @cached_property
     def workloads(self) -> HeldOut:
@@ -112,12 +147,13 @@ class Judge:
                 judged = self.is_cell & (numbers == fold)
                 yield ~judged, judged
 
-        return self._held_out(folds(), is_known=True)
+        return self._held_out(self._fits(folds()), is_known=True)
 
     @cached_property
     def networks(self) -> HeldOut:
         """Cells, each network held out on all GPUs."""
-        return self._held_out(self._grouped(self.data.networks, self.is_cell, folds=15), is_known=False)
+        folds = self._grouped(self.data.networks, self.is_cell, folds=15)
+        return self._held_out(self._fits(folds), is_known=False)
 
     @cached_property
     def cell_gpus(self) -> HeldOut:
@@ -131,7 +167,7 @@ class Judge:
                 held = (data.gpus == gpu) & ~(self.is_cell & is_known)
                 yield ~held, held & self.is_cell & (data.networks != BENCHMARK)
 
-        return self._held_out(folds(), is_known=True)
+        return self._held_out(self._fits(folds()), is_known=True)
 
     @property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -145,25 +181,30 @@ class Judge:
             held = np.isin(names, order[fold::folds])
             yield ~held, held & among
 
-    def _held_out(self, folds: Iterable[Fold], *, is_known: bool) -> HeldOut:
-        data, fit_problem = self.data, self.fit_problem
+    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, Fitted]]:
         pairs = list(folds)
-        tasks = [(fit_problem.of(learned), self.fitted) for learned, _ in pairs]
+        tasks = [(self.fit_problem.of(learned), self.fitted) for learned, _ in pairs]
+        return list(zip(pairs, run_tasks(fit, tasks, progress=self.progress, threads=True), strict=True))
+
+    def _held_out(self, fits: Iterable[tuple[Fold, Fitted]], *, is_known: bool, is_new_source: bool = False) -> HeldOut:
+        data, fit_problem = self.data, self.fit_problem
         latency_ms, shares = np.full(len(data), np.nan), np.ones(len(data))
-        numbers, is_point = np.full(len(data), -1), np.zeros(len(data), bool)
-        for number, ((learned, judged), fitted) in enumerate(
-            zip(pairs, run_tasks(fit, tasks, progress=self.progress), strict=True)
-        ):
+        numbers, steps, host_log_sds = np.full(len(data), -1), np.zeros(len(data), int), np.zeros(len(data))
+        for number, ((learned, judged), fitted) in enumerate(fits):
             numbers[judged] = number
-            latency_ms[judged] = predicted_ms(fit_problem.of(judged), fitted)
-            names, steps = np.unique(data.gpus[learned], return_counts=True)
-            is_point[judged] = ~np.isin(data.gpus[judged], names[steps >= OFTEN])
+            answered = as_new_source(fit_problem.keys, fitted) if is_new_source else fitted
+            latency_ms[judged] = predicted_ms(fit_problem.of(judged), answered)
+            launched = launched_shares(fit_problem.of(judged), answered)
+            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.of(judged))]
+            counts = Counter(data.gpus[learned].tolist())
+            chips = set(map(chip_of, counts))
+            steps[judged] = [counts[gpu] if chip_of(gpu) in chips else -1 for gpu in data.gpus[judged].tolist()]
             if is_known:
-                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.of(learned), fitted))
+                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.of(learned), answered))
                 known = known_steps_in(known_steps(data.of(learned), ratios))
                 corrections, shares[judged] = _corrections(known, data.of(judged))
                 latency_ms[judged] *= np.exp(corrections)
-        return HeldOut(latency_ms, numbers, is_point, shares)
+        return HeldOut(latency_ms, numbers, steps, shares, host_log_sds, is_new_source)
 
     def log_errors(self, held: HeldOut) -> np.ndarray:
         """log(predicted / measured), (rows,); NaN where nothing is predicted."""
@@ -172,8 +213,10 @@ class Judge:
 
     def half_widths(self, held: HeldOut) -> np.ndarray:
         """Half of the intervals, in the logarithm, (rows,), from families in other folds than the row's family."""
-        doubt: np.ndarray = np.where(held.is_point, self.point_log_sd, 0.0) / log_sd_of(1.0)
-        return np.hypot(self._case_half_widths(held), doubt)
+        doubts = np.where(held.is_point, self.point_log_sd, np.where(held.gpu_steps < 0, self.unknown_gpu_log_sd, 0.0))
+        if held.is_new_source:
+            doubts = np.hypot(np.hypot(doubts, held.host_log_sds), self.source_log_sd)
+        return np.hypot(self._case_half_widths(held), doubts / log_sd_of(1.0))
 
     def _case_half_widths(self, held: HeldOut) -> np.ndarray:
         """The part of the network and the mode, (rows,)."""
@@ -205,6 +248,22 @@ class Judge:
         order = np.argsort(needed)
         weights = np.cumsum(1 / numbers[places][order])
         return float(log_sd_of(needed[order][np.searchsorted(weights, LEVEL * weights[-1])]))
+
+    @cached_property
+    def source_log_sd(self) -> float:
+        """Spread of the mean errors of held-out sources, on GPUs that are known without them."""
+        rows = self.sources.rows & (self.sources.gpu_steps >= OFTEN)
+        names, errors = self.data.sources[rows], self.log_errors(self.sources)[rows]
+        means = [errors[names == name].mean() for name in np.unique(names)]
+        return float(np.sqrt(np.mean(np.square(means))))
+
+    @cached_property
+    def unknown_gpu_log_sd(self) -> float:
+        """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
+        values = dict(zip(self.fit_problem.keys, self.fitted.values.tolist(), strict=True))
+        chips = set(map(chip_of, set(self.data.gpus.tolist())))
+        found = [values["speed", key[2]] - each for key, each in values.items() if key[0] == "gpu" and key[2] in chips]
+        return float(np.sqrt(np.mean(np.square(found))))
 
     @cached_property
     def log_sds(self) -> Mapping[int, Mapping[str, float]]:
@@ -246,13 +305,6 @@ def log_sds_by_case(judge: Judge, skip: int = -1) -> Mapping[str, float]:
     return found
 
 
-def unknown_gpu_log_sd(judge: Judge) -> float:
-    """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-    values = dict(zip(judge.fit_problem.keys, judge.fitted.values.tolist(), strict=True))
-    speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu"]
-    return float(np.sqrt(np.mean(np.square(speeds))))
-
-
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
     """Quantile of absolute log errors on held-out rows, with the finite-sample correction of split conformal."""
     ordered = np.sort(errors)
@@ -278,12 +330,40 @@ def known_steps(rows: EstimateRows, log_ratios: np.ndarray) -> dict[str, Any]:
         ]
         for row in range(len(rows))
     ]
-    return {
-        "networks": networks,
-        "places": places,
-        "steps": sorted(steps),
-        "variances": {name: list(each) for name, each in _VARIANCES.items()},
-    }
+    found = {"networks": networks, "places": places, "steps": sorted(steps)}
+    is_cell = rows.sources == PROFET
+    each = {"measured": is_cell, "others": ~is_cell}
+    known = known_steps_in({**found, "variances": dict.fromkeys(each, _VARIANCES)})
+    return {**found, "variances": {name: likely_variances(known, is_profet=name == "measured") for name in each}}
+
+
+def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
+    """The variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
+    by_length: dict[int, list[tuple[np.ndarray, ...]]] = {}
+    for name, (start, end) in known.names.items():
+        rows = slice(start, end)
+        if name.startswith(PROFET_PREFIX) == is_profet and end - start > 1:
+            ratios = np.clip(known.log_ratios[rows], -_MAX_LOG_RATIO, _MAX_LOG_RATIO)
+            alike = known.alike(rows, known.log_sizes[rows], known.modes[rows], known.places[rows])
+            by_length.setdefault(end - start, []).append((*alike, ratios))
+    # Networks with as many steps are decomposed at once.
+    stacks = [[np.stack(each) for each in zip(*found, strict=True)] for found in by_length.values()]
+
+    def surprise(logs: np.ndarray) -> float:
+        everywhere, near, there, row = np.exp(logs)
+        total = 0.0
+        for near_here, on_place, ratios in stacks:
+            noise = row * np.eye(ratios.shape[1])
+            roots = np.linalg.cholesky(everywhere + near * near_here + there * on_place + noise)
+            whitened = np.linalg.solve(roots, ratios[..., None])
+            total += float(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum() + 0.5 * (whitened**2).sum())
+        return total
+
+    if not stacks:
+        return list(_VARIANCES)
+    options = {"maxiter": _MAX_SEARCH, "xatol": 0.05, "fatol": 1.0}
+    best = minimize(surprise, np.log(_VARIANCES), method="Nelder-Mead", options=options)
+    return [round(float(value), 2 * _DIGITS) for value in np.exp(best.x)]
 
 
 def known_as(network: str, source: str) -> str:

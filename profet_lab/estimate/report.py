@@ -49,6 +49,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "gpus": len(set(rows.gpus.tolist())),
         "judged": judged(judge),
         "inside": inside(judge),
+        "by_source": _by(judge, judge.sources, rows.sources),
         "by_gpu": _by(judge, judge.gpus, rows.gpus),
         "by_network": _by(judge, judge.networks, rows.networks),
         "regressions": regressions(rows),
@@ -70,6 +71,8 @@ def judged(judge: Judge) -> list[dict[str, Any]]:
         ("families, RTX 3090 AMP, channels-last: depthwise", families, last & is_depthwise),
         ("families, RTX 3090 AMP: hybrids", families, timm & ~is_cnn),
         ("families, all other published rows", families, ~timm),
+        ("families, as answered to users of another source", judge.families_as_answered, every),
+        ("one source of published rows", judge.sources, every),
         ("one published GPU, its ResNet-50 known", judge.gpus, every),
         ("PROFET's cells: workloads", judge.workloads, every),
         ("PROFET's cells: networks", judge.networks, every),
@@ -79,8 +82,8 @@ def judged(judge: Judge) -> list[dict[str, Any]]:
 
 
 def inside(judge: Judge) -> dict[str, dict[str, Any]]:
-    """Coverage by case, by source, and at small batches: families held out."""
-    data, held = judge.data, judge.families
+    """Coverage by case, by source, and at small batches: families held out, their source's effect left away."""
+    data, held = judge.data, judge.families_as_answered
     masks = {str(case): data.cases == str(case) for case in Case}
     masks |= {f"batch below {SMALL_BATCH}": data.batch_sizes < SMALL_BATCH}
     masks |= {source: data.sources == source for source in sorted(set(data.sources[held.rows].tolist()))}

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.catalog import load_gpus
+from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode, load_rates
 from profet_lab.estimate.estimate_file import RATES_TABLE, coefficients, rates_table
-from profet_lab.estimate.fit import fit, predicted_ms, problem
+from profet_lab.estimate.fit import as_new_source, chip_of, fit, log_power_limit, predicted_ms, problem
 from profet_lab.estimate.judge import Judge, conformal
 from profet_lab.estimate.rows import PROFET, TIMM, TODAY, EstimateRows, estimate_rows, family_of
 from profet_lab.measurements.tables import data_folder
@@ -94,6 +96,48 @@ def test_the_file_answers_as_the_fit_does(few):
     )
     assert set(content["instances"]) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert len(content["known"]["steps"]) == len(few)
+
+
+def test_a_published_step_is_within_its_interval(every, models, catalog):
+    published = every.of(np.flatnonzero(every.sources != PROFET)[::9])
+    inside = []
+    for row in range(len(published)):
+        gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))
+        name = str(published.networks[row])
+        found = estimate(
+            models,
+            catalog,
+            counts_of(name, int(published.pixels[row])),
+            batch_size=int(published.batch_sizes[row]),
+            name=name,
+            targets=[gpu],
+            precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(mode, "amp"),
+            training_code="channels-last" if mode is Mode.HALF_CHANNELS_LAST else "plain",
+        )
+        interval = found.gpus[gpu].interval_at()
+        inside.append(interval.low_ms <= published.latency_ms[row] <= interval.high_ms)
+    assert len(inside) > 250 and np.mean(inside) >= 0.95
+
+
+def test_answers_leave_the_effects_of_sources_away(few):
+    fit_problem = problem(few)
+    fitted = fit(fit_problem)
+    changed = dict(
+        zip(
+            fit_problem.keys,
+            zip(fitted.values, as_new_source(fit_problem.keys, fitted).values, strict=True),
+            strict=True,
+        )
+    )
+    source = str(few.sources[few.sources != PROFET][0])
+    assert changed["source", source][0] != 0 == changed["source", source][1]
+    assert changed["source", PROFET][0] == changed["source", PROFET][1]
+
+
+def test_cards_of_one_chip_share_it():
+    assert chip_of("A100-SXM4-80GB") == chip_of("A100-PCIE-40GB") != chip_of("A30")
+    chips = [gpu for gpu in load_gpus() if chip_of(gpu) == chip_of("A100-SXM4-80GB")]
+    assert sum(log_power_limit(gpu) for gpu in chips) == pytest.approx(0, abs=1e-12)
 
 
 def test_half_widths_have_the_correction_of_split_conformal():

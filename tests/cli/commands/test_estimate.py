@@ -102,6 +102,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
     [
         (("NoNet", "--batch", 8), "unknown network"),
         (("missing.keras", "--batch", 8), "not found"),
+        (("folder/missing.pt", "--batch", 8), "not found"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
         (("vit_base_patch16_224", "--batch", 8), "the models know only CNNs"),
@@ -111,6 +112,11 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
     assert said in refused("estimate", *arguments)
+
+
+def test_a_name_from_a_hub_is_no_path(document):
+    found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
+    assert found["network"] == "timm/convnext_tiny"
 
 
 ENDS = ("--min-ms", 10, "--max-ms", 100)

@@ -65,6 +65,8 @@ TYPED = {
     "tf_efficientnet_b0_ns": ("tf_efficientnet_b0", 5_288_548),
     "CoAtNet-0": ("coatnet_0_224", 25_036_820),
     "timm/convnext_tiny.fb_in1k": ("timm/convnext_tiny", 28_589_128),
+    "hf_hub:timm/convnext_tiny.fb_in1k": ("timm/convnext_tiny", 28_589_128),
+    "models.resnet18(pretrained=True)": ("resnet18", 11_689_512),
     "timm.convnext_tiny": ("timm/convnext_tiny", 28_589_128),
     "tf_efficientnet_b0": ("tf_efficientnet_b0", 5_288_548),
     "tf_efficientnet_b0.ns_jft_in1k": ("tf_efficientnet_b0", 5_288_548),
