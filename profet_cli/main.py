@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _status(arguments, started=lambda: None)
     # While modules are imported nothing is changed, and an exception would not come through them whole.
-    signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGINT, _exit_interrupted)
     sys.unraisablehook = _end_if_interrupted
     try:
         return _process_status()
     except KeyboardInterrupt:
-        _end()
+        _exit_interrupted()
     finally:
         # What is left is Python's own end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -153,7 +153,7 @@ def _interrupts_are_exceptions() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _end(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
+def _exit_interrupted(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
     os.write(2, f"{PROGRAM}: {_STOPPED_LINE}\n".encode())
     os._exit(STOPPED)
 
@@ -161,5 +161,5 @@ def _end(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoRet
 def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
     """An interrupt where Python can't raise one, such as in a destructor."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _end()
+        _exit_interrupted()
     sys.__unraisablehook__(unraisable)

@@ -101,7 +101,7 @@ def serve(host: str, port: int, workers: int) -> None:
         _Dispatcher(listener, workers).run()
 
 
-class _HandedOver(socket.socket):
+class _WorkerSocket(socket.socket):
     """What a worker listens on: each connection comes from the dispatcher, which accepted it."""
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -177,4 +177,4 @@ class _Dispatcher:
 
 
 if __name__ == "__main__":
-    uvicorn.Server(uvicorn.Config(**_SETTINGS)).run([_HandedOver(fileno=int(sys.argv[1]))])
+    uvicorn.Server(uvicorn.Config(**_SETTINGS)).run([_WorkerSocket(fileno=int(sys.argv[1]))])

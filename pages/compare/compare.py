@@ -32,7 +32,9 @@ def _linked() -> tuple[Part | str, ...]:
 
     A sample that Predict shows is as it is there, with all that its numbers depend on.
     """
-    asked = session.asked if session.profile.source == "sample" else ("method", "precision", "training_code")
+    asked = (
+        session.prediction_inputs if session.profile.source == "sample" else ("method", "precision", "training_code")
+    )
     return session.compare, "drawn", session.offers, session.compare_table, *asked
 
 

@@ -108,7 +108,7 @@ def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[Compa
             anchors.add(prediction.anchor)
             steps = [row for row in prediction.predictions if row.latency_ms is not None]
             plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
-            each.append({plan.label: Per.STEP.of(plan) for plan in plans})
+            each.append({plan.label: Per.STEP.share_of(plan) for plan in plans})
     first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
     return [
         CompareRow(plan, tuple(plans.get(label) for plans in each), bool(anchors & {plan.instance, plan.offer.gpu}))

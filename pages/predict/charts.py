@@ -143,13 +143,13 @@ def show_cards(found: Recommended, per: Per) -> None:
 
 
 def _lines(card: Recommendation, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
-    plan, shown = card.plan, per.of(card.plan)
+    plan, shown = card.plan, per.share_of(card.plan)
     ends, likely = shown.interval, plan.within_limits
     spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
-        other = per.of(card.alternative)
+        other = per.share_of(card.alternative)
         cheaper = card.goals[0] is Goal.CHEAPEST
         small.append(alternative_sentence(card, unit.words(other.total_s) if cheaper else format_usd(other.total_usd)))
     if limited and likely is not None:
@@ -197,7 +197,7 @@ def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, 
             pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
             continue
         usual = profiled.get(row.label)
-        shown, at_profiled = per.of(row.plan), usual and per.of(usual)
+        shown, at_profiled = per.share_of(row.plan), usual and per.share_of(usual)
         pairs.append(_pair(row, name, shown, at_profiled, unit, dimmed=limits.excess(row.plan) > 1))
     times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
@@ -261,7 +261,7 @@ def show_scatter(rows: Sequence[OfferRow], per: Per, limits: Limits) -> None:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
         limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
-        figure = trade_off([per.of(plan) for plan in plans], best, anchors, *limited)
+        figure = trade_off([per.share_of(plan) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 

@@ -57,7 +57,7 @@ def show_details(
             facts = _facts(network, plans, row, row.plan)
             unit = per.unit(plans)
             # As on its card and its bars.
-            shown = per.of(row.plan)
+            shown = per.share_of(row.plan)
             time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
             if (ends := shown.interval) is not None:
                 time += f" ({unit.range_words(*ends.seconds)})"

@@ -58,10 +58,10 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
-    more_options("predict", partial(_more, resources))
+    more_options("predict", partial(_other_inputs, resources))
 
 
-def _more(resources: Resources) -> None:
+def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
     number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
@@ -223,7 +223,7 @@ def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> lis
     found = []
     for row in rows:
         if row.plan is not None:
-            plan = per.of(row.plan)
+            plan = per.share_of(row.plan)
             total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
@@ -231,7 +231,7 @@ def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> lis
 
 
 def _linked() -> Iterable[Part | str]:
-    return *session.asked, session.training, session.offers, session.predict, session.predict_table
+    return *session.prediction_inputs, session.training, session.offers, session.predict, session.predict_table
 
 
 run_page("Predict", main, _linked, sidebar, header=header, alone=True)

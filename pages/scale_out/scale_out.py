@@ -64,10 +64,10 @@ def sidebar(resources: Resources) -> None:
     left, right = st.columns(2, gap="small")
     number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="In whole machines.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
-    more_options("scale_out", _more)
+    more_options("scale_out", _other_inputs)
 
 
-def _more() -> None:
+def _other_inputs() -> None:
     toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
     validation_input()
 
@@ -234,6 +234,6 @@ def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] |
 run_page(
     "Training on 1 to 64 GPUs",
     main,
-    lambda: (*session.asked, session.training, session.scale_out, session.offers, session.scale_out_table),
+    lambda: (*session.prediction_inputs, session.training, session.scale_out, session.offers, session.scale_out_table),
     sidebar,
 )

@@ -103,4 +103,4 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     return found, f"{why} Empty a field to use the prediction." if any(typed) and found[0] else why
 
 
-run_page("Scaler prediction", main, lambda: (*session.asked, session.training, session.scaler), alone=True)
+run_page("Scaler prediction", main, lambda: (*session.prediction_inputs, session.training, session.scaler), alone=True)

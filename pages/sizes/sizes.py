@@ -45,10 +45,10 @@ def sidebar(resources: Resources) -> None:
     """What the curves depend on."""
     network_input(resources)
     workload_input()
-    more_options("sizes", partial(_more, resources))
+    more_options("sizes", partial(_other_inputs, resources))
 
 
-def _more(resources: Resources) -> None:
+def _other_inputs(resources: Resources) -> None:
     choice("Scale of the chart", SizesView.scale)
     validation_input()
     second_input(resources)
@@ -152,7 +152,7 @@ def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
 run_page(
     "Latency and cost by batch size and image size",
     main,
-    lambda: (*session.asked, session.training, session.offers, session.sizes, session.sizes_table),
+    lambda: (*session.prediction_inputs, session.training, session.offers, session.sizes, session.sizes_table),
     sidebar,
     alone=True,
 )

@@ -71,7 +71,7 @@ def run_predict(options: argparse.Namespace) -> None:
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
     similarity = prediction.similarity
-    if similarity and not similarity.warned_of:
+    if similarity and not similarity.is_dissimilar:
         print(
             f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean "
             f"error of {similarity.error_words}."

@@ -99,7 +99,7 @@ def _shape(inputs: Inputs, index: int = 0) -> Shape:
     return _value(inputs, index).shape
 
 
-def _known(inputs: Inputs) -> list[Any] | None:
+def _constants(inputs: Inputs) -> list[Any] | None:
     """The numbers of all inputs, None for omitted ones; None where some are not known."""
     if any(value is not None and value.constant is None for value in inputs):
         return None
@@ -298,7 +298,7 @@ def _moving(move: Move, kind: Kind | None = Kind.SHAPING) -> Rule:
 
     def rule(node: Node, inputs: Inputs) -> Result:
         value = _value(inputs)
-        is_known = _known(inputs) is not None
+        is_known = _constants(inputs) is not None
         # Of one byte, whatever the shape.
         data = value.constant if is_known else np.broadcast_to(np.int8(0), value.shape)
         assert data is not None
@@ -366,7 +366,7 @@ def _gather(node: Node, inputs: Inputs) -> Result:
 
 def _made(shape: Shape, inputs: Inputs, function: Callable[..., Any], kind: Kind | None = Kind.SHAPING) -> Result:
     """A result of this shape, with its numbers where those of all inputs are known and few."""
-    numbers = _known(inputs) if prod(shape) <= MAX_CONSTANT else None
+    numbers = _constants(inputs) if prod(shape) <= MAX_CONSTANT else None
     return Result((shape,), kind, constant=None if numbers is None else np.asarray(function(*numbers)))
 
 
@@ -434,7 +434,7 @@ def _shape_of(node: Node, inputs: Inputs) -> Result:
 
 
 def _range(_: Node, inputs: Inputs) -> Result:
-    numbers = _known(inputs)
+    numbers = _constants(inputs)
     if numbers is None:
         raise InputError("it depends on runtime values: export it for one image size.")
     start, end, step = (array.item() for array in numbers)

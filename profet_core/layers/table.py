@@ -37,7 +37,7 @@ class Row:
         text = self.text(column)
         return default if default is not None and not text else _whole(text, column, 1)
 
-    def pair(self, column: str, default: int | None = None) -> tuple[int, int]:
+    def height_width(self, column: str, default: int | None = None) -> tuple[int, int]:
         """ "3" or "3x5"."""
         text = self.text(column)
         return (default, default) if default is not None and not text else _pair(text, column, 1)
@@ -58,9 +58,9 @@ class Row:
         if bias and bias not in _YES | _NO:
             raise InputError(f"bias is {shown(bias)}: write yes or no.")
         return {
-            "strides": self.pair("stride", 1),
+            "strides": self.height_width("stride", 1),
             "padding": self.padding(),
-            "dilation": self.pair("dilation", 1),
+            "dilation": self.height_width("dilation", 1),
             "bias": bias not in _NO,
         }
 
@@ -155,24 +155,24 @@ def _layers(kind: str, row: Row, shapes: Mapping[str, Shape], last: Shape) -> li
 
 def _convolution(row: Row, shape: Shape) -> Layer:
     groups = row.number("groups", 1)
-    return rules.convolution(shape, row.number("channels"), row.pair("kernel"), **row.window(), groups=groups)
+    return rules.convolution(shape, row.number("channels"), row.height_width("kernel"), **row.window(), groups=groups)
 
 
 def _depthwise(row: Row, shape: Shape) -> Layer:
-    filters, kernel = row.number("channels", shape[-1]), row.pair("kernel")
+    filters, kernel = row.number("channels", shape[-1]), row.height_width("kernel")
     return rules.convolution(shape, filters, kernel, **row.window(), groups=shape[-1])
 
 
 def _transposed(row: Row, shape: Shape) -> Layer:
-    window, filters, kernel = row.window(), row.number("channels"), row.pair("kernel")
+    window, filters, kernel = row.window(), row.number("channels"), row.height_width("kernel")
     extra = (0, 0) if isinstance(window["padding"], tuple) else None
     groups = row.number("groups", 1)
     return rules.transposed_convolution(shape, filters, kernel, **window, groups=groups, output_padding=extra)
 
 
 def _pooling(row: Row, shape: Shape) -> Layer:
-    kernel = row.pair("kernel")
-    return rules.pooling(shape, kernel, row.pair("stride") if row.text("stride") else kernel, row.padding())
+    kernel = row.height_width("kernel")
+    return rules.pooling(shape, kernel, row.height_width("stride") if row.text("stride") else kernel, row.padding())
 
 
 def _squeeze_excite(row: Row, shape: Shape) -> list[Layer]:
@@ -210,7 +210,7 @@ RULES: Mapping[str, Callable[[Row, Shape], Layer | list[Layer]]] = MappingProxyT
         "squeeze excite": _squeeze_excite,
         "flatten": lambda _, shape: rules.flattening(shape),
         "padding": _padded,
-        "upsampling": lambda row, shape: rules.enlargement(shape, row.pair("stride", 2)),
+        "upsampling": lambda row, shape: rules.enlargement(shape, row.height_width("stride", 2)),
     }
 )
 #: Kinds of several.

@@ -311,7 +311,7 @@ def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
         models=MappingProxyType({name: _anchor_model(row) for name, row in content["laws"].items()}),
-        error=ScalingError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),
+        error=ScalingError(*(_four_numbers(content["error"][name]) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
@@ -322,16 +322,16 @@ def _anchor_model(row: JsonObject) -> AnchorGrowthModel:
         name: np.array([finite_number(value) for value in row[name]])
         for name in ("centre", "spread", "low", "high", "share", "batch", "area")
     }
-    offsets = {name: _three(values) for name, values in row["offsets"].items()}
+    offsets = {name: _three_numbers(values) for name, values in row["offsets"].items()}
     return AnchorGrowthModel(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
-def _three(values: Iterable[object]) -> tuple[float, float, float]:
+def _three_numbers(values: Iterable[object]) -> tuple[float, float, float]:
     first, second, third = (finite_number(value) for value in values)
     return first, second, third
 
 
-def _four(values: Iterable[object]) -> tuple[float, float, float, float]:
+def _four_numbers(values: Iterable[object]) -> tuple[float, float, float, float]:
     first, second, third, fourth = (finite_number(value) for value in values)
     return first, second, third, fourth
 

@@ -94,7 +94,7 @@ class Estimates:
         found, similarity = [], self.similarity(number)
         if self.repaired is not None and self.repaired[number] > NOTABLE_REPAIR:
             found.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
-        if similarity and similarity.warned_of:
+        if similarity and similarity.is_dissimilar:
             more = " or more" if similarity.words == BAND_WORDS[-1] else ""
             found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
         return found

@@ -232,7 +232,7 @@ class Similarity:
     error_percent: float
 
     @property
-    def warned_of(self) -> bool:
+    def is_dissimilar(self) -> bool:
         """Whether the distance warrants a warning."""
         return self.words in BAND_WORDS[2:]
 

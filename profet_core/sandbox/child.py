@@ -62,7 +62,7 @@ def limit_process(memory_bytes: int, cpu_s: int) -> None:
 
 def _result(work: Callable[..., object], arguments: Sequence[str]) -> dict[str, object]:
     try:
-        return {"result": work(sys.stdin.buffer, arguments, _say_share)}
+        return {"result": work(sys.stdin.buffer, arguments, _report_progress)}
     except ProfetError as error:
         return {"error": str(error)}
     except MemoryError:
@@ -71,7 +71,7 @@ def _result(work: Callable[..., object], arguments: Sequence[str]) -> dict[str, 
     return {"limit": "memory"}
 
 
-def _say_share(share: float) -> None:
+def _report_progress(share: float) -> None:
     _say({"share": float(share)})
 
 

@@ -195,7 +195,7 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
 
     The copy has no name, and on Linux lies in memory, never on a disk.
     """
-    if not isinstance(source, bytes) and _is_systems(source):
+    if not isinstance(source, bytes) and _is_real_file(source):
         yield source
         return
     with _nameless_file() as file:
@@ -221,7 +221,7 @@ def opened(source: bytes | BinaryIO) -> Iterator[tuple[BinaryIO, bytes, int]]:
         yield file, start, size
 
 
-def _is_systems(source: BinaryIO) -> bool:
+def _is_real_file(source: BinaryIO) -> bool:
     try:
         return source.seekable() and source.fileno() >= 0
     except (OSError, AttributeError):

@@ -482,7 +482,7 @@ class Per(StrEnum):
     EPOCH = "epoch"
     TRAINING = "training"
 
-    def of(self, plan: Plan) -> Plan:
+    def share_of(self, plan: Plan) -> Plan:
         """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
         if self is Per.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
             return plan
@@ -501,7 +501,7 @@ class Per(StrEnum):
 
     def unit(self, plans: Iterable[Plan]) -> TimeUnit:
         """The one unit that cards, bars, table and dialog show these plans' times in."""
-        return shared_time_unit(self.of(plan).total_s for plan in plans)
+        return shared_time_unit(self.share_of(plan).total_s for plan in plans)
 
     @property
     def cost_suffix(self) -> str:

@@ -164,7 +164,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     rows = []
     for offer in offers:
         steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
-        plans = [Per.STEP.of(plan_of(request, step, offer)) for step in steps]
+        plans = [Per.STEP.share_of(plan_of(request, step, offer)) for step in steps]
         rows.append(CompareRow(plans[0], tuple(plans), False))
     shown = bars(found, rows, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]

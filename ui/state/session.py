@@ -486,7 +486,7 @@ class Session:
     manycore_table = Table("manycore")
 
     @property
-    def asked(self) -> tuple[Part, ...]:
+    def prediction_inputs(self) -> tuple[Part, ...]:
         """What predictions depend on."""
         return (self.profile, self.network, *((self.second,) if self.network.second else ()))
 
