@@ -347,7 +347,7 @@ def families_of(architectures: Iterable[str]) -> np.ndarray:
 def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
     """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
 
-    table : as `validation.default.default_table` gives it.
+    table : as `default_table` gives it.
 
     Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors
     are averaged. The weight is a constant of the program, chosen on these data.

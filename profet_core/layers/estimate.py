@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from statistics import median
 
 import numpy as np
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, Gpu, Gpus, is_half, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, Gpus, is_half, requested_precision
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
@@ -325,7 +324,7 @@ def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnH
         steps = [_on_gpu(model, step, (one, host)) for one in alike]
         fixed = np.array([model.is_well_known(one.name) for one in alike])
         before = np.array([each.step.latency_ms for each in steps], float)
-        better = _no_less(alike)
+        better = np.array([[no_less(one, other) for other in alike] for one in alike])
         # Where measurements of two GPUs disagree with that order, both take the middle.
         measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
         slowest = np.where(measured, before[:, None], 0.0).max(axis=0)
@@ -335,11 +334,6 @@ def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnH
         for one, each, factor in zip(alike, steps, factors, strict=True):
             found[one, host] = replace(each, step=each.step.scaled(factor)) if factor != 1 else each
     return found
-
-
-@cache
-def _no_less(gpus: tuple[Gpu, ...]) -> np.ndarray:
-    return np.array([[no_less(one, other) for other in gpus] for one in gpus])
 
 
 def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:

@@ -246,7 +246,7 @@ class Models:
         return self._intervals.get(case_name(latency_known, False))
 
     def reference(self, anchor: str) -> np.ndarray:
-        """Class shares of an anchor's training profiles, as in `intervals.class_shares`."""
+        """Class shares of an anchor's training profiles, as in `ensemble.members.class_shares`."""
         with self._lock:
             if anchor not in self._references:
                 data = self._read(f"{anchor}/reference.npy")
