@@ -187,7 +187,8 @@ class Rates:
         rates = self.of_gpu(gpu, reference)
         more = [each + rates.tuned for each in self.tuned] if tuned else (0.0, 0.0)
         compute, rest = rates.amp_compute + more[0], rates.amp_bandwidth + more[1]
-        most = (math.log(max(peak_ratio(gpu), 1.0)) + log_tf32_peak(gpu), math.log(MAX_BANDWIDTH_GAIN))
+        bandwidth_gain = MAX_FUSED_GAIN if tuned else MAX_BANDWIDTH_GAIN
+        most = (math.log(max(peak_ratio(gpu), 1.0)) + log_tf32_peak(gpu), math.log(bandwidth_gain))
         by_class = tuple(
             min(max(value + added, 0.0), most[place >= ON_TENSOR_CORES])
             for place, (value, added) in enumerate(
@@ -215,8 +216,8 @@ class Rates:
         return self.gpus.get(gpu.name) or self.from_specs.rates(gpu, reference)
 
 
-#: Bandwidth-bound work moves at best half the bytes.
-MAX_BANDWIDTH_GAIN = 2.0
+#: Bandwidth-bound work of plain code moves at best half the bytes; a compiler fuses it, and it moves fewer.
+MAX_BANDWIDTH_GAIN, MAX_FUSED_GAIN = 2.0, 3.0
 #: Exponent for combining work and launches.
 LAUNCH_POWER = 4.0
 NO_FACTORS: ByClass = (0.0, 0.0, 0.0, 0.0, 0.0)
