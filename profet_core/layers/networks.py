@@ -75,7 +75,7 @@ _ALIASES = {
 #: Of names that aren't in the table: what no CNN is called.
 _NO_CNN = re.compile(
     r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|vit|"
-    r"swin|deit|beit|detr|dino(v2)?|clip|mixer|sam)(?![a-z])"
+    r"swin(v2)?|deit|beit|eva(02)?|detr|segformer|mask2?former|dino(v[23])?|clip|siglip|mixer|sam)(?![a-z])"
 )
 #: Names that a refusal offers, and how alike they have to be.
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
