@@ -137,7 +137,9 @@ def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
     assert near in str(error.value) and ("did you mean" in str(error.value)) == bool(near)
 
 
-@pytest.mark.parametrize("typed", ["BERT", "bert-base-uncased", "gpt2", "LSTM", "openai/clip-base", "DETR", "segformer-b0"])
+@pytest.mark.parametrize(
+    "typed", ["BERT", "bert-base-uncased", "gpt2", "LSTM", "openai/clip-base", "DETR", "segformer-b0"]
+)
 def test_names_of_other_networks_are_refused_as_their_files_are(typed):
     with pytest.raises(InputError, match=r"is not a CNN: .*, and the models know only CNNs"):
         network_name(typed)
