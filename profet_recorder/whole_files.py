@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -33,31 +34,37 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
         return
     scratch = path.with_name(f".{path.name}.new")
     with _locked(scratch) as file:
-        try:
-            file.truncate(0)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            if there:
-                scratch.chmod(path.stat().st_mode & 0o777)
-            if not replace and path.exists():
-                raise FileExistsError(path)
-            scratch.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                scratch.unlink()
-            raise
+        file.truncate(0)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        if there:
+            scratch.chmod(path.stat().st_mode & 0o777)
+        if not replace and path.exists():
+            raise FileExistsError(path)
+        scratch.replace(path)
 
 
-def _locked(scratch: Path) -> BinaryIO:
-    """Open a file for one program at a time, where the file system has locks."""
+@contextmanager
+def _locked(scratch: Path) -> Iterator[BinaryIO]:
+    """Open a file for one program at a time, where the file system has locks; an error or an interrupt removes it."""
     while True:
-        file = scratch.open("ab")
-        with suppress(OSError):
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if os.path.samestat(scratch.stat(), os.fstat(file.fileno())):
-                return file
+        with scratch.open("ab") as file:
+            is_locked = is_there = False
+            try:
+                with suppress(OSError):
+                    if fcntl is not None:
+                        fcntl.flock(file, fcntl.LOCK_EX)
+                is_locked = True
+                with suppress(FileNotFoundError):
+                    is_there = os.path.samestat(scratch.stat(), os.fstat(file.fileno()))
+                if is_there:
+                    yield file
+                    return
+            except BaseException:
+                # Until it is locked, another program may write it.
+                if is_locked:
+                    with suppress(OSError):
+                        scratch.unlink()
+                raise
         # The program that held the lock has moved its file into place.
-        file.close()
