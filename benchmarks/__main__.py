@@ -223,8 +223,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all but train if none is named")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each figure (default: 3)")
-    levels = [25, 50, 100, 200]
-    parser.add_argument("--visitors", type=int, nargs="*", default=levels, help="at once (default: 25 50 100 200)")
+    levels = [25, 50, 100]
+    parser.add_argument("--visitors", type=int, nargs="*", default=levels, help="at once (default: 25 50 100)")
     parser.add_argument("--seconds", type=float, default=15.0, help="how long actions are timed (default: 15)")
     parser.add_argument("--write", action="store_true", help=f"write the medians into {LAST.name}")
     options = parser.parse_args()
