@@ -20,7 +20,7 @@ class Builder:
 
     Attributes
     ----------
-    activation : what `elementwise` of one layer computes where nothing else is said.
+    activation : what `elementwise` of one layer computes by default.
     norm_scales : whether batch normalizations scale.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -57,16 +58,16 @@ RECIPES = {
 }
 
 
-class _Models:
+class _Models(ABC):
     """Models of one member, each of a pair and its training rows."""
 
     member: str
     constants: np.ndarray
     typical_log_ratio: np.ndarray
 
+    @abstractmethod
     def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
         """One model's raw output, (rows, inputs) -> (1, rows, outputs)."""
-        raise NotImplementedError
 
     def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
         """One model's latency on its target, milliseconds (rows,)."""

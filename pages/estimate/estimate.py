@@ -104,10 +104,10 @@ def main(resources: Resources) -> None:
             st.caption(plain(note))
         else:
             show_warning(note)
-    profiled, said = _profiled(resources, question)
+    profiled, notes = _profiled(resources, question)
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
-        st.caption(plain(" ".join(said)))
+        st.caption(plain(" ".join(notes)))
     _table(_rows(resources, found, profiled), f"profet-without-profile-{question.batch_size}", profiled is not None)
     st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
