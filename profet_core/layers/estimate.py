@@ -11,7 +11,16 @@ from statistics import median
 import numpy as np
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import AS_PROFILED, CODES, PLAIN, TF32, Gpus, is_half, requested_precision
+from profet_core.catalog.gpus import (
+    AS_PROFILED,
+    CODES,
+    PLAIN,
+    TF32,
+    Gpus,
+    has_tensor_cores,
+    is_half,
+    requested_precision,
+)
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
@@ -337,6 +346,18 @@ def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnH
 
 
 def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
+    """The step on a GPU; on tensor cores FP32 is no faster than TF32, and half precision no slower than either."""
+    found, gpu = _by_rates(model, step, target), target[0]
+    if step.precision in (AS_PROFILED, TF32) or not has_tensor_cores(gpu):
+        return found
+    default = _by_rates(model, replace(step, precision=TF32), target).step.latency_ms
+    latency_ms = found.step.latency_ms
+    assert latency_ms is not None and default is not None
+    bound = min if is_half(step.precision) else max
+    return replace(found, step=found.step.scaled(bound(latency_ms, default) / latency_ms))
+
+
+def _by_rates(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
     """The step on a GPU by its rates, corrected by what was measured of this network."""
     (gpu, host), network = target, step.network
     mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)

@@ -128,6 +128,19 @@ def test_of_one_generation_the_gpu_with_no_less_is_not_slower(ask, name):
         assert not wrong, (precision, code, wrong)
 
 
+@pytest.mark.parametrize(
+    "name", ["resnet50", "convnext_tiny", "efficientnet_b0", "vgg16", "densenet121", "mobilenet_v2"]
+)
+def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
+    gpus = [gpu.name for gpu in load_gpus().values() if gpu.fp16_tensor_dense_tflops]
+    for batch_size in (16, 256):
+        asked = {"name": name, "targets": gpus}
+        found = [ask(counts_of(name), batch_size, precision=one, **asked).gpus for one in ("fp32", "tf32", "amp")]
+        for gpu in gpus:
+            fp32, tf32, amp = (one[gpu].latency_ms for one in found)
+            assert fp32 >= tf32 * (1 - 1e-9) and tf32 >= amp * (1 - 1e-9), (gpu, batch_size)
+
+
 def test_the_same_step_whatever_else_is_requested(ask):
     alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
     among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
