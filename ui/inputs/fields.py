@@ -259,9 +259,9 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         setattr(session.training, axis, None if moved == recorded else moved)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
-    label, pixels = SIZE_LABELS[axis], axis == "pixels"
+    label = SIZE_LABELS[axis]
     if chosen != recorded:
         # In the label's line it takes no room: nothing jumps.
-        label += f"\N{EN SPACE}:small[scaled from {recorded}{', more classes at larger images' * pixels}]"
+        label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if pixels else None)
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if axis == "pixels" else None)
