@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,24 +37,15 @@ class DataError(ProfetError):
 
 
 @dataclass(frozen=True)
-class Measurements:
-    """The profiles table, split by instance; row i is the same workload and repeat on each of them.
+class MeasuredRows:
+    """Rows of the same workloads on every instance.
 
     workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
-    operations : names of the profile's columns ("Device_AddN", ...).
-    times_us : instance -> float64 (rows, operations), microseconds of one step.
     latency_ms : instance -> float64 (rows,), milliseconds a step.
-    all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
-        instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s.
-    sha256 : file -> hash of what was read.
     """
 
     workloads: pd.DataFrame
-    operations: tuple[str, ...]
-    times_us: dict[str, np.ndarray]
-    latency_ms: dict[str, np.ndarray]
-    all_latencies: pd.DataFrame
-    sha256: dict[str, str]
+    latency_ms: Mapping[str, np.ndarray]
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -65,6 +56,23 @@ class Measurements:
     def architectures(self) -> np.ndarray:
         """Architecture of each row, the groups of the folds."""
         return self.workloads["model"].to_numpy()
+
+
+@dataclass(frozen=True)
+class Measurements(MeasuredRows):
+    """The profiles table, split by instance; row i is the same workload and repeat on each of them.
+
+    operations : names of the profile's columns ("Device_AddN", ...).
+    times_us : instance -> float64 (rows, operations), microseconds of one step.
+    all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
+        instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s.
+    sha256 : file -> hash of what was read.
+    """
+
+    operations: tuple[str, ...]
+    times_us: dict[str, np.ndarray]
+    all_latencies: pd.DataFrame
+    sha256: dict[str, str]
 
     def device_total_us(self, instance: str) -> np.ndarray:
         """Sum of all device rows of each profile, idle included."""

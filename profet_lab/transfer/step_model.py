@@ -16,7 +16,7 @@ from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, StepParts, gpu_time_ms, step_parts
 from profet_core.transfer.targets import host_named
 from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.measurements.tables import WORKLOAD, MeasuredRows, Measurements
 
 
 def root_mean_square(errors: np.ndarray | Sequence[float]) -> float:
@@ -30,26 +30,14 @@ BENCHMARK = ("ResNet50", 224, 64)
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(MeasuredRows):
     """Steps of the same workloads on every instance; all arrays (rows,).
 
     with_latency, without_latency : instance -> parts, imputed with and without the latency.
     """
 
-    workloads: pd.DataFrame
-    latency_ms: Mapping[str, np.ndarray]
     with_latency: Mapping[str, StepParts]
     without_latency: Mapping[str, StepParts]
-
-    @property
-    def instances(self) -> tuple[str, ...]:
-        """Instances that were measured."""
-        return tuple(self.latency_ms)
-
-    @property
-    def architectures(self) -> np.ndarray:
-        """Architecture of each row."""
-        return self.workloads["model"].to_numpy()
 
     @property
     def benchmark(self) -> np.ndarray:
