@@ -234,7 +234,7 @@ def real_section(report: Report) -> str:
     )
 
 
-def _alike(checks: Sequence[Report]) -> dict[str, Any]:
+def _alike(checks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One row of them."""
     found = {"truth_ms": [check["truth_ms"] for check in checks]}
     found |= {
