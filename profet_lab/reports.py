@@ -34,7 +34,7 @@ from profet_lab.cards import (
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.documented import documented_report, documented_table, scaler_report
-from profet_lab.estimate.report import estimate_report
+from profet_lab.estimate_report import estimate_report
 from profet_lab.growth import growth_report, predictions_of_table
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
