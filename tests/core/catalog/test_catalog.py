@@ -16,8 +16,6 @@ SPOT = ROW.replace("own", "spot").replace("0.5", "0.2").replace("home", "eu-west
 FARAWAY = ROW.replace("own", "on-demand").replace("0.5", "0.4").replace("home", "eu-west-1")
 USUAL = FARAWAY.replace("eu-west-1", "us-east-1").replace("0.4", "0.6")
 
-# --- the shipped data -----------------------------------------------------------------------------------------------
-
 
 def test_the_profiled_instances_are_there_with_profets_prices(catalog, models):
     rows = {name: catalog[name] for name in models.instances}
@@ -52,9 +50,6 @@ def test_the_model_inside_a_gpus_name():
     assert {name: gpu_model(name) for name in models} == models
 
 
-# --- own prices -----------------------------------------------------------------------------------------------------
-
-
 def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
     own = catalog.with_prices({"g3s.xlarge": 0.4})
     entry = own["g3s.xlarge"]
@@ -65,9 +60,6 @@ def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
     for name, price in (("g3s.xlarge", 0), ("g3s.xlarge", 1e300), ("p9", 1)):
         with pytest.raises(InputError, match=name):
             catalog.with_prices({name: price})
-
-
-# --- a catalog of your own ---------------------------------------------------------------------------------------
 
 
 def written(tmp_path, *lines: str, encoding: str = "utf-8"):
@@ -120,9 +112,6 @@ def test_a_catalog_that_can_not_be_read_is_refused_in_one_line(tmp_path):
         with pytest.raises(CatalogError, match=r"^The catalog .* can't be read") as caught:
             load_catalog(path)
         assert str(caught.value).isprintable()
-
-
-# --- integrity of the shipped prices --------------------------------------------------------------------------------
 
 
 def test_every_shipped_price_is_dated_sourced_and_of_a_known_market():
@@ -185,9 +174,6 @@ def test_a_provider_is_a_short_name(tmp_path):
     assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
     with pytest.raises(CatalogError, match=r"my\.box: provider"):
         load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
-
-
-# --- several prices of one instance ---------------------------------------------------------------------------------
 
 
 def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):

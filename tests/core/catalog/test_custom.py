@@ -49,9 +49,6 @@ def own(tmp_path, monkeypatch):
     return write
 
 
-# --- where ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="folders of Unix")
 def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
     monkeypatch.delenv("PROFET_INSTANCES")
@@ -83,9 +80,6 @@ def test_without_the_file_the_shipped_catalog_is_whole(own, tmp_path):
     assert load_catalog().all_offers == load_shipped().all_offers
     assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
     assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
-
-
-# --- laid over ------------------------------------------------------------------------------------------------------
 
 
 def test_custom_rows_are_laid_over_the_shipped_ones(own):
@@ -189,9 +183,6 @@ def test_whatever_the_file_holds_there_is_a_catalog_and_at_most_one_line(tmp_pat
     assert problem is None or (problem.isprintable() and len(problem) < 1000)
 
 
-# --- written --------------------------------------------------------------------------------------------------------
-
-
 def test_what_is_written_is_read_back(own):
     path, shipped = own(HEADER, CHEAPER, MINE), load_shipped()
     rows = read_custom_instances(path, shipped)
@@ -222,9 +213,6 @@ def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
     with pytest.raises(CatalogError, match="can't be written"):
         write_custom_instances(path / "below-a-file.csv", rows, shipped)
-
-
-# --- in a folder of your own ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture

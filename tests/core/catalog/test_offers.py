@@ -27,8 +27,6 @@ from tests.made.step_times import offer
 TODAY = date(2026, 11, 22)
 SHIPPED = load_shipped()
 
-# --- a market ------------------------------------------------------------------------------------------------------
-
 
 def test_one_offer_of_each_market_and_custom_hardware_in_all():
     def at(market: str, region: str, usd_per_hour: float, name: str = "a") -> Instance:
@@ -77,9 +75,6 @@ def test_a_custom_price_stands_in_every_market(catalog):
         assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
     with pytest.raises(InputError, match="Unknown instance"):
         offers_in_market(catalog, custom_usd_per_hour={"g9.huge": 1})
-
-
-# --- filtered ------------------------------------------------------------------------------------------------------
 
 
 def test_no_filter_keeps_everything():
@@ -166,9 +161,6 @@ def test_the_words_of_confidence_are_the_steps_of_the_advice():
     assert [(step.word, int(step)) for step in Confidence] == [
         (word, OfferFilter(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
     ]
-
-
-# --- names and age -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -32,17 +32,11 @@ def times_of(profile_us: dict[str, float]) -> dict[str, float]:
     return {name: ms for name, ms in zip(CLASSES.names, times.times_ms[0], strict=True) if ms}
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
 def test_all_55_device_operations_are_in_exactly_one_class():
     counts = Counter(operation for names in CLASSES.device.values() for operation in names)
     assert len(counts) == 55
     assert set(counts.values()) == {1}
     assert all(operation.startswith("Device_") for operation in counts)
-
-
-# --- sums -----------------------------------------------------------------------------------------------------------
 
 
 def test_times_of_a_class_are_added_up_and_in_milliseconds():
@@ -122,8 +116,6 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
     assert times.unknown_ms.tolist() == [7, 0, 8]
     assert [len(each.left_out) for each in unknown] == [1, 0, 1]
 
-
-# --- profiles that were cut -----------------------------------------------------------------------------------------
 
 CUT = {"Device_Conv2D": 50_000.0, "Device_IDLE": 10.0}
 LOSS = "Device_SoftmaxCrossEntropyWithLogits"

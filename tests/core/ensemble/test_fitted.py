@@ -77,9 +77,6 @@ def test_what_is_no_network_is_none(kernels, biases, activation):
         DenseStack([np.zeros(shape) for shape in kernels], [np.zeros(shape) for shape in biases], activation)
 
 
-# --- trees -----------------------------------------------------------------------------------------------------------
-
-
 # Node 0: column 1 <= 2.5 ? leaf 10 : (column 0 <= -1 ? leaf 20 : leaf 30). Nodes 5 to 7: column 0 <= 0 ? 1 : 2.
 # Node 8: a leaf of 100.
 TREES = TreeStack(
@@ -136,9 +133,6 @@ def test_what_is_no_table_of_trees_is_none(change):
     whole = {name: getattr(TREES, name) for name in ("roots", "features", "steps", "numbers", "inputs")}
     with pytest.raises(ValueError, match="node"):
         TreeStack(**{**whole, **change})
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
 
 
 THIRD = 1 / 3

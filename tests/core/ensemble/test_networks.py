@@ -48,9 +48,6 @@ SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([
 MIN_OVERHEAD_MS = math.log(1 + math.exp(-1))
 
 
-# --- by hand --------------------------------------------------------------------------------------------------------
-
-
 def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
     assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
     assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [44, 1, 1e-3, 400]
@@ -131,9 +128,6 @@ def test_the_class_ratio_latency_is_never_below_zero():
     np.testing.assert_allclose(found_ms.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
 
 
-# --- unknown operations, and what serving asks ----------------------------------------------------------------------
-
-
 def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
     known = None if latency_ms is None else np.array([[latency_ms]])
     return StepInputs(CLASSES_MS[:1], np.array([[unknown_ms]]), known, None, np.ones(1), np.zeros(1))
@@ -189,9 +183,6 @@ def test_a_repaired_profile_keeps_idle_and_host_times():
     assert inputs.doubt[0] > 0
 
 
-# --- the same with numpy as with Keras ------------------------------------------------------------------------------
-
-
 @pytest.mark.training
 def test_serving_computes_what_training_computes():
     ops = pytest.importorskip("keras", reason="the training set is not installed").ops
@@ -210,9 +201,6 @@ def test_serving_computes_what_training_computes():
         check(network_inputs(ops, member, classes, DEVICE, known, tensor(sizes)), inputs)
         found_ms = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
         check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), found_ms)
-
-
-# --- intervals -------------------------------------------------------------------------------------------------------
 
 
 SCALE = IntervalScale(
@@ -269,9 +257,6 @@ def test_each_profile_has_its_own_width():
         for row, (distance, doubt) in enumerate([(0.1, 0.0), (0.4, 0.2)])
     ]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-
-
-# --- distance -------------------------------------------------------------------------------------------------------
 
 
 def test_class_shares_by_hand():

@@ -212,9 +212,6 @@ def test_what_is_no_network_is_one_line(data, line):
     assert str(error.value).startswith("mine.bin: ") and "\n" not in str(error.value)
 
 
-# --- .keras: a zip archive --------------------------------------------------------------------------------------------
-
-
 def test_a_checkpoint_of_pytorch_is_told_to_export(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
         archive.writestr("model/data.pkl", b"x")

@@ -119,9 +119,6 @@ def test_what_can_be_chosen_is_the_profiled_instances_then_the_other_gpus(models
     assert list(names[4:]) == sorted(names[4:], key=str.lower)
 
 
-# --- placement -------------------------------------------------------------------------------------------------------
-
-
 def test_known_near_and_foreign_operations(models):
     found = {
         row.operation: row
@@ -166,9 +163,6 @@ def test_the_longest_comes_first_and_nothing_is_lost(models, samples):
         assert {row.operation: row.time_us for row in rows} == dict(sample.profile.operations)
         assert [row.time_us for row in rows] == sorted((row.time_us for row in rows), reverse=True)
         assert sum(row.share for row in rows if row.share is not None) == pytest.approx(1.0)
-
-
-# --- correction ------------------------------------------------------------------------------------------------------
 
 
 SMALL = ProfileMeta(batch_size=16, pixels=128)

@@ -93,9 +93,6 @@ def test_batch_and_pixel_size_are_used_if_both_are_known(models, catalog, sample
         assert ask(models, catalog, with_sizes(sample.profile, *sizes), sample.anchor) == none
 
 
-# --- unlike the training data ---------------------------------------------------------------------------------------
-
-
 def ratio_of(row) -> float:
     return row.interval.high_ms / row.interval.low_ms
 
@@ -141,9 +138,6 @@ def test_the_anchor_alone_is_no_target(models, catalog, samples, method):
     sample = next(iter(samples.values()))
     with pytest.raises(InputError, match="Name at least one target other than the anchor"):
         predict(models, catalog, sample.profile, sample.anchor, targets=[sample.anchor], method=method)
-
-
-# --- robust ----------------------------------------------------------------------------------------------------------
 
 
 #: Batch norm as Keras 3 runs it where the fused operation does not fit: about what each part takes of its time.

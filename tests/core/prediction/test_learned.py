@@ -198,8 +198,6 @@ def test_what_is_written_is_what_is_read():
     assert {len(sizes) - 2 for sizes in KNOTS.values()} == {INNER_KNOTS} == {len(CLASSES) - 2}
 
 
-# --- context --------------------------------------------------------------------------------------------------------
-
 OPERATIONS = {
     "Device_MatMul": 20.0,
     "Device_ResourceApplyGradientDescent": 10.0,

@@ -27,9 +27,6 @@ def refusal(action, says: str) -> None:
     assert str(caught.value).isprintable()
 
 
-# --- the folder and its manifest ------------------------------------------------------------------------------------
-
-
 def test_a_folder_without_models_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path, tmp_path / "nowhere", tmp_path / "file"):
@@ -64,9 +61,6 @@ def test_the_checksum_ignores_layout_and_order_of_keys():
     one = {"a": 1, "b": [1.5, "x"], "checksum": "this is not part of it"}
     assert manifest_checksum(one) == manifest_checksum({"b": [1.5, "x"], "a": 1})
     assert manifest_checksum(one) != manifest_checksum({"b": [1.5, "y"], "a": 1})
-
-
-# --- its files ------------------------------------------------------------------------------------------------------
 
 
 def truncate(path: Path) -> None:
@@ -164,9 +158,6 @@ def test_no_message_tells_where_on_the_machine_the_models_are(repository, tmp_pa
     assert "secret place" not in str(caught.value)
 
 
-# --- which folder ---------------------------------------------------------------------------------------------------
-
-
 def test_profet_home_names_the_folder_and_a_named_one_goes_before_it(tiny_folder, tmp_path, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", str(tiny_folder))
     assert default_models_folder() == tiny_folder
@@ -179,9 +170,6 @@ def test_profet_home_names_the_folder_and_a_named_one_goes_before_it(tiny_folder
     monkeypatch.delenv("PROFET_HOME")
     assert default_models_folder() == repository / "models"
     assert shipped_folder("no such folder").parts[-3:] == ("profet_core", "shipped", "no such folder")
-
-
-# --- what is shipped ------------------------------------------------------------------------------------------------
 
 
 def test_the_shipped_models_are_whole_and_have_every_member_of_every_pair(models):
@@ -227,9 +215,6 @@ def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(models):
     for name in (name for name in files if name.endswith(".npz")):
         with np.load(models.folder / name, allow_pickle=False) as arrays:
             assert all(arrays[each].dtype.kind in "ifuU" for each in arrays.files), name
-
-
-# --- own models ------------------------------------------------------------------------------------------------------
 
 
 def test_their_measurements_date_and_base_are_shown(tmp_path, repository):

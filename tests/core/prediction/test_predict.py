@@ -51,18 +51,12 @@ def row(prediction, instance: str):
     return next(each for each in prediction.predictions if each.instance == instance)
 
 
-# --- instances that the catalog lacks, as models of your own may know ---------------------------------------------
-
-
 def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):
     without = Catalog(offer for offer in catalog.all_offers if offer.name != "p2.xlarge")
     for known in (tiny, models):
         rows = predict(known, without, PROFILE, ANCHOR, latency_ms=150).predictions
         assert "p3.2xlarge" in {found.instance for found in rows}
         assert "p2.xlarge" not in {found.instance for found in rows}
-
-
-# --- ensembles, by hand ---------------------------------------------------------------------------------------------
 
 
 def test_with_the_latency_it_is_the_median_of_three(tiny, catalog):
@@ -121,9 +115,6 @@ def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
     assert row(prediction, "p3.2xlarge").members["dense"] == pytest.approx(0.3)
     assert row(prediction, "p2.xlarge").latency_ms == 5.0
     assert prediction.warnings[-1] == Note(Code.AT_FLOOR, instances="p3.2xlarge, p2.xlarge")
-
-
-# --- warnings -------------------------------------------------------------------------------------------------------
 
 
 def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[Note, ...]:
@@ -189,9 +180,6 @@ def test_many_unknown_operations_are_not_all_listed(tiny, catalog):
     assert treated.count("ignored") == 8
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -218,9 +206,6 @@ def test_many_at_once(tiny, catalog):
     together = predict_many(tiny, catalog, profiles, ANCHOR, latencies_ms=latencies_ms)
     for profile, latency_ms, prediction in zip(profiles, latencies_ms, together, strict=True):
         assert prediction == predict(tiny, catalog, profile, ANCHOR, latency_ms=latency_ms)
-
-
-# --- the shipped models ---------------------------------------------------------------------------------------------
 
 
 def test_the_order_of_keys_changes_no_prediction(models, catalog, samples):
@@ -266,9 +251,6 @@ def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(model
                 predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms * factor)
             assert doubt.value.suggested_unit == unit
             assert doubt.value.suggested_ms == pytest.approx(sample.latency_ms)
-
-
-# --- compare ---------------------------------------------------------------------------------------------------------
 
 
 def context(models, catalog):
@@ -325,9 +307,6 @@ def test_nothing_to_predict_is_no_error_and_an_unknown_anchor_is(models, catalog
     for latency_ms in (None, 10.0):
         with pytest.raises(InputError, match="Unknown anchor 'p9'"):
             answer_compare(context(models, catalog), [replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
-
-
-# --- estimates -------------------------------------------------------------------------------------------------------
 
 
 def test_members_are_joined():

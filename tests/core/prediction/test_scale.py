@@ -137,9 +137,6 @@ def test_a_size_off_the_axis_and_an_unknown_instance_are_refused(models):
         scale(models, "g5.xlarge", "batch", 1, 2, 64)
 
 
-# --- monotone --------------------------------------------------------------------------------------------------------
-
-
 def test_a_straight_line_stays_straight():
     x = np.array([0.0, 1.0, 4.0])
     np.testing.assert_allclose(monotone_interpolation(x, 2 * x + 1, np.array([0.5, 2.0, 4.0])), [2, 5, 9], rtol=1e-14)

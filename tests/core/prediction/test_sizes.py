@@ -235,9 +235,6 @@ def test_gpus_that_tie_on_the_host_say_so(models):
     assert shrunk["p5.4xlarge"].latency_ms / shrunk["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.1)
 
 
-# --- two profiles ---------------------------------------------------------------------------------------------------
-
-
 def recorded(**meta: object) -> Profile:
     return Profile({"Device_MatMul": 20.0, "Device_Conv2D": 80.0}, ProfileMeta(**meta))
 

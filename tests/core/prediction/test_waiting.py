@@ -80,9 +80,6 @@ def test_of_the_samples_only_the_tiny_network_is_called_out(samples):
     assert {name for name, kind in kinds.items() if kind != "busy"} == {"lenet5-32px-b16-g3s"}
 
 
-# --- input wait ------------------------------------------------------------------------------------------------------
-
-
 PYTORCH, TENSORFLOW = "PyTorch 2.13", "TensorFlow 2.21"
 
 
@@ -120,9 +117,6 @@ def test_the_wait_leaves_step_and_latency():
     assert without_input_wait(step(busy=1000.0, Dataset=40_000.0), 41.0)[1] == pytest.approx(8.2)
     whole = step(Dataset=5_000.0)
     assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_note(whole) == []
-
-
-# --- predictions ----------------------------------------------------------------------------------------------------
 
 
 def few(samples) -> list:
@@ -164,9 +158,6 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
             if one.interval is not None:
                 ends = [(row.interval.low_ms, row.interval.high_ms) for row in (one, other)]
                 assert ends[1] == pytest.approx(ends[0], rel=1e-4)
-
-
-# --- host time -------------------------------------------------------------------------------------------------------
 
 
 IN_PYTORCH = ProfileMeta(framework="PyTorch 2.13")

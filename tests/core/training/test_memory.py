@@ -72,9 +72,6 @@ def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=No
     return fit_answer(model, RecordedStep(meta, times, state_copies, second), *memories_gib, **asked)
 
 
-# --- arithmetic by hand ---------------------------------------------------------------------------------------------
-
-
 def test_the_formula_adds_what_stays_and_what_grows():
     assert SURE.formula.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
     assert SURE.formula.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
@@ -172,9 +169,6 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     torch = Profile({"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}, replace(peak, framework="PyTorch 2.9"))
     found = fits_by_instance(SURE, catalog, load_gpus(), torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
     assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
-
-
-# --- what is known --------------------------------------------------------------------------------------------------
 
 
 def test_what_ran_fits_wherever_there_is_as_much_memory():
@@ -284,9 +278,6 @@ def test_more_memory_or_a_smaller_batch_never_fits_less(anchor, target, more, ba
         assert smaller.probability >= answer.probability - 1e-9
 
 
-# --- the shipped coefficients ---------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def shipped(repository):
     return load_memory(repository / "models")
@@ -350,8 +341,6 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)
 
-
-# --- what was measured ----------------------------------------------------------------------------------------------
 
 MEASURED = replace(SURE, measured=(MeasuredNetwork({224: GIB // 8, 128: GIB // 9}, {224: {8.0: 32, 16.0: 128}}),))
 ON_TENSORFLOW = replace(META, framework="TensorFlow 2.5", precision="fp32")

@@ -61,9 +61,6 @@ def test_certainties_are_never_rounded_to_all_or_nothing():
     assert found == ["0%", "under 1%", "1%", "87%", "over 99%", "over 99%", "100%"]
 
 
-# --- claims ---------------------------------------------------------------------------------------------------------
-
-
 def percent(words: str) -> int:
     """The percent in a sentence: 0 for 'under 1 %', 100 for 'over 99 %' and for certainty."""
     if "under 1%" in words:
@@ -95,9 +92,6 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
             shown = percent(line)
             assert line.startswith("Neither") == (shown < least), line
             assert shown >= least or why_too_close(shown / 100) in line, line
-
-
-# --- how sure a number is -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,6 @@ def node() -> Interconnect:
     return Interconnect(4, Link.NVLINK, 20.0, 3, 2, 8.0, "made up")
 
 
-# --- by hand ---------------------------------------------------------------------------------------------------------
-
-
 #: 100 million bytes: 10 ms over a 20 GB/s link of which half is had.
 GRADIENTS = 100e6
 
@@ -130,9 +127,6 @@ def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(model, node):
     # A copy that takes longer than the step is waited for.
     step = scaled_step(model, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
     assert step.latency_ms == pytest.approx(2 * one_ms)
-
-
-# --- any step --------------------------------------------------------------------------------------------------------
 
 
 SHIPPED = load_scaleout(shipped_folder("models"))
@@ -241,9 +235,6 @@ def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
         assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
     two = [scaled_step(model, step, each, 2, strategy) for each in (bridged, plain)]
     assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
-
-
-# --- real offers -----------------------------------------------------------------------------------------------------
 
 
 ONE_GPU = GpuStep(200, 64, 25.6e6)

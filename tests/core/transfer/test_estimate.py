@@ -183,9 +183,6 @@ def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     assert found[0] == pytest.approx(0.2 * (0.5 + 0.5 * 2 / 13), rel=1e-2)
 
 
-# --- calibrated -------------------------------------------------------------------------------------------------------
-
-
 #: Inputs of a correction: six of the step, and the four profiled instances.
 INPUTS = 10
 GPU = "H100-SXM5-80GB"

@@ -143,9 +143,6 @@ def test_another_model_is_computed_anew(shipped):
     assert own not in {key[0] for key in shipped.targets}, "custom GPUs are not kept"
 
 
-# --- AMP ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("gpu", load_gpus().values(), ids=lambda gpu: gpu.name)
 def test_a_speedup_stays_within_what_the_hardware_allows(shipped, v100, gpu):
     rates, in_tf32 = shipped.rates, shipped.rates.tf32(gpu, v100)

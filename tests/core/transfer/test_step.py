@@ -108,9 +108,6 @@ def test_the_anchors_latency_by_its_own_profile():
     assert STEP_MODEL.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
 
 
-# --- what is known --------------------------------------------------------------------------------------------------
-
-
 def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, **parts) -> KnownSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
     stated = None if floor_ms is None else np.array([floor_ms])
@@ -141,8 +138,6 @@ def test_no_floor_is_above_a_latency_that_is_known():
     # A floor that is known otherwise counts; no step takes less than its launches.
     assert [known(floor_ms=stated).floor_ms[0] for stated in (33.0, 333.0)] == [33.0, 108.0]
 
-
-# --- a profile's times by what bounds them --------------------------------------------------------------------------
 
 #: 80 ms of convolution, 20 ms of batch norm, 7 ms of a depthwise filter gradient, 4 ms of copy, 3 ms of gaps.
 PROFILE = Profile(
@@ -182,9 +177,6 @@ def test_shares_and_some_of_many_profiles():
     both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
     assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
     assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
-
-
-# --- hosts ---------------------------------------- ------------------------------------------------------------------
 
 
 def test_hosts(catalog):

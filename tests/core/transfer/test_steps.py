@@ -51,9 +51,6 @@ def latency_ms(*args, **given) -> float:
     return carried(*args, **given).latency_ms[0, 0]
 
 
-# --- by hand --------------------------------------------------------------------------------------------------------
-
-
 def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
@@ -125,9 +122,6 @@ def test_the_interval_adds_up_by_hand():
     assert found.log_sd[0, 0] == pytest.approx(math.sqrt(0.2**2 + known_sd**2 + assumed**2))
 
 
-# --- what must hold -------------------------------------------------------------------------------------------------
-
-
 @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2), st.floats(0, 2), st.floats(0, 200), st.floats(0, 200))
 def test_of_two_gpus_of_a_generation_the_better_one_is_no_slower(compute, bandwidth, more, wider, convolution, rest):
     parts = {"convolution": convolution + 1, "bandwidth": rest, "idle": 4.0}
@@ -184,9 +178,6 @@ def test_targets_together_are_each_as_alone():
         alone = carried(target, **given)
         for name in ("free_ms", "launch_ms", "log_sd", "weights"):
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
-
-
-# --- anchor ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
