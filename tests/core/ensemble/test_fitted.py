@@ -25,14 +25,11 @@ def silu(value: float) -> float:
     return value / (1 + math.exp(-value))
 
 
-def test_networks_answer_side_by_side():
+def test_networks_answer_side_by_side_by_relu_or_silu():
     networks = two_layers("relu")
     assert (networks.models, networks.inputs) == (2, 1)
     assert networks.run(np.array([[1.0], [-1.0]])).tolist() == [[[3.5], [0.5]], [[1.0], [2.0]]]
     assert networks.run(np.zeros((0, 1))).shape == (2, 0, 1)
-
-
-def test_silu_is_a_value_times_its_sigmoid():
     answers = two_layers("silu").run(np.array([[1.0], [-1.0]]))[..., 0]
     expected = [[3 * silu(1) + 0.5, 3 * silu(-3) + 0.5], [silu(-1) + 1, silu(1) + 1]]
     np.testing.assert_allclose(answers, expected, rtol=1e-12)

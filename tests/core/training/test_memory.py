@@ -171,16 +171,13 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
 
 
-def test_what_ran_fits_wherever_there_is_as_much_memory():
+def test_what_ran_fits_in_as_much_memory_and_tells_nothing_of_less():
     nothing = ProfileMeta()
     for target in (16, 24, 80):
         answer = answered(SURE, nothing, 16, target)
         assert (answer.verdict, answer.probability) == (Verdict.FITS, 0.999) and "16 GiB" in answer.why
     smaller = answered(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
     assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
-
-
-def test_on_less_memory_or_at_a_larger_batch_nothing_follows_from_that_alone():
     for answer in (
         answered(SURE, ProfileMeta(), 16, 8),
         answered(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
@@ -217,9 +214,6 @@ def test_two_recorded_peaks_tell_what_grows():
     for other in ({"precision": "mixed fp16"}, {"framework": "PyTorch 2.9"}, {"parameters": 7}, {"pixels": None}):
         unlike = replace(second, **other)
         assert answered(SURE, first, 16, 8, second=unlike, batch_size=32) == alone, other
-
-
-def test_peaks_that_fall_as_the_step_grows_make_no_step_smaller():
     first = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     second = replace(first, batch_size=64, peak_memory_mib=1024.0)
     grown = [answered(SURE, first, 16, 8, second=second, batch_size=size).probability for size in (16, 64, 1024, 65536)]
