@@ -91,7 +91,7 @@ def test_each_kind_of_work_follows_its_rate():
     assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
 
-def test_known_latencies_agree_in_the_geometric_mean_of_work():
+def test_known_latencies_agree_in_a_mean_of_work_in_which_nearer_gpus_count_for_more():
     # Both are twice as fast or as slow, so both count by nearness alike; floors of 2 ms hide 2/108 and 2/408 of them.
     both = {"others": {"slow": (408.0, 0.0)}}
     speeds = made_target(-math.log(2))
@@ -99,9 +99,6 @@ def test_known_latencies_agree_in_the_geometric_mean_of_work():
     logs = np.array([math.log(400) - math.log(2), math.log(100) + math.log(2)])
     expected = math.exp((weights * logs).sum() / weights.sum()) + 8
     assert latency_ms(speeds, **both) == pytest.approx(expected, abs=1e-2)
-
-
-def test_a_nearer_gpu_counts_for_more():
     # The fast one says 100, the slow one 200 ms of work on the fast GPU; on the slow one 400 and 800.
     both = {"others": {"slow": (808.0, 0.0)}}
     assert 100 < latency_ms(made_target(0.0), **both) - 8 < math.sqrt(100 * 200)
