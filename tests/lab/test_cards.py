@@ -231,9 +231,6 @@ def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
     assert (models / part.card_name).read_text() == part.text(report, models)
 
 
-# --- by GPU ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def rows(files):
     return {row["gpu"].name: row for row in accuracy_by_gpu(REPORT, files[0])}
