@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
-from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
+from profet_core.catalog.gpus import canonical, requested_precision
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.mixed_precision import activation_growth
@@ -35,10 +35,10 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
     more: PredictOptions = {"targets": targets}
-    if question.measured:
-        more |= {"measured_ms": question.measured}
-        if question.measured_trace is not None:
-            more |= {"measured_from": _measured_prediction(context, question, question.measured_trace, targets)}
+    if question.measured.latencies_ms:
+        more |= {"measured_ms": question.measured.latencies_ms}
+        if question.measured.profile is not None:
+            more |= {"measured_from": _measured_prediction(context, question, question.measured.profile, targets)}
     return predicted_profile(context, question, profile, question.latency_ms, **more)
 
 
@@ -48,7 +48,7 @@ def _measured_prediction(
     """Prediction from the profile that the measured latencies belong to."""
     question_anchor(context, question)
     try:
-        return predicted_profile(context, question, profile, question.measured_trace_latency_ms, targets=targets)
+        return predicted_profile(context, question, profile, question.measured.anchor_ms, targets=targets)
     except NoPredictionError as error:
         raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
@@ -75,14 +75,17 @@ def predicted_profile(
         )
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
-    every: PredictOptions = {
+    every: PredictOptions = {**_options(question), **options}
+    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+
+
+def _options(question: ProfileQuestion) -> PredictOptions:
+    return {
         "method": question.method,
         "trust_latency": question.trust_latency,
         "precision": question.precision,
         "training_code": question.training_code,
-        **options,
     }
-    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -181,7 +184,7 @@ def predicted_training(
 
 def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
     """Instances on which the visitor measured the question's own profile."""
-    return () if question.measured_trace is not None else tuple(question.measured or ())
+    return () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
 
 
 def fits_in_training(
@@ -213,12 +216,13 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _second_prediction(context: Context, question: TrainingQuestion, second: Profile, first: Prediction) -> Prediction:
+def _second_prediction(
+    context: Context, question: TrainingQuestion, second: SecondProfile, first: Prediction
+) -> Prediction:
     """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
     try:
-        profile = read_as(second, question.second_steps)
-        profile = _sized(profile, question.second_batch, question.second_pixels, "second")
-        found = predicted_profile(context, question, profile, question.second_latency_ms)
+        profile = _sized(read_as(second.profile, second.steps), second.batch, second.pixels, "second")
+        found = predicted_profile(context, question, profile, second.latency_ms)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:
@@ -270,15 +274,6 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedProfile:
-    """A profile with its instance or GPU, and a step's latency there; None: unknown."""
-
-    profile: Profile
-    anchor: str | None
-    latency_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class EachPrediction:
     """Prediction for one profile with the steps used for it; None if its anchor is unknown, or it is refused.
 
@@ -291,22 +286,14 @@ class EachPrediction:
     doubt: str = ""
 
 
-def answer_compare(
-    context: Context,
-    profiles: Sequence[RecordedProfile],
-    *,
-    method: str = "default",
-    precision: str = AS_PROFILED,
-    training_code: str = AS_PROFILED,
-) -> list[EachPrediction]:
+def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
-    context.models.method(method)
-    how: dict[str, Any] = {"method": method, "precision": precision, "training_code": training_code}
-    return [_each(context, one, how) for one in profiles]
+    return [_each(context, one) for one in questions]
 
 
-def _each(context: Context, one: RecordedProfile, how: Mapping[str, Any]) -> EachPrediction:
+def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     models, catalog = context.models, context.catalog
+    models.method(one.method)
     profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused)
@@ -319,7 +306,7 @@ def _each(context: Context, one: RecordedProfile, how: Mapping[str, Any]) -> Eac
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, **how)
+        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, **_options(one))
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)

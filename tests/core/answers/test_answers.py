@@ -145,7 +145,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
-    question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
+    question = TrainingQuestion.from_fields(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question).training
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
@@ -347,7 +347,7 @@ def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample)
     training = TrainingQuestion(profile=sample.profile, **given)
     asked = ScaleoutQuestion(training=training, network="VGG16")
     answer = answer_scaleout(Context(models, catalog, load_gpus()), asked)
-    assert answer.images == 50_000
+    assert answer.question.epoch_images == 50_000
     other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
     assert other.to_frame().equals(answer.to_frame())
 

@@ -23,7 +23,8 @@ from profet_core import (
     read_profile,
 )
 from profet_core.answers.context import Context
-from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.predict import answer_compare
+from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.gpus import load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
@@ -277,13 +278,15 @@ def context(models, catalog):
 
 @pytest.fixture(scope="module")
 def recorded(samples):
-    return [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in samples.values()]
+    every = samples.values()
+    return [ProfileQuestion(profile=one.profile, anchor=one.anchor, latency_ms=one.latency_ms) for one in every]
 
 
 @pytest.mark.parametrize("method", ["default", "profet"])
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
-    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(recorded)]
-    found = answer_compare(context(models, catalog), mixed, method=method)
+    asked = [replace(one, method=method) for one in recorded]
+    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(asked)]
+    found = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
         alone = predict(models, catalog, one.profile, one.anchor, latency_ms=one.latency_ms, method=method)
@@ -315,7 +318,7 @@ def test_an_implausible_latency_is_ignored_with_a_problem(models, catalog, recor
 def test_the_steps_follow_the_latency_that_was_given(models, catalog, recorded):
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
-    (each,) = answer_compare(context(models, catalog), [RecordedProfile(three, one.anchor, one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [replace(one, profile=three)])
     assert (each.profile.steps, each.profile.steps_basis) == (3, "inferred")
     assert each.prediction.steps == 3
 
