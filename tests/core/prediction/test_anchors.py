@@ -32,7 +32,7 @@ PROFILED = {
 }
 
 
-def test_every_gpu_with_specs_is_an_anchor_by_its_full_name(models, catalog):
+def test_every_gpu_with_specs_is_an_anchor_by_its_names(models, catalog):
     for name, gpu in models.transfer.gpus.items():
         anchor = find_anchor(models, catalog, name)
         assert anchor.name == name
@@ -40,17 +40,11 @@ def test_every_gpu_with_specs_is_an_anchor_by_its_full_name(models, catalog):
         assert anchor_gpu(models, anchor) == name
         assert recorded_on(models, name) == PROFILED.get(name, name)
         assert unknown_gpu(models, name) == ""
-
-
-def test_what_a_driver_calls_a_gpu_is_that_gpu(models, catalog):
     names = {f"NVIDIA {full}": full for full in models.transfer.gpus if full not in PROFILED} | DRIVER_NAMES
     for driver, full in names.items():
         assert find_anchor(models, catalog, driver).gpu.name == full
         assert recorded_on(models, driver) == full
         assert unknown_gpu(models, driver) == ""
-
-
-def test_a_profiled_gpu_uses_its_instance_s_models_in_an_unknown_host(models, catalog):
     typical = dict.fromkeys(PROFILED, "skylake") | {"Tesla T4": "cascade-lake"}
     for gpu, instance in PROFILED.items():
         for name in (gpu, f"NVIDIA {gpu}", gpu.removeprefix("Tesla ").partition("-")[0]):
@@ -106,21 +100,15 @@ def test_gpu_slices_laptop_gpus_and_gpus_without_specs_are_no_anchors(models, ca
         assert str(error.value).isprintable()
 
 
-def test_a_model_that_may_be_several_asks_which(models, catalog):
+def test_what_can_be_chosen_is_listed_and_a_model_of_several_asks_which(models, catalog):
     with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB.*: give the full name"):
         find_anchor(models, catalog, "A100")
     assert unknown_gpu(models, "A100") == "", "whoever asks says which"
     assert recorded_on(models, "A100") is None is recorded_on(models, None)
-
-
-def test_what_can_be_chosen_is_the_profiled_instances_then_the_other_gpus(models):
     names = anchor_names(models)
     assert names[:4] == models.instances
     assert set(names[4:]) == set(models.transfer.gpus) - set(PROFILED)
     assert list(names[4:]) == sorted(names[4:], key=str.lower)
-
-
-# --- placement -------------------------------------------------------------------------------------------------------
 
 
 def test_known_near_and_foreign_operations(models):
@@ -169,9 +157,6 @@ def test_the_longest_comes_first_and_nothing_is_lost(models, samples):
         assert sum(row.share for row in rows if row.share is not None) == pytest.approx(1.0)
 
 
-# --- correction ------------------------------------------------------------------------------------------------------
-
-
 SMALL = ProfileMeta(batch_size=16, pixels=128)
 
 
@@ -203,7 +188,7 @@ def correct(models, catalog, samples):
     return predicted
 
 
-def test_a_measured_target_moves_by_the_weighted_error_and_so_do_others_with_its_gpu(correct):
+def test_a_measured_target_moves_by_the_weighted_error_and_is_questioned_if_far_off(correct):
     before = {row.instance: row for row in correct().predictions}
     after = {row.instance: row for row in correct({"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
     factor = 2**0.9
@@ -219,6 +204,11 @@ def test_a_measured_target_moves_by_the_weighted_error_and_so_do_others_with_its
     sizeless_ms = correct(meta=ProfileMeta()).latencies_ms["p2.xlarge"]
     corrected = correct({"p2.xlarge": 2 * sizeless_ms}, meta=ProfileMeta())
     assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(factor * sizeless_ms)
+    for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
+        corrected = correct({"p2.xlarge": times * was.latency_ms})
+        assert (Code.MEASURED_FAR in codes(corrected)) is doubted
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(was.latency_ms)
+    assert corrected.warnings[-1].values["change"].startswith("0%")
 
 
 def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct):
@@ -228,15 +218,6 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct
         rows = {row.instance: row for row in correct(measured_ms, name).predictions}
         relative = rows["g5.xlarge"].relative
         assert (relative.instance if relative else None) == ("p2.xlarge" if kept else None)
-
-
-def test_a_measurement_far_off_the_prediction_is_questioned_and_one_that_agrees_is_noted(correct):
-    predicted_ms = correct().latencies_ms["p2.xlarge"]
-    for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
-        corrected = correct({"p2.xlarge": times * predicted_ms})
-        assert (Code.MEASURED_FAR in codes(corrected)) is doubted
-    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(predicted_ms)
-    assert corrected.warnings[-1].values["change"].startswith("0%")
 
 
 @pytest.mark.parametrize(
