@@ -21,7 +21,7 @@ from profet_core.prediction.sizes import (
 )
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
-from profet_core.training.memory import FitAnswer, fits_by_instance
+from profet_core.training.memory import FitAnswer, fits_by_instance, gpu_memory_gib, recorded_step
 from profet_core.units import whole_number
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -75,17 +75,14 @@ def predicted_profile(
         )
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
-    every: PredictOptions = {**_options(question), **options}
-    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
-
-
-def _options(question: ProfileQuestion) -> PredictOptions:
-    return {
+    every: PredictOptions = {
         "method": question.method,
         "trust_latency": question.trust_latency,
         "precision": question.precision,
         "training_code": question.training_code,
+        **options,
     }
+    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -179,12 +176,8 @@ def predicted_training(
         rows = known[0].predictions
     else:
         rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), measured_there(question))
-
-
-def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
-    """Instances on which the visitor measured the question's own profile."""
-    return () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
 
 
 def fits_in_training(
@@ -198,18 +191,27 @@ def fits_in_training(
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
     size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
-    second = training.known[1].profile if len(training.known) > 1 else None
-    return memory_fits(context, training.prediction, instances, **size, second=second, ran_on=training.ran_on)
+    return memory_fits(context, training.known, training.ran_on, instances, **size)
 
 
 def memory_fits(
-    context: Context, prediction: Prediction, instances: Iterable[str], **size: Any
+    context: Context, known: Sequence[Prediction], ran_on: Sequence[str], instances: Iterable[str], **size: Any
 ) -> Mapping[str, FitAnswer]:
-    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
-    profile = prediction.profile
-    growth = activation_growth(context.models, profile, prediction.precision)
-    known = context.models.memory, context.catalog, context.gpus
-    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
+    """Instance -> whether the predicted step fits in its memory.
+
+    Parameters
+    ----------
+    known : one or two predictions of the network. ran_on : other instances that the first one's step ran on.
+    size : as `fits_by_instance` takes it.
+    """
+    models, catalog, gpus = context.models, context.catalog, context.gpus
+    if models.memory is None:
+        return {}
+    first, second = known[0], known[1].profile if len(known) > 1 else None
+    growth = activation_growth(models, first.profile, first.precision)
+    step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
+    memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
+    return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):
@@ -269,8 +271,8 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     if len(rows) < len(prediction.predictions):
         kept = {row.instance for row in rows}
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
-    instances, ran_on = [row.instance for row in rows], measured_there(question)
-    return PredictAnswer(prediction, memory_fits(context, prediction, instances, ran_on=ran_on))
+    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    return PredictAnswer(prediction, memory_fits(context, (prediction,), ran_on, [row.instance for row in rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +308,7 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, **_options(one))
+        found = predicted_profile(context, replace(one, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)

@@ -36,7 +36,7 @@ from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.training.advise import Preset, preset_rows
-from profet_core.training.memory import fits_by_instance
+from profet_core.training.memory import fits_by_instance, recorded_step
 from profet_recorder.version import VERSION
 from tests.codes import codes
 
@@ -155,10 +155,11 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
 def test_memory_is_judged_from_the_anchors_gpu(context, samples):
     profile, model = samples[VGG].profile, context.models.memory
     for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
-        found = fits_by_instance(model, context.catalog, context.gpus, profile, anchor, ["p5.48xlarge"])
+        step = recorded_step(profile, context.catalog, context.gpus, [anchor])
+        found = fits_by_instance(model, step, {"p5.48xlarge": 80.0})
         assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
     with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
-        fits_by_instance(model, context.catalog, context.gpus, profile, "p9", ["p5.48xlarge"])
+        recorded_step(profile, context.catalog, context.gpus, ["p9"])
 
 
 SAMPLE = "resnet50-128px-b64-g4dn"

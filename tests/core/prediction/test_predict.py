@@ -327,7 +327,6 @@ def test_estimates_fill_their_rows_of_a_table_held_at_the_floor():
     np.testing.assert_array_equal(table.column(1).members["line"], [np.nan, 2.0, 19.0])
     _, b, a = table.column(1).estimates()
     assert (a, b) == (Estimate(latency_ms=20.0, log_sd=0.2), Estimate(latency_ms=4.0, log_sd=0.5))
-    assert (found.at_floor(1), found.at_floor(0)) == (("b",), ())
     assert found.notes(1)[0] == Note(Code.TRUNCATED, factor=1.2) and found.notes(0) == []
     without = estimates(None).in_table(empty, {"a": 2, "b": 1}).column(2).estimates()
     assert [one.log_sd for one in without] == [None] * 3 and without[0].latency_ms is None
