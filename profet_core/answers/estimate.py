@@ -32,15 +32,13 @@ class EstimateQuestion(StepsQuestion):
     Attributes
     ----------
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
-    is_named : `name` is one of `layers.networks.named_networks`.
-    caveats : uncertainty in its counts.
+    caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
     profiled : the same network, profiled at this size and batch size.
     """
 
     network: Counts
     name: str
-    is_named: bool = False
-    caveats: Sequence[str] = ()
+    caveats: Sequence[str] | None = None
     batch_size: int
     optimizer: str = option(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
@@ -97,7 +95,7 @@ def named_question(
     """
     name = network_name(network)
     counts = counts_of(name, pixels, classes)
-    return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
+    return EstimateQuestion(network=counts, name=name, batch_size=batch, profiled=profiled, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         context.catalog,
         question.network,
         batch_size=question.batch_size,
-        name=question.name if question.is_named else "",
+        name=question.name if question.caveats is None else "",
         targets=question.targets,
         optimizer=question.optimizer,
         precision=question.precision,
@@ -139,7 +137,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
     if question.images is None and question.validation_images:
         raise InputError("Also give the training images per epoch.")
-    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
+    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
         request = Request(work, Limits())
