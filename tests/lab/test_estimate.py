@@ -99,7 +99,7 @@ def test_the_file_answers_as_the_fit_does(few):
     fit_problem = problem(few)
     fitted = fit(fit_problem)
     content = coefficients(fit_problem, fitted, 0.1)
-    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)
     assert content["log_costs"][mode][place] == pytest.approx(
@@ -136,7 +136,7 @@ def test_answers_leave_the_effects_of_sources_away(few):
     changed = dict(
         zip(
             fit_problem.keys,
-            zip(fitted.values, as_new_source(fit_problem.keys, fitted).values, strict=True),
+            zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True),
             strict=True,
         )
     )
