@@ -8,8 +8,8 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.network import LayerList
-from profet_core.layers.rules import Kind, Layer, Padding, Shape
+from profet_core.layers.network import Kind, Layer, LayerList, Shape
+from profet_core.layers.rules import Padding, Window
 
 
 class Builder:
@@ -53,7 +53,7 @@ class Builder:
     ) -> Shape:
         """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
         sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
-        layer = rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias)
+        layer = rules.convolution(shape, filters, Window(sides, (stride, stride), around), groups, bias)
         settings: dict[str, Any] = {
             "filters": filters,
             "kernel": sides,
@@ -88,7 +88,7 @@ class Builder:
     ) -> Shape:
         """Maximum pooling, or average where `is_mean`."""
         sides, around = (size, size), _around(padding)
-        layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
+        layer = rules.pooling(shape, Window(sides, (stride, stride), around), round_up=round_up)
         kind = "average pooling" if is_mean else "max pooling"
         return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 

@@ -203,7 +203,7 @@ def _columns(steps: Sequence[_Step]) -> EstimateRows:
         pixels=np.array([step.counts.pixels for step in steps]),
         batch_sizes=column("batch_size"),
         cases=np.array([str(case_of(step.counts)) for step in steps]),
-        operations=np.array([step.counts.operations for step in steps], float),
+        operations=np.array([step.counts.layers.operations for step in steps], float),
         latency_ms=column("latency_ms"),
         work=work,
     )
