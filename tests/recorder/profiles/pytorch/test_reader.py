@@ -11,8 +11,8 @@ import pytest
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
-from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_events import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_recorder.profiles.record import NO_WORK
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 

@@ -20,14 +20,17 @@ from profet_recorder.profiles.limits import (
     TraceTooLargeError,
 )
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
-from profet_recorder.profiles.tensorflow.operation_names import (
+from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
+    Gpu,
+    Thread,
+    Trace,
     is_derived_line,
+    is_graph_operation,
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow trace.json"
