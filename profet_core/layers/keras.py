@@ -191,11 +191,7 @@ class KerasModel:
         return self._input_shape([None, None, None, 3])
 
     def _graph(
-        self,
-        layers: list[LayerRecord],
-        config: Mapping[str, Any],
-        inputs: list[Shape] | None,
-        path: tuple[str, ...],
+        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
     ) -> list[Shape]:
         # A tensor, a list of them, or a record of them.
         entries, ends = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))

@@ -231,10 +231,10 @@ class PyTorchEvents:
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
-        shape = _four(shapes, _MAX_SIZE) if is_convolution else None
+        shape = _image(shapes, _MAX_SIZE) if is_convolution else None
         if shape is None:
             return
-        strides = _four(args.get("Input Strides"), _MAX_BYTES)
+        strides = _image(args.get("Input Strides"), _MAX_BYTES)
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
@@ -262,11 +262,11 @@ def _mask(name: str, args: Args) -> str | None:
     return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
 
-def _four(lists: object, most: int) -> tuple[int, ...] | None:
-    """The first list, if it has four positive numbers below `most`."""
+def _image(lists: object, most: int) -> tuple[int, ...] | None:
+    """Batch, channels, height and width in the first list, without a depth; None unless all are from 1 to `most`."""
     first = lists[0] if isinstance(lists, list) and lists else None
-    if isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first):
-        return tuple(first)
+    if isinstance(first, list) and len(first) in (4, 5) and all(type(n) is int and 0 < n < most for n in first):
+        return (*first[:2], *first[-2:])
     return None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace, nothing_found
 from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch_events import RGB, Args, PyTorchEvents
@@ -38,6 +38,9 @@ _UNLINKED_SHARE = 0.1
 #: Above this share of a step in one operation that loads a library, while the GPU is idle for as much, the step is a
 #: first one.
 _COLD_SHARE = 0.5
+
+#: In a step so many kernels have some, such as updates of biases, that take far less than this, microseconds.
+_MIN_KERNELS, _MIN_SHORTEST_US = 20, 500.0
 
 _BYTES_PER_MIB = 2**20
 
@@ -72,7 +75,7 @@ def read(content: Content) -> Profile:
     for some in trace.events():
         events.add(some)
     if not len(events.host.keys) and not len(events.device.keys):
-        raise ProfileError(_NOTHING)
+        raise ProfileError(nothing_found(content.head, _NOTHING))
     content.check_time()
     return _profile(events, trace.entries, content.check_time)
 
@@ -149,6 +152,12 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
     if totals.times.refusal:
         return totals.times.refusal
+    durations_us = totals.times.durations_us
+    if len(durations_us) >= _MIN_KERNELS and (shortest_us := durations_us.min()) >= _MIN_SHORTEST_US:
+        return (
+            f"No kernel is shorter than {shortest_us:,.0f} microseconds: the times look like nanoseconds. Upload the "
+            "trace as the profiler wrote it, or divide its times by 1,000."
+        )
     names = [name for name, _ in events.operations]
     if totals.other_us["unlinked"] > _UNLINKED_SHARE * totals.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.

@@ -48,15 +48,7 @@ class Reader(Protocol):
 
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
-READERS: tuple[Reader, ...] = (
-    CSV,
-    JSON,
-    STATS,
-    xplane,
-    trace_json,
-    pytorch_trace,
-    profet_json,
-)
+READERS: tuple[Reader, ...] = (CSV, JSON, STATS, xplane, trace_json, pytorch_trace, profet_json)
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.

@@ -26,10 +26,7 @@ from profet_recorder.profiles.kernel_names import (
     moves_memory,
     operation_of_kernel,
 )
-from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
-    TraceTooLargeError,
-)
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, TraceTooLargeError
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,

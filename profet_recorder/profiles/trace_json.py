@@ -11,14 +11,17 @@ import re
 from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
-from profet_recorder.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
-from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
-    MAX_THREADS,
-    NamesKept,
-    TraceTooLargeError,
+from profet_recorder.profiles.chrome_trace import (
+    MAX_TIME_US,
+    NO_DURATION,
+    ChromeTrace,
+    Event,
+    Where,
+    is_chrome_trace,
+    nothing_found,
 )
+from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept, TraceTooLargeError
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
 from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
@@ -64,7 +67,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return events.trace().profile(NAME, _NOTHING, content.check_time)
+    return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float]:
