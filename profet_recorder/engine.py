@@ -210,9 +210,8 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
     for shape in shapes:
         if len(shape) == _PICTURES_RANK + 1 and all(shape[1:]):
             # Pictures of a video or a volume, which lie one behind the other.
-            _, first, second, *rest = shape
-            is_last = _has_channels_last((shape[0], first, *rest), channels_last)
-            shape = (shape[0], second if is_last else first, *rest)
+            is_last = _has_channels_last((*shape[:2], *shape[3:]), channels_last)
+            shape = (shape[0], shape[2] if is_last else shape[1], *shape[3:])
         if len(shape) == _PICTURES_RANK and all(shape[1:]):
             height, width = shape[1:3] if _has_channels_last(shape, channels_last) else shape[2:4]
             if height * width > 1:
@@ -314,7 +313,7 @@ def frozen_weights(frozen: int, total: int) -> Iterator[str]:
 def varying_sizes(sizes: BatchSizes, vary: bool) -> Iterator[str]:
     """The warning where not all pictures have the same size, within a batch or from step to step."""
     if sizes.is_list:
-        yield "The images come in a list and may differ in size: the pixels are those of the largest one."
+        yield "The images come in a list and may differ in size: the pixels are those of the batch they are padded to."
     elif vary:
         yield (
             "The image size varies from step to step: batch and pixels are those of the profiled step, the latency is "

@@ -25,7 +25,7 @@ from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
-from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of, work_of
+from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import in_order, offer_targets
@@ -346,16 +346,13 @@ def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target:
     (gpu, host), network, batch_size = target, step.network, step.batch_size
     mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
     instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
-    framework = model.average if measured is None else model.measured
-    costs_ms = model.costs_ms(gpu, mode, framework, instance, batch_size)
-    log_launch = framework.log_launch + (model.instances[instance].log_launch if measured and instance else 0.0)
+    kinds_ms, launch_ms, start_ms = model.parts_ms(network, batch_size, target, mode, instance, measured is not None)
     place = instance if instance and measured else gpu.name
     known_as = measured or shared_name(step.name)
     log_ratio, share = model.known.correction(known_as, place, mode, batch_size, network.pixels)
     factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    work_ms = float((work_of(network, batch_size) * costs_ms).sum()) * factor * trained
-    launch_ms = network.layers.operations * math.exp(log_launch) * host.launch * factor * trained
-    start_ms = math.exp(framework.log_start_ms) * factor
+    work_ms, launch_ms = float(kinds_ms.sum()) * factor * trained, launch_ms * factor * trained
+    start_ms *= factor
     launched = float(host_share(np.array(work_ms), np.array(0.0), np.array(launch_ms)))
     log_sd = combined_sd(
         model.log_sds[case_key(case_of(network), mode, batch_size)] * math.sqrt(share),

@@ -8,6 +8,7 @@ of the kind in that precision and code, times what the GPU's measured steps say 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -23,6 +24,7 @@ from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
 from profet_core.prediction.models import Models
+from profet_core.transfer.targets import Host
 
 #: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
 FLOPS = (
@@ -275,6 +277,31 @@ class RateModel:
             logs = logs + effects.at(batch_size)
         costs: FloatArray = np.exp(logs)
         return costs
+
+    def parts_ms(
+        self,
+        counts: Counts,
+        batch_size: int,
+        target: tuple[Gpu, Host],
+        mode: Mode,
+        instance: str = "",
+        is_measured: bool = False,
+    ) -> tuple[FloatArray, float, float]:
+        """Milliseconds of a step on a GPU in a host: of each kind of work, (kinds,), of launches, and of the start.
+
+        Parameters
+        ----------
+        instance : measured instance, if the GPU is one's. is_measured : whether the framework is that of PROFET's
+            cells, not an unknown one.
+        """
+        gpu, host = target
+        framework = self.measured if is_measured else self.average
+        log_launch = framework.log_launch
+        if is_measured and instance in self.instances:
+            log_launch += self.instances[instance].log_launch
+        work_ms = work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size)
+        launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
+        return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
     def gpu_log_sd(self, gpu: str) -> float:
         """Uncertainty of a GPU's speed."""

@@ -8,7 +8,6 @@ import math
 import random
 import shutil
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 import jinja2
@@ -23,19 +22,8 @@ from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.reports import (
-    CARD_NAME,
-    PARTS,
-    accuracy_by_gpu,
-    fixed,
-    gpu_card,
-    load_real_report,
-    load_validation,
-    model_card,
-    read_report,
-    real_section,
-    render,
-)
+from profet_lab.cards import accuracy_by_gpu, fixed, gpu_card, listed, model_card, real_section, render, table
+from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, read_report
 
 pytestmark = pytest.mark.training
 
@@ -109,11 +97,18 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
 
 
 def test_a_value_that_is_missing_is_an_error():
-    templates = [path.name for path in resources.files("profet_lab").joinpath("templates").iterdir()]
-    assert len(templates) >= 8
-    for name in ("model_card.md.j2", "gpu_card.md.j2"):
+    for name in ("models", "gpus"):
         with pytest.raises(jinja2.UndefinedError):
             render(name, report={})
+    with pytest.raises(KeyError, match="mape"):
+        table("what | error", "{what} | {mape}", [{"what": "all"}])
+
+
+def test_a_table_is_filled_from_rows_or_from_values_by_name():
+    rows = [{"what": "all", "mape": 31.25, "share": 0.5, "none": None}, {"what": 2, "mape": 3, "share": 1, "none": 1.0}]
+    lines = ["| a | b | c | d |", "|---|---|---|---|", "| all | 31.2 | 50.0 |  |", "| 2 | 3 | 100.0 | 1.00 |"]
+    assert table("a | b | c | d", "{what} | {mape} | {share:%} | {none}", rows).splitlines() == lines
+    assert listed("{name} {value:exp}", {"x": 0.0, "y": 1}, "; ") == "x 1.00; y 2.72"
 
 
 def test_two_decimals_below_20_and_one_above():
@@ -234,9 +229,6 @@ def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
     part, models = PARTS[name], repository / "models"
     report = read_report(models / part.report_name, "", **part.checksums(models))
     assert (models / part.card_name).read_text() == part.text(report, models)
-
-
-# --- by GPU ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -264,9 +264,6 @@ def test_what_can_not_be_replaced_is_refused_before_anything_is_trained(tmp_path
     assert what != "other things" or (out / "thesis.tex").read_text() == "years"
 
 
-# --- a folder of your own ------------------------------------------------------------------------------------------
-
-
 def test_a_folder_may_have_a_catalog_and_data_before_it_has_models(tmp_path):
     home = tmp_path / "home"
     (home / "data" / "mine").mkdir(parents=True)

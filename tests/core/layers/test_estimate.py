@@ -110,9 +110,14 @@ def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, pr
     assert interval.low_ms < measured_ms < interval.high_ms
 
 
-def test_efficientnet_is_faster_than_resnet_on_a_v100(ask):
+def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
     both = [ask(counts_of(name), 128, targets=["p3.2xlarge"]) for name in ("efficientnet_b0", "resnet50")]
     assert latencies(both[0])["p3.2xlarge"] < latencies(both[1])["p3.2xlarge"]
+    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
+    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
+    assert alone["A100-SXM4-80GB"] == among["A100-SXM4-80GB"]
+    for name in named_networks()[::50]:
+        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
 
 
 @pytest.mark.parametrize(
@@ -140,12 +145,6 @@ def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
         for gpu in gpus:
             fp32, tf32, amp = (one[gpu].latency_ms for one in found)
             assert fp32 >= tf32 * (1 - 1e-9) and tf32 >= amp * (1 - 1e-9), (gpu, batch_size)
-
-
-def test_the_same_step_whatever_else_is_requested(ask):
-    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
-    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
-    assert alone["A100-SXM4-80GB"] == among["A100-SXM4-80GB"]
 
 
 @pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2", "convnext_tiny"])
@@ -202,7 +201,7 @@ def _on(models, catalog, own, name):
     return found.rows[0].latency_ms
 
 
-def test_regimes_say_what_was_not_measured(ask):
+def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
     assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
     assert measured_network(replace(known, parameters=23)) is measured_network(other) is None
@@ -210,9 +209,6 @@ def test_regimes_say_what_was_not_measured(ask):
     found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
     assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
     assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
-
-
-def test_intervals_are_as_wide_as_the_case_and_the_doubt_about_the_gpu(ask):
     found = ask(counts_of("densenet121"), targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
     assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < found.gpus["A2"].interval_at().log_half_width
@@ -257,7 +253,7 @@ def test_what_cannot_be_answered_is_one_line(ask, asked, said):
     assert "\n" not in str(error.value)
 
 
-def test_memory_by_hand(models):
+def test_memory_by_hand_and_on_what_ran(models):
     formula, network = models.memory.formula, counts_of("PROFET VGG16", 224)
     need = counted_need(models.memory, network, 16, state_copies=2)
     gib = 4 / 2**30
@@ -265,9 +261,6 @@ def test_memory_by_hand(models):
     outputs = network.elements.all - network.elements.other
     grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.elements.other) * gib
     assert (need.held_gib, need.activation_gib) == (pytest.approx(held), pytest.approx(grows))
-
-
-def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     # PROFET's g3s.xlarge: VGG16 at 256 pixels ran at batch 64 and not at 128; ResNet50 at 128 pixels ran at 256.
     assert counted_fit(models.memory, counts_of("PROFET ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
     assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 16, 8.0).verdict is Verdict.FITS
@@ -278,7 +271,7 @@ def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     assert (at_most.verdict, beyond.verdict) == (Verdict.FITS, Verdict.CANT_TELL)
 
 
-def test_work_by_hand():
+def test_work_and_step_by_hand():
     # torchvision's AlexNet: one image of 224 pixels, two of them in a batch.
     network = counts_of("alexnet")
     work = dict(zip(KINDS, work_of(network, 2), strict=True))
@@ -325,8 +318,3 @@ def test_measured_steps_correct_the_same_network():
     assert known.correction("a", "elsewhere", Mode.FP32, 64, 224)[0] == pytest.approx(0.06)
     assert known.correction("a", "p3.2xlarge", Mode.FP32, 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
     assert known.correction("b", "p3.2xlarge", Mode.FP32, 64, 224) == (0.0, 1.0)
-
-
-def test_every_named_network_is_answered(ask):
-    for name in named_networks()[::50]:
-        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0

@@ -209,18 +209,12 @@ def test_what_is_no_network_is_one_line(data, line):
     assert str(error.value).startswith("mine.bin: ") and "\n" not in str(error.value)
 
 
-# --- .keras: a zip archive --------------------------------------------------------------------------------------------
-
-
-def test_a_checkpoint_of_pytorch_is_told_to_export(tmp_path):
+def test_checkpoints_are_told_to_export_and_recurrent_layers_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
         archive.writestr("model/data.pkl", b"x")
         archive.writestr("model/data/0", b"x")
     with pytest.raises(InputError, match=r"PyTorch checkpoint.*torch\.onnx\.export"):
         read_network(tmp_path / "model.pt", "model.pt")
-
-
-def test_recurrent_layers_are_refused_as_their_profiles_are():
     with pytest.raises(InputError, match="recurrent layers, and the models know only CNNs"):
         read(sequential(IMAGE, layer("Reshape", "rows", target_shape=[8, -1]), layer("LSTM", "mine", units=4)))
 

@@ -107,16 +107,20 @@ def test_a_name_is_the_network_that_people_mean(typed):
     assert (network_name(typed), counts_of(typed).parameters) == (name, parameters)
 
 
-def test_there_are_about_a_thousand_networks_of_four_libraries():
+def test_about_a_thousand_networks_of_four_libraries_share_or_tell_apart_their_names():
     names = named_networks()
     assert len(names) == len(set(names)) > 900
     assert {named_network(name).library for name in names} == set(LIBRARIES)
     assert all(network_name(name) == name for name in names)
-
-
-def test_a_name_that_libraries_define_differently_says_which():
     assert other_definitions("resnet50") == ["keras/ResNet50", "PROFET ResNet50"]
     assert other_definitions("PROFET LeNet5") == []
+    shared = [shared_name(name) for name in named_networks()]
+    assert all(shared_name(name) == name for name in shared)
+    assert {shared_name(name) for name in ("resnet50", "timm/resnet50")} == {"resnet50"}
+    assert {shared_name(name) for name in ("regnet_y_16gf", "regnety_160")} == {"regnet_y_16gf"}
+    # Normalized otherwise, or the measurements' own.
+    own = ["resnet50_gn", "nf_resnet50", "PROFET ResNet50"]
+    assert [shared_name(name) for name in own] == own
 
 
 @pytest.mark.parametrize(
@@ -154,16 +158,6 @@ def test_parameters_are_those_of_the_library(library):
         assert ours == {name: in_library(library, name) for name in NAMES[library]}
 
 
-def test_libraries_share_networks():
-    shared = [shared_name(name) for name in named_networks()]
-    assert all(shared_name(name) == name for name in shared)
-    assert {shared_name(name) for name in ("resnet50", "timm/resnet50")} == {"resnet50"}
-    assert {shared_name(name) for name in ("regnet_y_16gf", "regnety_160")} == {"regnet_y_16gf"}
-    # Normalized otherwise, or the measurements' own.
-    own = ["resnet50_gn", "nf_resnet50", "PROFET ResNet50"]
-    assert [shared_name(name) for name in own] == own
-
-
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])
 def test_transformers_and_mixers_are_known_and_not_convolutional(name):
     assert not counts_of(name).is_convolutional and network_name(name) not in named_networks()
@@ -193,7 +187,7 @@ def test_the_measured_networks_are_counted_as_the_measurements_count_them(name, 
     assert len(measured_networks()) == 15
 
 
-def test_other_sizes_grow_as_the_counts_do():
+def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alone():
     half, own, double = (counts_of("resnet50", pixels) for pixels in (112, 224, 448))
     assert half.parameters == own.parameters == double.parameters
     # 112, 224 and 448 pixels are divided by 32 without rest, so that convolutions grow with the number of pixels.
@@ -203,9 +197,6 @@ def test_other_sizes_grow_as_the_counts_do():
     # VGG's dense layers grow with the image in the measurements.
     vgg = [counts_of("PROFET VGG16", pixels, 10).dense_parameters for pixels in (128, 160, 224)]
     assert vgg == sorted(vgg) and len(set(vgg)) == 3
-
-
-def test_classes_change_the_last_layer_alone():
     own, other = counts_of("resnet50"), counts_of("resnet50", classes=10)
     assert own.parameters - other.parameters == 990 * 2_049
     assert other.flops.dense == 2 * 2_048 * 10 and other.flops.convolution == own.flops.convolution

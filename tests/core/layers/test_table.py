@@ -52,20 +52,17 @@ def test_a_layer_worked_by_hand(layer, output, parameters, flops):
     assert (layer.output, layer.parameters, layer.flops) == (output, parameters, flops)
 
 
-def test_what_normalization_averages_has_no_gradient():
+def test_averages_have_no_gradient_and_one_filter_a_channel_is_depthwise():
     assert rules.normalization((7, 7, 8)).trainable == 16
     assert rules.normalization((7, 7, 8), scale=False).trainable == 8
     assert rules.normalization((7, 7, 8), averages=False).trainable == 16
-
-
-def test_one_filter_a_channel_is_a_depthwise_convolution():
     assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
     assert rules.convolution((5, 5, 6), 12, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
     assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=3).kind is Kind.GROUPED
     assert rules.convolution((5, 5, 1), 1, Window((3, 3)), groups=1).kind is Kind.CONVOLUTION
 
 
-def test_squeeze_excite_by_hand():
+def test_counts_sum_layers_by_their_kind():
     net = Builder()
     assert net.squeeze_excite((8, 8, 16), 4) == (8, 8, 16)
     counts = count(net.layers, 8)
@@ -74,9 +71,6 @@ def test_squeeze_excite_by_hand():
     assert counts.flops.convolution == 2 * 64 + 2 * 64
     assert counts.elements.all == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
     assert (counts.layers.convolutions, counts.layers.pools, counts.layers.all) == (2, 1, 6)
-
-
-def test_counts_sum_layers_by_their_kind():
     net = Builder()
     x = net.image(6)
     x = net.batch_norm(net.convolution(x, 4, 3, 1, "valid"))
@@ -166,29 +160,12 @@ head,dense,,5,,,,,,
 """
 
 
-def test_a_table_is_the_network_that_it_describes():
+def test_a_table_is_the_network_that_it_describes_however_it_is_written():
     network = read_network(LENET, "lenet.csv", 32)
     assert network.counts == PLAIN_LENET
     assert network.source_format == "layer table" and network.name == "lenet.csv"
-
-
-def test_branches_are_named():
-    network = read_network(RESIDUAL)
-    counts = network.counts
-    assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
-    assert counts.flops.convolution == 2 * (432 + 64) * 32 * 32 + 2 * 128
-    assert counts.flops.depthwise == 2 * 144 * 32 * 32
-    assert (counts.pixels, counts.classes, counts.layers.all) == (64, 5, 16)
-    assert [layer.output for layer in network.layers if layer.name == "wide"] == [(32, 32, 32)]
-    assert read_network(RESIDUAL, pixels=32).counts.flops.depthwise == counts.flops.depthwise / 4
-
-
-def test_spreadsheets_write_tables_in_several_ways():
     for change in ((b",", b";"), (b",", b"\t"), (b"\n", b"\r\n"), (b"kind", b"\xef\xbb\xbfkind", 1)):
         assert read_network(LENET.replace(*change), pixels=32).counts == PLAIN_LENET
-
-
-def test_every_kind_can_be_written():
     lines = {
         "convolution": "4,3,same",
         "depthwise convolution": ",3,same",
@@ -202,6 +179,17 @@ def test_every_kind_can_be_written():
     for kind in TABLE_KINDS:
         table = f"kind,channels,kernel,padding\ninput,4,,\n{kind},{lines.get(kind, ',,')}\n"
         assert read_network(table.encode(), pixels=8).counts.layers.all >= 2, kind
+
+
+def test_branches_are_named():
+    network = read_network(RESIDUAL)
+    counts = network.counts
+    assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
+    assert counts.flops.convolution == 2 * (432 + 64) * 32 * 32 + 2 * 128
+    assert counts.flops.depthwise == 2 * 144 * 32 * 32
+    assert (counts.pixels, counts.classes, counts.layers.all) == (64, 5, 16)
+    assert [layer.output for layer in network.layers if layer.name == "wide"] == [(32, 32, 32)]
+    assert read_network(RESIDUAL, pixels=32).counts.flops.depthwise == counts.flops.depthwise / 4
 
 
 @pytest.mark.parametrize(

@@ -196,9 +196,6 @@ def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, mon
     assert set(rows_of(prediction)) == set(catalog) and len(encoded) == 1
 
 
-# --- foreign ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def profile(samples):
     """Recorded on a T4; any GPU's would do."""

@@ -49,10 +49,12 @@ def test_lost_time_is_that_of_simulated_trainings(per_h, checkpoint_min, restart
         assert work_s + end_s == pytest.approx(work_s + np.quantile(lost, share), rel=0.02)
 
 
-def test_many_interruptions_have_a_normal_range():
+def test_many_interruptions_have_a_normal_range_and_faster_ones_than_checkpoints_none():
     found = Interruptions(2, 600, 60).lost(300 * HOUR_S)
     low_s, high_s = found.range_s
     assert low_s < found.seconds < high_s and found.seconds - low_s == pytest.approx(high_s - found.seconds)
+    with pytest.raises(InputError, match="would not end"):
+        Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
 
 
 def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
@@ -64,11 +66,6 @@ def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
     for wrong in ("", "often", "-1", "0", "nan", "100%"):
         with pytest.raises(InputError):
             interruptions_per_h(wrong)
-
-
-def test_interruptions_faster_than_checkpoints_are_refused():
-    with pytest.raises(InputError, match="would not end"):
-        Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
 
 
 def test_the_breakdown_by_hand():

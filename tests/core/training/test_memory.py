@@ -72,9 +72,6 @@ def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=No
     return fit_answer(model, RecordedStep(meta, times, state_copies, second), *memories_gib, **asked)
 
 
-# --- arithmetic by hand ---------------------------------------------------------------------------------------------
-
-
 def test_the_formula_adds_what_stays_and_what_grows():
     assert SURE.formula.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
     assert SURE.formula.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
@@ -174,19 +171,13 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
 
 
-# --- what is known --------------------------------------------------------------------------------------------------
-
-
-def test_what_ran_fits_wherever_there_is_as_much_memory():
+def test_what_ran_fits_in_as_much_memory_and_tells_nothing_of_less():
     nothing = ProfileMeta()
     for target in (16, 24, 80):
         answer = answered(SURE, nothing, 16, target)
         assert (answer.verdict, answer.probability) == (Verdict.FITS, 0.999) and "16 GiB" in answer.why
     smaller = answered(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
     assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
-
-
-def test_on_less_memory_or_at_a_larger_batch_nothing_follows_from_that_alone():
     for answer in (
         answered(SURE, ProfileMeta(), 16, 8),
         answered(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
@@ -223,9 +214,6 @@ def test_two_recorded_peaks_tell_what_grows():
     for other in ({"precision": "mixed fp16"}, {"framework": "PyTorch 2.9"}, {"parameters": 7}, {"pixels": None}):
         unlike = replace(second, **other)
         assert answered(SURE, first, 16, 8, second=unlike, batch_size=32) == alone, other
-
-
-def test_peaks_that_fall_as_the_step_grows_make_no_step_smaller():
     first = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     second = replace(first, batch_size=64, peak_memory_mib=1024.0)
     grown = [answered(SURE, first, 16, 8, second=second, batch_size=size).probability for size in (16, 64, 1024, 65536)]
@@ -282,9 +270,6 @@ def test_more_memory_or_a_smaller_batch_never_fits_less(anchor, target, more, ba
         smaller = answered(SURE, meta, anchor, target, batch_size=batch - 1, **known)
         assert order.index(smaller.verdict) >= order.index(answer.verdict)
         assert smaller.probability >= answer.probability - 1e-9
-
-
-# --- the shipped coefficients ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -350,8 +335,6 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)
 
-
-# --- what was measured ----------------------------------------------------------------------------------------------
 
 MEASURED = replace(SURE, measured=(MeasuredNetwork({224: GIB // 8, 128: GIB // 9}, {224: {8.0: 32, 16.0: 128}}),))
 ON_TENSORFLOW = replace(META, framework="TensorFlow 2.5", precision="fp32")

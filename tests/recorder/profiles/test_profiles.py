@@ -55,9 +55,6 @@ def refusal(data: bytes, name: str = "upload.json") -> str:
     return str(caught.value)
 
 
-# --- what is read ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -110,9 +107,6 @@ def test_unknown_meta_fields_and_other_entries_are_ignored_and_named():
     profile = read_profile(data)
     assert profile.meta.batch_size == 8
     assert profile.ignored == ("1 unknown meta fields: 'owner'", "1 entries beside operations and meta: 'notes'")
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 def _zip(data: bytes) -> bytes:

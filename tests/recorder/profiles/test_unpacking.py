@@ -244,9 +244,6 @@ def test_progress_rises_to_one_over_an_archive():
         assert stated == sorted(set(stated)) and 0 < stated[0] <= stated[-1] == 1.0
 
 
-# --- hostile archives -------------------------------------------------------------------------------------------------
-
-
 def encrypted(data: bytes) -> bytes:
     """The flag alone makes an archive encrypted for whoever reads it."""
     entry = data.rindex(b"PK\x01\x02")
@@ -308,9 +305,6 @@ def test_names_are_never_paths(tmp_path, monkeypatch):
         assert profile.operations == {"Device_Conv2D": 5}
         assert all(note.isprintable() and len(note) < 200 for note in profile.ignored)
     assert list(tmp_path.iterdir()) == []
-
-
-# --- folders ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_without_a_profile_is_refused_by_its_name(tmp_path):

@@ -24,9 +24,6 @@ def operations(events: list[dict], **entries: object) -> dict[str, float]:
     return dict(read_profile(trace(events, **entries)).operations)
 
 
-# --- a GPU ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_mean_of_two_steps_on_a_gpu():
     profile = read_profile(trace([*cuda_step(3, 0), *cuda_step(4, 1000)], deviceProperties=GPU))
     # The GPU works 480 of the 1,000 us from the end of one step's last kernel to that of the next.
@@ -185,9 +182,6 @@ def test_communication_counts_for_what_it_takes_beyond_the_computing(name):
     assert profile.warnings[1].startswith("This step ran on several GPUs, and communication took 4%")
 
 
-# --- steps ----------------------------------------------------------------------------------------------------------
-
-
 def closure_step(number: int, at: float) -> list[dict]:
     """`loop_step` as an optimizer with a closure shows it: its mark encloses the forward and the backward pass."""
     events = [one for one in loop_step(number, at) if not one["name"].startswith("Optimizer.step#")]
@@ -302,9 +296,6 @@ def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
     assert (alike.steps, alike.steps_basis) == (1, "assumed")
 
 
-# --- optimizers -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("optimizer", "inside", "expected"),
     [
@@ -326,9 +317,6 @@ def test_what_an_optimizer_starts_is_its_update(optimizer, inside, expected):
     assert found[f"Device_{expected}"] == 7 * len(inside)
     assert found[f"Host_{expected}"] == 10 * len(inside)
     assert {name for name in found if "ResourceApply" in name} == {f"Device_{expected}", f"Host_{expected}"}
-
-
-# --- steps that the GPU waits in ------------------------------------------------------------------------------------
 
 
 def test_a_loader_that_stalls_shows_as_idle_time_of_the_gpu_and_as_the_input_pipeline():
@@ -358,9 +346,6 @@ def test_a_forward_pass_is_refused_by_its_name():
     assert read_profile(trace([*forward, *transposed])).refusal == FORWARD_ONLY
     assert read_profile(trace(cuda_step(1, 0))).refusal == ""
     assert read_profile(trace(kernels_alone(3))).refusal == ""
-
-
-# --- a CPU ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_cpus_profile_has_host_rows_only_and_no_gpu_though_the_machine_has_one(models, catalog):
@@ -413,9 +398,6 @@ def test_waiting_for_data_is_the_input_pipeline_and_other_labels_stay_private():
     assert "secret" not in repr(profile)
 
 
-# --- traces that people recorded ------------------------------------------------------------------------------------
-
-
 V100, SIZES = "Tesla V100-DGXS-32GB", (32, 224)
 
 
@@ -446,9 +428,6 @@ def test_real_traces(name, steps, step_ms, gpu, sizes):
     assert (profile.meta.gpu, profile.meta.batch_size, profile.meta.pixels) == (gpu, *sizes)
 
 
-# --- gradients of convolutions --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("mask", "expected"),
     [
@@ -477,9 +456,6 @@ def test_a_gradient_is_split_by_what_was_computed(mask, expected):
 )  # fmt: skip
 def test_a_gradient_is_split_by_its_kernel(name, expected):
     assert shares(translate("aten::convolution_backward"), parse_kernel(name), None) == expected
-
-
-# --- what the trace tells of the step -------------------------------------------------------------------------------
 
 
 def test_batch_and_pixels_are_those_of_the_first_convolution():
@@ -571,8 +547,6 @@ def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels
     profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **inputs)], deviceProperties=GPU))
     assert profile.meta.channels_last is channels_last
 
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 WHOLE = trace(cuda_step(1, 0))
 REFUSED = {

@@ -90,9 +90,6 @@ def test_a_type_that_may_be_a_name_is_not_shown():
         assert device(kernel(name, 0, 10)) == {"Device_Unknown": 10, "Device_IDLE": 0}
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
 def steps_of(*markers, **planes):
     return read_profile(xplane({"/host:CPU": {"t": [*markers, ("a:Mul", 0, 90, {})]}, **planes}))
 
@@ -145,9 +142,6 @@ def test_without_marks_the_runs_tell_the_steps_or_one_is_assumed():
 def test_the_batch_size_that_keras_notes_is_kept_if_it_is_one(sizes, known):
     markers = [step_marker(number, number * 100, 100, batch_size=size) for number, size in enumerate(sizes)]
     assert steps_of(*markers).meta.batch_size == known
-
-
-# --- what is said -----------------------------------------------------------------------------------------------------
 
 
 def gpu(*events, **planes):
@@ -267,9 +261,6 @@ def test_a_tpus_trace_is_refused_by_name():
     assert "TPU" in refusal(xplane({"/host:CPU": {"python": [("train", 0, 10, {})]}, "/device:TPU:0": steps}))
 
 
-# --- TensorFlow 2.2 to 2.5 -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stored", [str, Ref], ids=["in place", "by number"])
 def test_the_first_level_with_a_type_is_the_operation(stored):
     for label, kind in (("train_step::net/d/MatMul:MatMul#k=v#::inner/Mul:Mul", "MatMul"), ("my own label", "Unknown")):
@@ -341,9 +332,6 @@ def test_other_devices_are_ignored_and_named_as_such():
     planes = {**gpu_step(), "/device:TPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30)]}, "/host:metadata": {}}
     profile = read_profile(xplane(planes))
     assert dict(profile.operations) == GPU_STEP_US and profile.ignored == ("devices other than GPUs: 1",)
-
-
-# --- refused ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_trace_without_host_and_gpu_or_without_operations_is_refused():
