@@ -179,8 +179,8 @@ def run_estimate(options: argparse.Namespace) -> None:
     found, network = answer.estimate, answer.estimate.network
     print_warnings(answer.warnings)
     print(
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers.all} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
     costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())

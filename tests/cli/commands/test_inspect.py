@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from profet_core import read_profile
-from profet_recorder.profiles.pytorch.reader import TRANSLATED_WARNING
+from profet_recorder.profiles.pytorch_trace import TRANSLATED_WARNING
 from profet_recorder.profiles.record import NO_DEVICE
 from tests.cli.cases import written
 from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
