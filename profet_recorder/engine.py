@@ -301,7 +301,7 @@ def frozen_weights(frozen: int, total: int) -> Iterator[str]:
 def varying_sizes(sizes: BatchSizes, vary: bool) -> Iterator[str]:
     """The warning where not all pictures have the same size, within a batch or from step to step."""
     if sizes.is_list:
-        yield "The images come in a list and may differ in size: the pixels are those of the largest one."
+        yield "The images come in a list and may differ in size: the pixels are those of the batch they are padded to."
     elif vary:
         yield (
             "The image size varies from step to step: batch and pixels are those of the profiled step, the latency is "

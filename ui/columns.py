@@ -100,6 +100,7 @@ INSTANCE: Column[PlanRow] = Column(
         "provider": row.plan.offer.provider,
         "batch_size": row.plan.batch_size,
     },
+    row_key=lambda row: row.plan.label,
 )
 STEP: Column[PlanRow] = Column(
     "latency_ms",
@@ -284,6 +285,7 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
                 "provider": row.offer.provider,
                 "batch_size": row.step.batch_size,
             },
+            row_key=lambda row: row.label,
         ),
         _hidden(STEP, tip="Step latency on all GPUs."),
         _hidden(STEP_RANGE),

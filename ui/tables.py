@@ -50,6 +50,7 @@ class Column(Generic[ColumnRow]):
     export : the value's name in exports, if not the key. data : where exports have more: name with unit -> full digits.
     tip : what the title means, one line.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
+    row_key : of the first column, what tells a row from the others, in links too; None: its value.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Column(Generic[ColumnRow]):
     by_default: bool = True
     tip: str = ""
     narrow_under: str = ""
+    row_key: Callable[[ColumnRow], str] | None = None
 
     def drawn(self, row: ColumnRow) -> Cell:
         """The row's cell."""
@@ -136,18 +138,17 @@ def result_table(
     choices: Table,
     stem: str,
     title: str,
-    row_key: Callable[[Row], str],
-    charts: bool = True,
-    exports: bool = True,
+    charts: bool | None = True,
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
     rows : in the order that they have until the visitor sorts them.
     columns : all that can be shown; the first names the row and is always there.
-    choices : of the visitor. stem : of the names of its exports.
-    title : its name for screen readers. row_key : what tells a row from the others, in links too.
-    charts : whether the page has charts to save. exports : whether the view's row of exports is drawn here.
+    choices : of the visitor. stem : of the names of its exports. title : its name for screen readers.
+    charts : whether the page has charts to save; None: the page draws the view's row of exports itself.
     """
+    first = columns[0]
+    row_key = first.row_key or (lambda row: f"{first.value(row)}")
     key = f"{choices.prefix}:table"
     shown_rows = sorted_rows(rows, columns, choices.sort)
     shown = chosen_columns(columns, choices.columns)
@@ -191,7 +192,7 @@ def result_table(
         if shown_rows:
             made = partial(exported_rows, shown_rows, shown)
             save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
-            if exports:
+            if charts is not None:
                 export_row(stem, made, charts=charts)
     return next((row for row in rows if row_key(row) == choices.open), None)
 

@@ -151,7 +151,6 @@ def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
-        row_key=lambda row: row.offer.label,
         charts=False,
     )
     if opened is not None:

@@ -118,7 +118,6 @@ def show_many_core() -> None:
         choices=session.manycore_table,
         stem="profet-many-core",
         title="Time and speed-up over threads, by both models",
-        row_key=lambda row: f"{row.threads}",
     )
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))

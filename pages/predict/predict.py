@@ -141,8 +141,7 @@ def main(resources: Resources) -> None:
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{PredictView.per.options[per]}: time and cost",
-            row_key=lambda row: row.plan.label,
-            exports=False,
+            charts=None,
         )
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         # Larger machines of a GPU that one can rent alone are not among them.

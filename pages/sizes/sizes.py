@@ -113,7 +113,6 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
-        row_key=lambda row: row.plan.label,
     )
     without = [row.offer.name for row in chosen_rows(answer.advice.rows) if does_not_fit(row.fit)]
     if without and session.sizes.each_at == "size":

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
-from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.placements import Placement, placements
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.sizes import (
     joint_predictions,
     other_networks,
@@ -35,8 +34,23 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     targets = question.targets if isinstance(question, PredictQuestion) else None
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
-    prediction = predicted_profile(context, question, profile, question.latency_ms, targets)
-    return _corrected(context, question, prediction, targets) if question.measured else prediction
+    more: PredictOptions = {"targets": targets}
+    if question.measured:
+        more |= {"measured_ms": question.measured}
+        if question.measured_trace is not None:
+            more |= {"measured_from": _measured_prediction(context, question, question.measured_trace, targets)}
+    return predicted_profile(context, question, profile, question.latency_ms, **more)
+
+
+def _measured_prediction(
+    context: Context, question: ProfileQuestion, profile: Profile, targets: Sequence[str] | None
+) -> Prediction:
+    """Prediction from the profile that the measured latencies belong to."""
+    question_anchor(context, question)
+    try:
+        return predicted_profile(context, question, profile, question.measured_trace_latency_ms, targets=targets)
+    except NoPredictionError as error:
+        raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
 
 def predicted_profile(
@@ -44,7 +58,7 @@ def predicted_profile(
     question: ProfileQuestion,
     profile: Profile,
     latency_ms: float | None,
-    targets: Sequence[str] | None = None,
+    **options: Unpack[PredictOptions],
 ) -> Prediction:
     """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
 
@@ -61,18 +75,14 @@ def predicted_profile(
         )
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
-    return predict(
-        context.models,
-        context.catalog,
-        profile,
-        anchor,
-        latency_ms=latency_ms,
-        targets=targets,
-        method=question.method,
-        trust_latency=question.trust_latency,
-        precision=question.precision,
-        training_code=question.training_code,
-    )
+    every: PredictOptions = {
+        "method": question.method,
+        "trust_latency": question.trust_latency,
+        "precision": question.precision,
+        "training_code": question.training_code,
+        **options,
+    }
+    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -90,28 +100,6 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
             )
         found[field] = recorded if given is None else whole_number(f"The {what}", given)
     return replace(profile, meta=replace(profile.meta, **found))
-
-
-def _corrected(
-    context: Context, question: ProfileQuestion, prediction: Prediction, targets: Sequence[str] | None
-) -> Prediction:
-    """Correct the prediction by measured latencies, which may belong to another profile of the network."""
-    catalog, measured = context.catalog, question.measured
-    reference = prediction
-    if question.measured_trace is not None:
-        latency_ms = question.measured_trace_latency_ms
-        try:
-            reference = predicted_profile(context, question, question.measured_trace, latency_ms, targets)
-        except NoPredictionError as error:
-            raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
-    # Other targets share the error of the first measured one with the same GPU.
-    by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
-    others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
-    same_gpu = {offer.name: by_gpu[offer.gpu] for offer in others if offer.gpu in by_gpu}
-    try:
-        return correct_by_measurement(prediction, reference, measured, same_gpu)
-    except InputError as error:
-        raise OptionalInputError(str(error), "measured") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ import pytest
 
 from profet_cli.main import main
 from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, plan_of
-from profet_collect.grid import Expected, Grid, cells_of
-from profet_collect.run import Machine, Protocol, collect
+from profet_collect.run import Expected, Grid, Machine, Protocol, cells_of, collect
 from profet_collect.store import Cell, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_collect.loading import IMAGE_ENDINGS, measure_loading
+from profet_collect.run import IMAGE_ENDINGS, measure_loading
 from profet_core.errors import InputError
 from tests.recorder.runs import needs
 

@@ -7,7 +7,8 @@ import csv
 import pytest
 
 from profet_collect.graph import Graph, Node
-from profet_collect.grid import (
+from profet_collect.networks import MEASURED, NEWER, counts_of, layers_of, network_graph
+from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
     Expected,
@@ -17,11 +18,10 @@ from profet_collect.grid import (
     known_error,
     measurable,
     models_of,
+    print_result,
     quick_cells,
     quick_workloads,
 )
-from profet_collect.networks import MEASURED, NEWER, counts_of, layers_of, network_graph
-from profet_collect.run import print_result
 from profet_collect.store import Cell, CellResult
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError

@@ -8,7 +8,6 @@ import math
 import random
 import shutil
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 import jinja2
@@ -23,19 +22,8 @@ from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.reports import (
-    CARD_NAME,
-    PARTS,
-    accuracy_by_gpu,
-    fixed,
-    gpu_card,
-    load_real_report,
-    load_validation,
-    model_card,
-    read_report,
-    real_section,
-    render,
-)
+from profet_lab.cards import accuracy_by_gpu, fixed, gpu_card, listed, model_card, real_section, render, table
+from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, read_report
 
 pytestmark = pytest.mark.training
 
@@ -108,12 +96,17 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
     assert f"python {models.manifest['versions']['python']}" in card
 
 
-def test_a_missing_value_is_an_error_and_others_have_two_decimals_below_20():
-    templates = [path.name for path in resources.files("profet_lab").joinpath("templates").iterdir()]
-    assert len(templates) >= 8
-    for name in ("model_card.md.j2", "gpu_card.md.j2"):
+def test_a_missing_value_is_an_error_and_tables_are_filled_from_rows_or_values_by_name():
+    for name in ("models", "gpus"):
         with pytest.raises(jinja2.UndefinedError):
             render(name, report={})
+    with pytest.raises(KeyError, match="mape"):
+        table("what | error", "{what} | {mape}", [{"what": "all"}])
+    rows = [{"what": "all", "mape": 31.25, "share": 0.5, "none": None}, {"what": 2, "mape": 3, "share": 1, "none": 1.0}]
+    lines = ["| a | b | c | d |", "|---|---|---|---|", "| all | 31.2 | 50.0 |  |", "| 2 | 3 | 100.0 | 1.00 |"]
+    assert table("a | b | c | d", "{what} | {mape} | {share:%} | {none}", rows).splitlines() == lines
+    assert listed("{name} {value:exp}", {"x": 0.0, "y": 1}, "; ") == "x 1.00; y 2.72"
+    # Two decimals below 20, and one above.
     assert [fixed(value) for value in (3.14159, 19.994, 20.04, -25.55, 0)] == ["3.14", "19.99", "20.0", "-25.6", "0.00"]
 
 

@@ -11,10 +11,21 @@ from profet_core.catalog import load_gpus
 from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode, load_rates
-from profet_lab.estimate.estimate_file import RATES_TABLE, coefficients, rates_table
-from profet_lab.estimate.fit import as_new_source, chip_of, fit, log_power_limit, predicted_ms, problem
-from profet_lab.estimate.judge import Judge, conformal
-from profet_lab.estimate.rows import PROFET, TIMM, TODAY, EstimateRows, estimate_rows, family_of
+from profet_lab.estimate_fit import (
+    PROFET,
+    TIMM,
+    TODAY,
+    EstimateRows,
+    as_new_source,
+    chip_of,
+    estimate_rows,
+    family_of,
+    fit,
+    log_power_limit,
+    predicted_ms,
+    problem,
+)
+from profet_lab.estimate_report import RATES_TABLE, Judge, coefficients, conformal, rates_table
 from profet_lab.measurements.tables import data_folder
 
 

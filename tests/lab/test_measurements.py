@@ -76,6 +76,8 @@ def test_predicted_epochs_are_held_against_measured_ones(measurements):
 def test_samples_are_the_medians_of_the_data_and_test_data_the_first_repeat(measurements):
     table = measurements.workloads
     for sample in load_samples():
+        if not sample.measured_ms:
+            continue  # Made from layer counts.
         rows = (
             (table["model"] == sample.model)
             & (table["pixels"] == sample.pixels)

@@ -16,27 +16,25 @@ from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
 from profet_lab.scaleout import (
-    GPU,
-    NETWORK,
-    covered,
-    fitted_model,
-    held_out_fold,
-    held_out_ms,
-    log_half_widths,
-    predicted_ms,
-    scale_errors,
-    widths,
-)
-from profet_lab.scaleout_rows import (
     BROKEN_FILE,
     FP16_WITHOUT_XLA,
+    GPU,
+    NETWORK,
     REAL_DATA,
     SLOW_ONE_GPU,
     TENSORFLOW_2017,
     THROUGHPUTS,
     ScaleRows,
+    covered,
+    fitted_model,
+    held_out_fold,
+    held_out_ms,
     load_scale_rows,
+    log_half_widths,
+    predicted_ms,
+    scale_errors,
     scale_table,
+    widths,
 )
 
 

@@ -208,7 +208,6 @@ def page() -> None:
         choices=Table("made"),
         stem="made-plans",
         title="Made plans",
-        row_key=lambda plan: plan[0],
     )
     st.text(f"open: {opened and opened[0]}")
 

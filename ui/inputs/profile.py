@@ -31,7 +31,7 @@ from ui.state.custom import (
     remove_profiles,
 )
 from ui.state.resources import Held, Resources
-from ui.state.session import Network, Slot, latency_text, session
+from ui.state.session import Network, Slot, latency_text, number, session
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.
@@ -90,7 +90,7 @@ def _size_inputs(held: Held, prefix: str) -> None:
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name)
-            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+            number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
 
 
 def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
@@ -148,7 +148,8 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
+                size = number(None, 1, MAX_IMAGES, key=keys[name])
+                number_field(label, size, empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
             st.caption("Until you continue, results are per step at the recorded size.")
@@ -309,8 +310,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     st.session_state[key] = shown.steps
     number_field(
         "Steps in the file",
-        key,
-        (1, MAX_STEPS),
+        number(None, 1, MAX_STEPS, key=key),
         tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,

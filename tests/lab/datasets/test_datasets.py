@@ -24,11 +24,11 @@ from profet_lab.dataset import (
     Dataset,
     InstanceFacts,
     Source,
+    check_dataset,
     measurements_of,
     merged,
     ordered,
 )
-from profet_lab.dataset_check import check_dataset
 from profet_lab.dataset_files import read_dataset, read_tables, write_dataset
 from profet_lab.measurements.tables import DataError, Measurements, data_folder
 
