@@ -8,8 +8,8 @@ from typing import Any, TypedDict, Unpack
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.network import LayerList
-from profet_core.layers.rules import Kind, Layer, Padding, Shape
+from profet_core.layers.network import Kind, Layer, LayerList, Shape
+from profet_core.layers.rules import Padding, Window
 
 
 class ConvolutionOptions(TypedDict, total=False):
@@ -59,8 +59,8 @@ class Builder:
         """By default with a bias, in one group; `padding` as a number is that many on each side."""
         sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
         settings: dict[str, Any] = {"groups": 1, "bias": True, "activation": "", **options}
-        shared = {name: settings[name] for name in ("groups", "bias")}
-        layer = rules.convolution(shape, filters, sides, (stride, stride), around, **shared)
+        window = Window(sides, (stride, stride), around)
+        layer = rules.convolution(shape, filters, window, settings["groups"], settings["bias"])
         settings |= {"filters": filters, "kernel": sides, "stride": stride, "padding": around}
         # Frameworks have one layer for all convolutions but depthwise ones.
         kind = Kind.DEPTHWISE if layer.kind is Kind.DEPTHWISE else Kind.CONVOLUTION
@@ -89,7 +89,7 @@ class Builder:
     ) -> Shape:
         """Maximum pooling, or average where `is_mean`."""
         sides, around = (size, size), _around(padding)
-        layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
+        layer = rules.pooling(shape, Window(sides, (stride, stride), around), round_up=round_up)
         kind = "average pooling" if is_mean else "max pooling"
         return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 

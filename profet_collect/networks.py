@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from profet_collect.graph import Builder, Graph, GraphBuilder
 from profet_core.errors import InputError
-from profet_core.layers.network import Counts, count
+from profet_core.layers.network import Counts, Layer, Shape, count
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.rules import Layer, Padding, Shape
+from profet_core.layers.rules import Padding
 
 #: Convolutions of each stage of VGG; a pooling ends each.
 VGG_STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}

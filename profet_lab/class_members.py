@@ -24,6 +24,7 @@ from profet_core.ensemble.members import (
     network_inputs,
     network_latency,
     outputs_of,
+    step_scale,
 )
 from profet_lab.class_bank import ClassBank, Training
 from profet_lab.tasks import Progress
@@ -325,7 +326,8 @@ def forward(
 def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: tf.Tensor) -> tf.Tensor:
     """Error of every row, (networks, rows, 1)."""
     device = bank.device_classes
-    latency = network_latency(keras.ops, member, raw, rows.classes, device, rows.latency, constants)
+    step_ms = step_scale(keras.ops, rows.classes, device, rows.latency)
+    latency = network_latency(keras.ops, member, raw, rows.classes, step_ms, constants)
     if member == HOMOGENEOUS:
         return tf.abs(latency / rows.target_latency - 1)
     loss = _log_error(latency, rows.target_latency, 0.05)
@@ -388,7 +390,8 @@ def _fit(
     rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
     ratios, typical = bank.log_ratios(training)
     seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows)
-    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
+    step_ms = step_scale(np, classes, bank.device_classes, latency)
+    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
     wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
     # Every architecture weighs the same: some have three times as many workloads as others.
     _, which = np.unique(bank.architectures[rows], return_inverse=True)

@@ -200,7 +200,7 @@ def _columns(steps: Sequence[_Step]) -> EstimateRows:
         modes=np.array([int(step.mode) for step in steps]),
         pixels=np.array([each.pixels for each in counts]),
         cases=np.array([str(case_of(each)) for each in counts]),
-        operations=np.array([each.operations for each in counts], float),
+        operations=np.array([each.layers.operations for each in counts], float),
         latency_ms=table["latency_ms"].to_numpy(float),
         work=work,
     )

@@ -156,7 +156,7 @@ TABLE = np.array([[0.0, 0.2, 0.5], [0.2, 0.0, 0.1], [0.9, 0.3, 0.0], [0.0, 0.4, 
 ARCHITECTURES = np.array(["A", "B", "C", "A"])
 
 
-def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
+def test_folds_and_nearest_others_leave_out_what_is_held_out():
     for without, expected in (
         ((), [0.2, 0.1, 0.3, 0.4]),
         (("B",), [0.5, 0.1, 0.9, 0.6]),
@@ -167,9 +167,6 @@ def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
     assert nearest_other(TABLE, ARCHITECTURES, ("B", "C"))[0] == math.inf
     spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
-
-
-def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
     groups = np.array(list("ABBCA"))
     folds = one_held_out(groups, [PAIR, PAIR[::-1]], latency_known=True)
     assert [(*fold.training.pair, *fold.held_out) for fold in folds] == [
@@ -204,13 +201,10 @@ def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndar
     return np.where([each == weights for each in WEIGHTS], 0.0, error)
 
 
-def test_members_are_combined_by_their_weighted_geometric_mean():
+def test_members_are_combined_by_weights_and_errors_summed_by_hand():
     members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
     np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
     np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
-
-
-def test_errors_are_summed_over_the_rows_by_hand():
     # Two rows; the networks agree on 100 ms and the trees on 1: with weight w they say 100 ** (1 - w).
     errors = summed_errors(np.array([[100.0, 100.0, 1.0], [100.0, 100.0, 1.0]]), np.array([100.0, 80.0]))
     assert errors.shape == (len(WEIGHTS),)
