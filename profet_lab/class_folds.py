@@ -340,7 +340,7 @@ def default_report(table: pd.DataFrame) -> dict:
         for (anchor, target), part in table.groupby(["anchor", "target"])
     ]
     table = table.assign(family=families_of(table["model"]))
-    odd = table[~table["model"].isin(WITH_TWIN)]
+    odd, by_pair = table[~table["model"].isin(WITH_TWIN)], table.groupby(["anchor", "target"])
     return {
         "pairs": rows,
         "mean": {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if isinstance(rows[0][key], float)},
@@ -348,7 +348,10 @@ def default_report(table: pd.DataFrame) -> dict:
         "by_model": _by_group(table, "model"),
         "by_family": _by_group(table, "family", "_family"),
         "family": {
-            **{f"mape_{case}": _pair_mean(table, f"{case}_family") for case in CASES.values()},
+            **{
+                f"mape_{case}": float(np.mean([_mape(part, f"{case}_family") for _, part in by_pair]))
+                for case in CASES.values()
+            },
             **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
             **_intervals(table, "_family"),
         },
@@ -397,10 +400,6 @@ def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
 
 def _mape(part: pd.DataFrame, column: str) -> float:
     return float(100 * (part[column] / part["true_ms"] - 1).abs().mean())
-
-
-def _pair_mean(table: pd.DataFrame, column: str) -> float:
-    return float(np.mean([_mape(part, column) for _, part in table.groupby(["anchor", "target"])]))
 
 
 def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:

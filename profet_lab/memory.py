@@ -301,7 +301,7 @@ def fit_traffic(table: pd.DataFrame, formula: MemoryFormula) -> TrafficRelation:
     """
     table = table[table["cut"] == 0]
     errors = _held_out_errors(table, formula)
-    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
+    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * math.sqrt(float(errors.mean())))
 
 
 def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
@@ -379,11 +379,6 @@ def _moved_gib(table: pd.DataFrame, group: tuple[str, ...]) -> np.ndarray:
     """GiB that the classes could move in their time at the specified bandwidth."""
     us = table[[f"us {name}" for name in group]].sum(axis=1)
     return (us * table["bandwidth_gb_per_s"] * 1e3 / 2**30).to_numpy(float)
-
-
-def _root_mean_square(squares: pd.Series) -> float:
-    """Over architectures, however many sizes each was profiled at."""
-    return math.sqrt(float(squares.mean()))
 
 
 #: A step "fits" from this probability on, and does not fit below what is missing to 1. Chosen beforehand.
