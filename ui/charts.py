@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -208,8 +209,14 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         shapes=shapes,
         showlegend=False,
         barmode="overlay",
-        margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
+        margin={"l": max(map(_name_px, bars), default=0), "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
     )
+
+
+def _name_px(bar: Bar) -> float:
+    """Room for a name, hardly ever too little: where it is, plotly finds out, and draws all of the chart again."""
+    letters = re.sub("<[^>]*>", "", bar.name)
+    return 18 + 6.3 * len(letters) - 3.9 * letters.count(" ")
 
 
 def _axis_end(longest: float, usual: float) -> float:
