@@ -194,7 +194,7 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             reason = f"does not fit in memory: {fit.why}"
         else:
-            doubt = f"memory: {fit.words}" if fit and fit.verdict is Verdict.CANT_TELL else ""
+            doubt = f"memory: {fit.description}" if fit and fit.verdict is Verdict.CANT_TELL else ""
             plans += [plan_of(request, row, offer, doubt) for offer in rentable]
             continue
         excluded.append(ExcludedInstance(row.instance, reason))
