@@ -30,12 +30,12 @@ from benchmarks.code import (
     answers,
     bare_process,
     measured,
+    measures,
     predict_process,
     training_process,
 )
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
-from benchmarks.tree import measures
 from profet_core.files import default_models_folder
 
 #: In a checkout -> seconds and megabytes.

@@ -1,28 +1,239 @@
-"""The machine at hand, and its collection: one cell after another, each on the disk before the next."""
+"""Measure a grid of cells on the machine at hand, each on the disk before the next; and how fast it loads images."""
 
 from __future__ import annotations
 
+import csv
 import os
 import platform
+import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
 from importlib.util import find_spec
+from itertools import islice, takewhile
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from profet_collect.cell import Device, Seen, Task, look, measure
-from profet_collect.grid import Expected, Timed
-from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Store
+from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name
+from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Precision, Store
 from profet_core.catalog import load_gpus
+from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.units import format_duration, format_ms
+from profet_core.units import MS_PER_S, format_duration, format_ms
+
+#: Of the published measurements.
+PIXELS = MEASURED_PIXELS
+BATCH_SIZES = (16, 32, 64, 128, 256)
+#: More than a grid of everything has.
+MAX_CELLS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What cells are made of; each field in the order in which it is measured."""
+
+    models: tuple[str, ...]
+    pixels: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+    precisions: tuple[Precision, ...]
+    frameworks: tuple[Framework, ...]
+    repeats: int = 1
+
+
+def models_of(text: str) -> tuple[str, ...]:
+    """Networks by name; `measured`, `newer` and `all` are lists of them.
+
+    >>> models_of("newer")[0], models_of("resnet50,VGG16")
+    ('ConvNeXt-Tiny', ('ResNet50', 'VGG16'))
+    """
+    lists = {"measured": [*MEASURED], "newer": [*NEWER], "all": [*MEASURED, *NEWER]}
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise InputError("Name at least one network, or use measured, newer or all.")
+    found = [name for word in words for name in lists.get(word.lower()) or [known_name(word)]]
+    return tuple(dict.fromkeys(found))
+
+
+def cells_of(grid: Grid) -> list[Cell]:
+    """Every cell that can be built, by framework, then from small networks' cells to large ones'.
+
+    An image that a network is too small for (Inception under 75 pixels) is skipped.
+
+    Raises
+    ------
+    InputError : none can be built, or there are more than `MAX_CELLS`.
+    """
+    sides = [(model, pixels) for model in grid.models for pixels in grid.pixels if _is_buildable(model, pixels)]
+    number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
+    if not number:
+        raise InputError("None of these networks can be built for these image sizes: use larger --pixels.")
+    if number > MAX_CELLS:
+        raise InputError(f"The grid has {number:,} cells; the maximum is {MAX_CELLS:,}.")
+    return [
+        Cell(framework, precision, model, pixels, batch_size, repeat)
+        for framework in grid.frameworks
+        for precision in grid.precisions
+        for repeat in range(grid.repeats)
+        for model, pixels in sides
+        for batch_size in grid.batch_sizes
+    ]
+
+
+def _is_buildable(model: str, pixels: int) -> bool:
+    try:
+        counts_of(model, pixels)
+    except InputError:
+        return False
+    return True
+
+
+def measurable(cells: Sequence[Cell], capability: float | None) -> list[Cell]:
+    """Without the cells in TF32 where the GPU has none (before Ampere), which would be FP32 under another name."""
+    has_tf32 = capability is not None and capability >= 8
+    return [cell for cell in cells if cell.precision != "tf32" or has_tf32]
+
+
+QUICK_S = 20 * 60.0
+_LARGEST_SHARE = 0.1
+
+
+@cache
+def quick_workloads() -> dict[tuple[str, int, int], float]:
+    """(model, pixels, batch size) -> error in per cent on a held-out GPU with this cell and all before it known.
+
+    Each cell lowered the error of a Gaussian process over log ratios most, on each of the four GPUs as the new one and
+    networks held out. The same GPUs chose and judged: on another one the error is larger.
+    """
+    text = resources.files(__package__).joinpath("quick_cells.csv").read_text(encoding="utf-8")
+    return {
+        (row["model"], int(row["pixels"]), int(row["batch_size"])): float(row["error_percent"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float = QUICK_S) -> list[Cell]:
+    """As many of the grid's cells as fit into the time, those that tell most first; at least one if the table has any.
+
+    A cell that takes more than a tenth of the time is skipped: it is not worth ten others. All are in the first
+    framework and precision of the grid: what another one changes takes cells of its own.
+    """
+    found: list[Cell] = []
+    left_s = within_s
+    for model, pixels, batch_size in quick_workloads():
+        if model in grid.models and pixels in grid.pixels and batch_size in grid.batch_sizes:
+            cell = Cell(grid.frameworks[0], grid.precisions[0], model, pixels, batch_size)
+            seconds = seconds_of(cell)
+            if seconds <= within_s * _LARGEST_SHARE:
+                left_s -= seconds
+                if found and left_s < 0:
+                    break
+                found.append(cell)
+    return found
+
+
+def known_error(cells: Sequence[Cell]) -> tuple[int, float] | None:
+    """How many of the table's workloads, from its top without a gap, are among these cells, and its error after them.
+
+    None: not even the first is. The table knows no error of workloads with a gap between them.
+    """
+    there = {(cell.model, cell.pixels, cell.batch_size) for cell in cells}
+    errors = [error for _, error in takewhile(lambda row: row[0] in there, quick_workloads().items())]
+    return (len(errors), errors[-1]) if errors else None
+
+
+# --- what they take ---------------------------------------------------------------------------------------------------
+
+#: A step in milliseconds by specs, of the published FP32 latencies on M60, K80, T4 and V100 (least squares in the
+#: logarithm with `scipy.optimize.least_squares`, soft L1 loss: 32% off at the mean).
+_START_MS, _LAYER_MS = 1.415, 0.1257
+_FLOPS_FACTOR, _DEPTHWISE_PASSES, _ACTIVATION_PASSES, _PARAMETER_PASSES = 0.6619, 1.234, 18.15, 26.33
+_COPY_MS_PER_MB = 0.3633
+#: Building and tracing a layer and reading its part of the trace, seconds, until it is measured.
+_LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.06}
+#: Steps that are profiled, and what the first takes longer than any other.
+_MORE_STEPS = 2
+#: Multiply-adds of forward and backward together, over those of forward.
+_FORWARD_AND_BACKWARD = 3
+_FP32_BYTES = 4
+
+
+class Timed(NamedTuple):
+    """A cell that was run: the seconds its process took, and its step's milliseconds."""
+
+    cell: Cell
+    took_s: float
+    latency_ms: float
+
+
+@dataclass
+class Expected:
+    """Seconds of cells; `calibrate` corrects them by what two cells really took.
+
+    Attributes
+    ----------
+    start_s : by framework, what a cell takes whatever its network. layer_s : and for each of its layers.
+    steps : warm-up and timed ones. timeout_s : no cell takes longer.
+    sheet : of the GPU.
+    pace : by framework, what steps took over what was expected.
+    """
+
+    start_s: dict[Framework, float]
+    steps: int
+    timeout_s: float
+    sheet: Gpu
+    layer_s: dict[Framework, float] = field(default_factory=lambda: dict(_LAYER_S))
+    pace: dict[Framework, float] = field(default_factory=dict)
+
+    def seconds(self, cell: Cell) -> float:
+        """Of one cell, its process's start and end among them."""
+        steps_s = self._all_steps_s(self.step_ms(cell) * self.pace.get(cell.framework, 1.0))
+        layers_s = self.layer_s[cell.framework] * _layers(cell)
+        return min(self.start_s[cell.framework] + layers_s + steps_s, self.timeout_s)
+
+    def calibrate(self, shallow: Timed, deep: Timed) -> None:
+        """Take start and time of a layer from a framework's cells of few and many layers, the pace from the latter."""
+        framework = shallow.cell.framework
+        rest_s = [one.took_s - self._all_steps_s(one.latency_ms) for one in (shallow, deep)]
+        layers = [_layers(one.cell) for one in (shallow, deep)]
+        self.layer_s[framework] = max(rest_s[1] - rest_s[0], 0.0) / (layers[1] - layers[0])
+        self.start_s[framework] = max(rest_s[0] - self.layer_s[framework] * layers[0], 0.1)
+        self.pace[framework] = deep.latency_ms / self.step_ms(deep.cell)
+
+    def step_ms(self, cell: Cell) -> float:
+        """Expected step latency before measuring."""
+        counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
+        depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
+        others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
+        peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
+        if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
+            # Speed grows with about the square root of the peak.
+            peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
+        return (
+            _START_MS
+            + _LAYER_MS * counts.layers.all
+            + _FLOPS_FACTOR * others / peak / 1e9
+            + _DEPTHWISE_PASSES * depthwise / bandwidth / 1e6
+            + _ACTIVATION_PASSES * _FP32_BYTES * counts.elements.all * batch / bandwidth / 1e6
+            + _PARAMETER_PASSES * _FP32_BYTES * counts.parameters / bandwidth / 1e6
+            + _COPY_MS_PER_MB * cell.pixels**2 * 12 * batch / 1e6
+        )
+
+    def _all_steps_s(self, step_ms: float) -> float:
+        return (self.steps + _MORE_STEPS) * step_ms / MS_PER_S
+
+
+def _layers(cell: Cell) -> int:
+    return counts_of(cell.model, cell.pixels).layers.all
+
 
 _MODULES: Mapping[Framework, str] = {"pytorch": "torch", "tensorflow": "tensorflow"}
 #: A framework starts within it, on a slow disk too.
@@ -241,3 +452,115 @@ def _timed(framework: Framework, workload: tuple[str, int, int], machine: Machin
     if found.status != "ok":
         raise InputError(f"The first cell ({cell}) failed: {found.why}.")
     return Timed(cell, took_s, median(found.latencies_ms))
+
+
+#: Names of images that both loaders read.
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp")
+#: Images that are taken of a larger folder.
+_MAX_IMAGES = 10_000
+_BATCH_SIZE = 32
+#: A random crop has this share of the image's area, and is as high as wide.
+_SMALLEST_CROP = 0.08
+
+
+def measure_loading(
+    folder: Path, frameworks: Sequence[Framework] = (), *, pixels: int = 224, seconds: float = 20.0, seed: int = 0
+) -> dict[str, Any]:
+    """Decode, crop, flip and batch the folder's images on all vCPUs of this process for some seconds.
+
+    Returns:
+    `framework`, `images_per_s`, `vcpus` that prepared them, `images` that were taken of the folder, `pixels` that they
+    were cropped to, and `images_per_s_per_vcpu`.
+
+    Raises
+    ------
+    InputError : no framework is installed, or the folder has no images that can be read.
+    """
+    found = [name for name in frameworks or installed_frameworks() if name in installed_frameworks()]
+    if not found:
+        raise InputError("Install PyTorch with Pillow, or TensorFlow, for this Python first.")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder of images.")
+    every = (path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS and path.is_file())
+    files = sorted(map(str, islice(every, _MAX_IMAGES)))
+    if not files:
+        raise InputError(f"{folder} has no {', '.join(IMAGE_ENDINGS)} files.")
+    random.Random(seed).shuffle(files)
+    vcpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    batches = {"pytorch": _torch_batches, "tensorflow": _tf_batches}[found[0]]
+    try:
+        rate = _rate(batches(files, pixels, vcpus), warm_up=2 * vcpus, seconds=seconds)
+    except Exception as error:
+        # Each framework has errors of its own.
+        (line, *_) = [*str(error).strip().splitlines(), type(error).__name__]
+        raise InputError(f"The images of {folder} can't be loaded: {line[:200]}") from None
+    return {
+        "framework": found[0],
+        "images_per_s": rate,
+        "vcpus": vcpus,
+        "images": len(files),
+        "pixels": pixels,
+        "images_per_s_per_vcpu": rate / vcpus,
+    }
+
+
+def _rate(sizes: Iterator[int], warm_up: int, seconds: float) -> float:
+    """Images per second after some batches, which fill the loader's queue."""
+    for _ in islice(sizes, warm_up):
+        pass
+    images, start = 0, perf_counter()
+    for size in sizes:
+        images += size
+        if (took_s := perf_counter() - start) >= seconds:
+            break
+    return images / took_s
+
+
+class _Images:
+    """The files over and over, as PyTorch's loader takes them: cropped at random, flipped, as tensors."""
+
+    def __init__(self, files: Sequence[str], pixels: int) -> None:
+        self.files, self.pixels = files, pixels
+
+    def __len__(self) -> int:
+        return 2**31
+
+    def __getitem__(self, number: int) -> Any:
+        import torch
+        from PIL import Image
+
+        with Image.open(self.files[number % len(self.files)]) as file:
+            image = file.convert("RGB")
+        side = (image.width * image.height * random.uniform(_SMALLEST_CROP, 1)) ** 0.5
+        width, height = min(side, image.width), min(side, image.height)
+        left, top = random.uniform(0, image.width - width), random.uniform(0, image.height - height)
+        size = self.pixels, self.pixels
+        image = image.resize(size, Image.Resampling.BILINEAR, (left, top, left + width, top + height))
+        if random.random() < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        values = torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8)
+        return values.reshape(*size, 3).permute(2, 0, 1).float().div(255).sub(0.5).div(0.25)
+
+
+def _torch_batches(files: Sequence[str], pixels: int, vcpus: int) -> Iterator[int]:
+    from torch.utils.data import DataLoader
+
+    images: Any = _Images(files, pixels)
+    for batch in DataLoader(images, batch_size=_BATCH_SIZE, num_workers=vcpus):
+        yield len(batch)
+
+
+def _tf_batches(files: Sequence[str], pixels: int, vcpus: int) -> Iterator[int]:
+    import tensorflow as tf
+
+    def prepared(path: Any) -> Any:
+        image = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
+        area = tf.cast(tf.reduce_prod(tf.shape(image)[:2]), tf.float32) * tf.random.uniform([], _SMALLEST_CROP, 1)
+        sides = tf.minimum(tf.cast(tf.sqrt(area), tf.int32), tf.shape(image)[:2])
+        image = tf.image.random_crop(image, tf.concat([sides, [3]], 0))
+        image = tf.image.random_flip_left_right(tf.image.resize(image, [pixels, pixels]))
+        return image / 127.5 - 1
+
+    data = tf.data.Dataset.from_tensor_slices(list(files)).repeat()
+    for batch in data.map(prepared, num_parallel_calls=vcpus).batch(_BATCH_SIZE).prefetch(tf.data.AUTOTUNE):
+        yield len(batch)

@@ -26,8 +26,8 @@ from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, Req
 
 _LOG = logging.getLogger(__name__)
 PREFIX = "/v1"
-#: Requests at once for the thread that answers JSON (a second would only take turns with it), and for the one of files.
-MAX_ANSWERS, MAX_FILES = 64, 8
+#: Requests at once for the thread that reads files and larger JSON.
+MAX_FILES = 8
 #: What it does not know are numpy's numbers.
 _ENCODER = msgspec.json.Encoder(enc_hook=float)
 
@@ -35,11 +35,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
-    """The endpoints over one context, with the threads that answer."""
+    """The endpoints over one context, with the thread that reads files."""
 
     def __init__(self, context: SharedContext | None = None) -> None:
         self._context = context or SharedContext()
-        self._answers = Workers("answer", 1, MAX_ANSWERS)
         self._files = Workers("file", 1, MAX_FILES)
         self._health = Health(self._context.get)
 
@@ -72,7 +71,6 @@ class Api:
         try:
             yield
         finally:
-            self._answers.close()
             self._files.close()
             await loading
 
@@ -88,11 +86,13 @@ class Api:
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
         async with received(request, endpoint.fields) as sent:
-            workers = self._answers if sent.quick else self._files
-            return _json(await workers.run(partial(self._answered, endpoint, sent)))
+            if sent.quick and self._context.is_ready:
+                # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
+                return _json(self._answered(endpoint, sent))
+            return _json(await self._files.run(partial(self._answered, endpoint, sent)))
 
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
-        """The answer's JSON. For a thread."""
+        """The answer's JSON."""
         answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
         return _ENCODER.encode(endpoint.document.document(answer))
 

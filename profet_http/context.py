@@ -41,6 +41,11 @@ class SharedContext:
         self._failure: ProfetError | None = None
         self._failed_at_s = 0.0
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is loaded."""
+        return self._context is not None
+
     def get(self) -> Context:
         """The context, loaded if it isn't yet; raises ProfetError if it can't be."""
         with self._lock:

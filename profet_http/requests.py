@@ -29,7 +29,7 @@ JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet
 MAX_FILE_BYTES = 30 * 2**20
 #: A JSON body: three profiles of a thousand operations each have 200 KB.
 MAX_JSON_BYTES = 2**20
-#: A JSON body up to this size is answered among the quick ones; larger ones take turns with files.
+#: A JSON body up to this size is answered at once; larger ones take turns with files.
 SMALL_JSON_BYTES = 2**16
 #: The next part of a body must be there by then; all of it.
 PAUSE_LIMIT_S = 5.0

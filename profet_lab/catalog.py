@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 
-from profet_core.catalog.clouds import Machines, machine_facts, market_of, offer_name
+from profet_core.catalog.clouds import PublishedPrice, machine_facts, market_of, offer_name
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT
 from profet_core.catalog.tables import shipped_text
@@ -46,68 +46,64 @@ def table_text(columns: Iterable[str], rows: Iterable[Row]) -> str:
 
 
 def catalog_tables(
-    instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[Row], gpus: Gpus
+    instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[PublishedPrice]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of `instances.csv` and `prices.csv`.
 
+    Parameters
+    ----------
     instances, prices : the rows so far; those that were looked up by hand stay, and come first.
-    listed : rows of `CLOUDS_FILE`.
     """
     machines = {row["instance"]: row for row in instances if _MACHINE_MADE not in row["source"]}
     offers = {
         (row["instance"], row["region"], row["market"]): row for row in prices if _PRICE_MADE not in row["source"]
     }
-    seen: set[str] = set()
-    for row in listed:
-        name = offer_name(row["provider"], row["instance"])
-        if name in seen:
-            raise InputError(f"{name} is listed twice: give one of them another name.")
-        seen.add(name)
-        machines.setdefault(name, _machine(name, row, gpus))
-        for offer in _offers(name, row):
-            offers.setdefault((name, offer["region"], offer["market"]), offer)
+    for offer in (price.offer() for price in listed):
+        cells = {name: str(getattr(offer, name)) for name in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
+        cells |= {
+            "instance": offer.name,
+            "gpu_memory_gib": f"{offer.gpu_memory_gib:g}",
+            "vcpus": f"{offer.vcpus or ''}",
+        }
+        machine = {**cells, "source": offer.machine_source}
+        machines.setdefault(offer.name, {name: machine[name] for name in INSTANCE_COLUMNS})
+        offers.setdefault((offer.name, offer.region, offer.market), {name: cells[name] for name in PRICE_COLUMNS})
     place = {name: number for number, name in enumerate(machines)}
     return list(machines.values()), sorted(offers.values(), key=lambda row: place[row["instance"]])
 
 
-def _machine(name: str, row: Row, gpus: Gpus) -> Row:
-    facts = machine_facts(row["provider"], row["instance"])
-    gpu = gpus[facts.gpu_of(row["gpu"])]
-    return {
-        "instance": name,
-        "provider": row["provider"],
-        "gpu": gpu.name,
-        "gpu_count": row["gpu_count"],
-        "gpu_memory_gib": f"{gpu.memory_gib:g}",
-        "vcpus": row["vcpus"],
-        "host": facts.host,
-        "status": "retired" if facts.retired else "available",
-        "source": _machine_source(row, facts),
-    }
+def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[PublishedPrice]:
+    """What the rows of `CLOUDS_FILE` offer, a price for each market that has one.
 
-
-def _machine_source(row: Row, facts: Machines) -> str:
-    listed = f"{_MACHINE_MADE}{row['gpu']}, {row['as_of']}"
-    return "; ".join(part for part in (facts.retired, listed, facts.assumed) if part)
-
-
-def _offers(name: str, row: Row) -> Iterable[Row]:
-    """An offer a market that has a price."""
-    prices = {market: row[column] for market, column in _MARKETS.items() if row[column]}
-    if not prices or any(float(price) <= 0 for price in prices.values()):
-        raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
-    path = row["source_path"].removeprefix("catalogs/")
-    source = f"{_PRICE_MADE}{path} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)"
-    for market, price in prices.items():
-        yield {
-            "instance": name,
-            "region": ", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
-            "os": "linux",
-            "market": market_of(row["provider"], spot=market == SPOT),
-            "usd_per_hour": price,
-            "as_of": row["as_of"],
-            "source": source,
-        }
+    Raises InputError for a machine that is listed twice, has no price, or whose cloud or GPU is unknown.
+    """
+    seen: set[str] = set()
+    for row in rows:
+        provider, name = row["provider"], offer_name(row["provider"], row["instance"])
+        if name in seen:
+            raise InputError(f"{name} is listed twice: give one of them another name.")
+        seen.add(name)
+        facts = machine_facts(provider, row["instance"])
+        usd_per_hour = {market: float(row[column]) for market, column in _MARKETS.items() if row[column]}
+        if not usd_per_hour or min(usd_per_hour.values()) <= 0:
+            raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
+        listed = f"{_MACHINE_MADE}{row['gpu']}, {row['as_of']}"
+        for market, price in usd_per_hour.items():
+            yield PublishedPrice(
+                instance=name,
+                gpu_count=int(row["gpu_count"]),
+                region=", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
+                market=market_of(provider, spot=market == SPOT),
+                usd_per_hour=price,
+                as_of=row["as_of"],
+                source=f"{_PRICE_MADE}{row['source_path'].removeprefix('catalogs/')} @ "
+                f"{row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
+                provider=provider,
+                gpu=gpus[facts.gpu_of(row["gpu"])],
+                vcpus=int(row["vcpus"]) if row["vcpus"] else None,
+                facts=facts,
+                machine_source="; ".join(part for part in (facts.retired, listed, facts.assumed) if part),
+            )
 
 
 def main() -> None:
@@ -115,7 +111,7 @@ def main() -> None:
     data = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
     instances, prices = (read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv"))
-    machines, offers = catalog_tables(instances, prices, listed, load_gpus())
+    machines, offers = catalog_tables(instances, prices, listed_prices(listed, load_gpus()))
     (SHIPPED / "instances.csv").write_text(table_text(INSTANCE_COLUMNS, machines), encoding="utf-8")
     (SHIPPED / "prices.csv").write_text(table_text(PRICE_COLUMNS, offers), encoding="utf-8")
     print(f"{len(machines)} instances, {len(offers)} offers")

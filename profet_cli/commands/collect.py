@@ -13,19 +13,24 @@ from typing import TypeVar
 
 from profet_cli.arguments import add_format
 from profet_cli.output import print_json, print_table
-from profet_collect.grid import (
+from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
     Expected,
     Grid,
+    Machine,
+    Protocol,
     cells_of,
+    collect,
+    expected_at_hand,
+    installed_frameworks,
     known_error,
+    machine_at_hand,
     measurable,
+    measure_loading,
     models_of,
     quick_cells,
 )
-from profet_collect.loading import measure_loading
-from profet_collect.run import Machine, Protocol, collect, expected_at_hand, installed_frameworks, machine_at_hand
 from profet_collect.store import (
     FRAMEWORKS,
     PRECISIONS,

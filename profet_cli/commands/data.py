@@ -103,8 +103,7 @@ def add_arguments(parser: OneLineParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the chosen action."""
     with training_set():
-        from profet_lab.dataset import merged
-        from profet_lab.dataset_check import check_dataset
+        from profet_lab.dataset import check_dataset, merged
         from profet_lab.dataset_files import read_dataset, read_folder, read_sources
     folders = options.folders
     if options.action == "check":

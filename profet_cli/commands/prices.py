@@ -248,7 +248,7 @@ def published_prices(
                 provider=provider,
                 gpu=gpu,
                 vcpus=item.cpu or None,
-                host=machine_facts(provider, item.instance_name).host,
+                facts=machine_facts(provider, item.instance_name),
             )
             prices.append(price)
     return prices

@@ -36,7 +36,7 @@ def train_part(options: argparse.Namespace, part: str) -> Trained:
     """One file of coefficients, beside the models there are."""
     with training_set():
         from profet_core.layers.rates import RATES_NAME
-        from profet_lab.estimate.estimate_file import fit_and_write
+        from profet_lab.estimate_report import fit_and_write
         from profet_lab.models_folder import write_coefficients
     out = Path(options.out)
     measurements, folder = open_measurements(options)
@@ -73,8 +73,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.growth import growth_content, measured_sizes
         from profet_lab.memory import memory_content
-        from profet_lab.scaleout import scaleout_content
-        from profet_lab.scaleout_rows import has_scale_rows
+        from profet_lab.scaleout import has_scale_rows, scaleout_content
         from profet_lab.transfer.transfer_file import transfer_content
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),

@@ -165,7 +165,7 @@ SMALLEST_SPOT_SHARE = 1 / 20
 class PublishedPrice:
     """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars per hour.
 
-    Provider, GPU (None: no specs), vCPUs and host are for an instance missing from the catalog.
+    Provider, GPU (None: no specs), vCPUs and facts are for an instance missing from the catalog.
     """
 
     instance: str
@@ -178,7 +178,29 @@ class PublishedPrice:
     provider: str
     gpu: Gpu | None
     vcpus: int | None
-    host: str
+    facts: Machines
+    machine_source: str = ""
+
+    def offer(self) -> Instance:
+        """The instance at this price; its GPU must have specs."""
+        assert self.gpu is not None
+        return Instance(
+            name=self.instance,
+            gpu=self.gpu.name,
+            gpu_count=self.gpu_count,
+            gpu_memory_gib=self.gpu.memory_gib,
+            vcpus=self.vcpus,
+            usd_per_hour=self.usd_per_hour,
+            region=self.region,
+            os="linux",
+            market=self.market,
+            status="retired" if self.facts.retired else "available",
+            as_of=self.as_of,
+            source=self.source,
+            provider=self.provider,
+            host=self.facts.host,
+            machine_source=self.machine_source,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,24 +286,8 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
 
 def _machine(rows: list[PublishedPrice]) -> Instance:
     """A new instance."""
-    first = rows[0]
-    assert first.gpu is not None
-    return Instance(
-        name=first.instance,
-        gpu=first.gpu.name,
-        gpu_count=first.gpu_count,
-        gpu_memory_gib=first.gpu.memory_gib,
-        vcpus=first.vcpus if len({row.vcpus for row in rows}) == 1 else None,
-        usd_per_hour=first.usd_per_hour,
-        region=first.region,
-        os="linux",
-        market=first.market,
-        status="available",
-        as_of=first.as_of,
-        source=first.source,
-        provider=first.provider,
-        host=first.host,
-    )
+    same_vcpus = len({row.vcpus for row in rows}) == 1
+    return replace(rows[0].offer(), vcpus=rows[0].vcpus if same_vcpus else None)
 
 
 def _change(catalog: Catalog, machine: Instance, price: PublishedPrice, source_prefix: str) -> PriceChange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict, Unpack
@@ -12,16 +12,23 @@ import numpy as np
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.naming import nearest
-from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import InputError, NoPredictionError
+from profet_core.ensemble.members import profile_batch
+from profet_core.errors import InputError, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     bottleneck_note,
     check_latency,
-    check_predictable,
     counted,
+    refusal_by,
     without_input_wait,
+)
+from profet_core.prediction.correction import (
+    SHARE_AT_SAME_SIZES,
+    measured_ratios,
+    measurement_notes,
+    share_transferred,
+    with_measurements,
 )
 from profet_core.prediction.members import caveats, documented_estimates, profiled_steps
 from profet_core.prediction.mixed_precision import (
@@ -53,6 +60,8 @@ class PredictOptions(TypedDict, total=False):
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    measured_ms : target -> latency that was measured there with the same network, milliseconds per step.
+    measured_from : prediction from the profile that these belong to, if that is another one of the network.
     """
 
     targets: Sequence[str] | None
@@ -60,6 +69,8 @@ class PredictOptions(TypedDict, total=False):
     trust_latency: bool
     precision: str
     training_code: str
+    measured_ms: Mapping[str, float]
+    measured_from: Prediction | None
 
 
 def predict(
@@ -109,7 +120,8 @@ def predict_many(
     where, chosen = find_anchor(models, catalog, anchor), models.method(options.get("method", "default"))
     wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
     steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
-    question = _Question(models, catalog, chosen, where, requested, code, wanted)
+    measured = options.get("measured_ms", {}), options.get("measured_from")
+    question = _Question(models, catalog, chosen, where, requested, code, wanted, *measured)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -128,7 +140,8 @@ def _recorded(
 ) -> list[RecordedStep]:
     """Check each profile with its latency, and convert it to FP32 or TF32."""
     for profile in profiles:
-        check_predictable(models, profile)
+        if reason := refusal_by(models, profile):
+            raise NoPredictionError(reason)
         if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
@@ -183,16 +196,19 @@ class _Question:
     precision: str
     training_code: str
     wanted: Sequence[str] | None
+    measured_ms: Mapping[str, float]
+    measured_from: Prediction | None
 
     def stages(self, steps: Sequence[RecordedStep], recorded: str | None) -> Callable[[int], Prediction]:
         """Run the stages, each from table to table, on steps that were recorded in one precision.
 
-        Those for all profiles run here; the returned function runs the others for one, by its index.
+        Those for all profiles run here; the returned function runs the others for one, by its index. The last stage,
+        `sizes.resized`, runs on their table for each size that is asked for.
         """
         models, method, anchor = self.models, self.method, self.anchor
         read = [without_input_wait(step.base, step.base_ms) for step in steps]
         known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
-        batch = ProfileBatch([profile for profile, _ in read], anchor.instance, known_ms)
+        batch = profile_batch([profile for profile, _ in read], anchor.instance, known_ms)
         ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
         layout = offer_targets(models, self.catalog).layout(
             anchor, tf32=self.precision != FP32, ran_in_tf32=ran_in_tf32
@@ -217,7 +233,7 @@ class _Question:
         offers = self._offers(layout)
 
         def answer(number: int) -> Prediction:
-            # Precision, kernels, and the order of GPUs. Measured latencies and sizes follow in `answers.predict`.
+            # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
             tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
             change = Change(models, anchor, step, self.precision, tuned)
@@ -225,6 +241,9 @@ class _Question:
             profile = counted(step.profile, step.latency_ms)
             notes = [*precision_notes(change), *bottleneck_note(profile, step.latency_ms)]
             notes += caveats(models, step.base, anchor, estimates, number)
+            if self.measured_ms:
+                final, more = self._corrected(final, offers, profile)
+                notes += more
             return Prediction(
                 anchor=anchor.name,
                 anchor_latency_ms=step.latency_ms,
@@ -242,6 +261,19 @@ class _Question:
             )
 
         return answer
+
+    def _corrected(
+        self, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
+    ) -> tuple[StepTable, list[Note]]:
+        """The table corrected by latencies that were measured with this profile's workload, or with another one."""
+        other, share, name = self.measured_from, SHARE_AT_SAME_SIZES, self.anchor.name
+        ratios = measured_ratios(table, offers, name, self.measured_ms)
+        if other is not None:
+            ratios = measured_ratios(other.table, offers, name, self.measured_ms)
+            share = share_transferred(profile.meta, other.profile.meta)
+        factors = {name: ratio**share for name, ratio in ratios.items()}
+        notes = measurement_notes(offers, self.measured_ms, ratios, share)
+        return with_measurements(table, offers, name, factors), notes
 
     def _offers(self, layout: Layout) -> tuple[tuple[Instance, int], ...]:
         """Requested offers, each with its row of the table."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     SMOOTH_MAX_POWER,
@@ -38,6 +39,8 @@ from profet_core.prediction.table import InstancePrediction, Prediction, StepTab
 from profet_core.units import whole_number
 from profet_recorder.profiles.record import Profile
 
+#: Steps of both of a network's profiles.
+Tables: TypeAlias = tuple[StepTable, StepTable]
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
 
@@ -81,61 +84,55 @@ def _check(name: str, value: object, between: tuple[int, int]) -> int:
 
 
 def joint_predictions(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
-    """Return the known steps with equal launch overhead, none faster than one with a smaller batch and no more pixels.
+    """Reconcile two predictions of one network so that both agree; a single one stays unchanged.
 
-    Launches belong to the network, so both steps get the geometric mean of their overheads on an unprofiled GPU. If an
-    instance is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted
-    by inverse variance (a measured one alone counts), with an interval that covers their disagreement, and a note.
-    Everything else stays unchanged, as does a single step.
+    Launch overhead doesn't depend on size, so both get the mean, and their latencies change with it. Where an instance
+    is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted by inverse
+    variance (a measured one alone counts), with an interval that covers their disagreement, and a note.
     """
     if len(known) != 2:
         return tuple(known)
-    first, second = _with_equal_launches(*_aligned(*known))
+    first, second = known
+    tables = _with_equal_launches(*_aligned(first.table, second.table))
     if _is_within(first, second):
-        return _pooled(first, second, same=_is_within(second, first))
-    if _is_within(second, first):
-        second, first = _pooled(second, first, same=False)
-    return first, second
+        tables = _pooled(first, second, tables, same=_is_within(second, first))
+    elif _is_within(second, first):
+        tables = _pooled(second, first, tables[::-1], same=False)[::-1]
+    return tuple(_with_table(step, table) for step, table in zip(known, tables, strict=True))
 
 
-def _changed(
-    step: Prediction, table: StepTable, offers: tuple[tuple[Instance, int], ...] = (), *, anchor_is_new: bool = False
-) -> Prediction:
-    """The prediction with another table; `anchor_is_new`: the anchor's latency is that of its row."""
-    step = replace(step, table=table, offers=offers or step.offers)
-    return replace(step, anchor_latency_ms=step.latencies_ms[step.anchor]) if anchor_is_new else step
+def _with_table(step: Prediction, table: StepTable) -> Prediction:
+    """The prediction with another table; the anchor's latency is that of its row, if that changes."""
+    rows, before = {target.instance: row for row, target in enumerate(table.targets)}, step.latencies_ms
+    anchor_ms = step.anchor_latency_ms
+    if step.anchor in before and table.latency_ms[rows[step.anchor]] != before[step.anchor]:
+        anchor_ms = float(table.latency_ms[rows[step.anchor]])
+    return replace(step, table=table, anchor_latency_ms=anchor_ms)
 
 
-def _aligned(*known: Prediction) -> tuple[Prediction, ...]:
-    """The steps with tables of the same rows: one for each pair of rows that stand for an offer."""
-    rows = [{offer.name: row for offer, row in step.offers} for step in known]
-    names = dict.fromkeys(name for one in rows for name in one)
-    pairs = {name: tuple(one.get(name, -1) for one in rows) for name in names}
-    number = {pair: row for row, pair in enumerate(dict.fromkeys(pairs.values()))}
-    return tuple(
-        _changed(
-            step,
-            step.table.take([pair[place] for pair in number]),
-            tuple((offer, number[pairs[offer.name]]) for offer, _ in step.offers),
-        )
-        for place, step in enumerate(known)
-    )
+def _aligned(*tables: StepTable) -> Tables:
+    """The tables with the same rows; a target that only one of them has is that of its GPU and host in the other."""
+    targets = tuple(dict.fromkeys(target for table in tables for target in table.targets))
+    found = []
+    for table in tables:
+        places = {target: row for row, target in enumerate(table.targets)}
+        rows = [places.get(one, places.get(one._replace(instance=""), -1)) for one in targets]
+        found.append(table if table.targets == targets else replace(table.take(rows), targets=targets))
+    return found[0], found[1]
 
 
-def _with_equal_launches(first: Prediction, second: Prediction) -> tuple[Prediction, Prediction]:
-    """Both steps with the mean of their launch overheads on each unprofiled GPU."""
-    tables = first.table, second.table
-    product = tables[0].launch_ms * tables[1].launch_ms
-    differ = (product > 0) & (tables[0].launch_ms != tables[1].launch_ms)
+def _with_equal_launches(first: StepTable, second: StepTable) -> Tables:
+    """Both with the mean of their launch overheads on each unprofiled GPU."""
+    product = first.launch_ms * second.launch_ms
+    differ = (product > 0) & (first.launch_ms != second.launch_ms)
     launch_ms = np.sqrt(np.where(differ, product, np.nan))
 
-    def equal(step: Prediction, table: StepTable) -> Prediction:
+    def equal(table: StepTable) -> StepTable:
         factor = smooth_max(table.free_ms, launch_ms) / smooth_max(table.free_ms, table.launch_ms)
         latency_ms = np.where(differ, table.latency_ms * factor, table.latency_ms)
-        launches_ms = np.where(differ, launch_ms, table.launch_ms)
-        return _changed(step, replace(table, latency_ms=latency_ms, launch_ms=launches_ms))
+        return replace(table, latency_ms=latency_ms, launch_ms=np.where(differ, launch_ms, table.launch_ms))
 
-    return equal(first, tables[0]), equal(second, tables[1])
+    return equal(first), equal(second)
 
 
 def _is_within(one: Prediction, other: Prediction) -> bool:
@@ -144,12 +141,11 @@ def _is_within(one: Prediction, other: Prediction) -> bool:
     return all(ours is None or theirs is None or ours <= theirs for ours, theirs in pairs)
 
 
-def _pooled(smaller: Prediction, larger: Prediction, *, same: bool) -> tuple[Prediction, Prediction]:
+def _pooled(smaller: Prediction, larger: Prediction, tables: Tables, *, same: bool) -> Tables:
     """Give both one latency on targets where the larger is faster; at the `same` size, wherever they differ.
 
     If only one of them is measured, it stays unchanged.
     """
-    tables = smaller.table, larger.table
     low_ms, high_ms = (table.latency_ms for table in tables)
     rows = np.flatnonzero((low_ms > high_ms) | (same & (low_ms < high_ms)))
     known_ms = np.array([low_ms[rows], high_ms[rows]])
@@ -159,21 +155,20 @@ def _pooled(smaller: Prediction, larger: Prediction, *, same: bool) -> tuple[Pre
     latency_ms = np.where(alone.any(axis=0), (known_ms * alone).sum(axis=0), (known_ms**weights).prod(axis=0))
     apart = log_sd_of(np.abs(np.log(known_ms[0] / known_ms[1])) / 2)
     log_sd = combined_sd((weights * np.nan_to_num(log_sds)).sum(axis=0), apart)
-    steps = []
-    for place, (step, other, how) in enumerate(((smaller, larger, "faster"), (larger, smaller, "slower"))):
-        changed, table = ~alone[place], step.table
+    found = []
+    for changed, table, other, how in zip(~alone, tables, (larger, smaller), ("faster", "slower"), strict=True):
         at = rows[changed].tolist()
         note = Note(Code.COMBINED, size=other.size_words, how=how)
-        table = table.with_rows(
-            at,
-            latency_ms=latency_ms[changed],
-            log_sd=np.where(np.isnan(table.log_sd[at]), np.nan, log_sd[changed]),
-            free_ms=_free_ms(latency_ms[changed], table.launch_ms[at]),
-            notes=[(note, *table.notes[row]) for row in at],
+        found.append(
+            table.with_rows(
+                at,
+                latency_ms=latency_ms[changed],
+                log_sd=np.where(np.isnan(table.log_sd[at]), np.nan, log_sd[changed]),
+                free_ms=_free_ms(latency_ms[changed], table.launch_ms[at]),
+                notes=[(note, *table.notes[row]) for row in at],
+            )
         )
-        pooled = {offer.name for offer, row in step.offers if row in at}
-        steps.append(_changed(step, table, anchor_is_new=step.anchor in pooled))
-    return steps[0], steps[1]
+    return found[0], found[1]
 
 
 def _weights(log_sds: FloatArray) -> FloatArray:
@@ -360,7 +355,7 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     # If the latency is unknown, scaling is computed from a placeholder and then dropped.
     latency_ms = np.where(table.known, table.latency_ms, 1.0)
     profile, _ = without_input_wait(step.profile, None)
-    classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
+    classes_ms = profile_batch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     is_large = (step.pixels or 0) > axis_range("pixels")[1]
     own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)

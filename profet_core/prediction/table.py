@@ -91,6 +91,11 @@ class StepTable:
         """Whether a latency is known, boolean of the same shape."""
         return ~np.isnan(self.latency_ms)
 
+    def rows(self, offers: Iterable[tuple[Instance, int]]) -> dict[str, int]:
+        """Instance -> its row: one of its own, else the one of all with its GPU and host."""
+        own = {target.instance: row for row, target in enumerate(self.targets) if target.instance}
+        return {offer.name: own.get(offer.name, row) for offer, row in offers}
+
     def with_rows(self, at: Sequence[int], **values: Any) -> Self:
         """Replace values of some rows: a sequence, or an array whose first axis is `at`."""
         changed: dict[str, Any] = {}
@@ -257,7 +262,7 @@ class Prediction:
     anchor : where the profile was recorded; a GPU without an offer has no row.
     profile : with its known sizes and the number of steps used for the prediction.
     table : steps by GPU and host.
-    offers : each offer, and its row of the table.
+    offers : each offer, and the table's row of all offers with its GPU and host.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -314,14 +319,14 @@ class Prediction:
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
         latencies_ms, known = self.table.latency_ms.tolist(), self.table.known.tolist()
-        return {offer.name: latencies_ms[row] for offer, row in self.offers if known[row]}
+        return {name: latencies_ms[row] for name, row in self.table.rows(self.offers).items() if known[row]}
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return rows_frame(self.predictions)
 
 
-def offer_rows(table: StepTable, offers: Iterable[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
+def offer_rows(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
     """Join steps with offers: each offer with its row of the table."""
     steps = table.estimates()
     nothing: dict[str, float] = {}
@@ -329,7 +334,8 @@ def offer_rows(table: StepTable, offers: Iterable[tuple[Instance, int]]) -> tupl
     for name, values in table.members.items():
         for row in np.flatnonzero(~np.isnan(values)).tolist():
             members.setdefault(row, {})[name] = values.item(row)
-    return tuple(InstancePrediction(offer.name, steps[row], offer, members.get(row, nothing)) for offer, row in offers)
+    rows = zip(offers, table.rows(offers).values(), strict=True)
+    return tuple(InstancePrediction(one.name, steps[row], one, members.get(row, nothing)) for (one, _), row in rows)
 
 
 class Predictions(Sequence[Prediction]):

@@ -27,22 +27,21 @@ def step(basis: Basis, **others) -> StepTime:
     return StepTime("a", Estimate(latency_ms=100.0, basis=basis, **others))
 
 
-def test_a_basis_is_its_word_in_documents_and_texts():
+def test_a_basis_is_its_word_and_says_what_is_exact_and_what_is_rough():
     assert json.loads(json.dumps({"basis": Basis.GIVEN})) == {"basis": "given"}
     assert f"{Basis.TRANSFERRED}" == "transferred" and Basis("calibrated") is Basis.CALIBRATED
     with pytest.raises(ValueError, match="guessed"):
         Basis("guessed")
-
-
-def test_every_basis_has_words_of_its_own():
     assert len({basis.words for basis in Basis}) == len(Basis)
-
-
-def test_what_is_exact_was_profiled_and_what_is_rough_was_not():
     assert [basis for basis in Basis if basis.is_exact] == [Basis.GIVEN]
     assert [basis for basis in Basis if basis.is_profiled] == [Basis.GIVEN, Basis.MEASURED]
     rough = [Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED]
     assert [basis for basis in Basis if basis.is_rough] == rough
+    words = {basis: basis.word for basis in Basis}
+    assert all(basis.words.startswith(word) for basis, word in words.items())
+    assert words[Basis.GIVEN] is BasisWord.MEASURED and words[Basis.MEASURED] is BasisWord.PREDICTED
+    assert {words[basis] for basis in Basis if basis.is_rough} == {BasisWord.SCALED, BasisWord.ESTIMATED}
+    assert set(words.values()) == set(BasisWord)
 
 
 @pytest.mark.parametrize("log_sd", [0.0, 2.0])
@@ -71,12 +70,9 @@ def test_scaling_keeps_the_width_and_widening_the_middle():
     assert made.widened(0.0) == made and step(Basis.MEASURED).estimate.widened(0.2).log_sd == 0.2
 
 
-def test_common_errors_cancel_in_a_ratio():
+def test_common_errors_cancel_in_a_ratio_and_many_latencies_are_each_as_alone():
     found = [sd_of_ratio(*given) for given in ((0.3, 0.4, 0), (0.3, 0.3, 1), (0.3, 0.1, 1), (0.3, 0, 0.42))]
     assert found == pytest.approx([0.5, 0, 0.2, 0.3])
-
-
-def test_many_latencies_are_each_as_alone():
     made = Estimate(
         latency_ms=np.array([10.0, 20.0]),
         log_sd=np.array([0.1, 0.2]),
@@ -97,11 +93,3 @@ def test_every_note_has_words(code):
     note = Note(code, **values)
     assert note and "{" not in note
     assert copy.copy(note) == note and copy.copy(note).code is note.code is code and note.values == values
-
-
-def test_a_basis_has_one_of_four_words_and_begins_with_it():
-    words = {basis: basis.word for basis in Basis}
-    assert all(basis.words.startswith(word) for basis, word in words.items())
-    assert words[Basis.GIVEN] is BasisWord.MEASURED and words[Basis.MEASURED] is BasisWord.PREDICTED
-    assert {words[basis] for basis in Basis if basis.is_rough} == {BasisWord.SCALED, BasisWord.ESTIMATED}
-    assert set(words.values()) == set(BasisWord)

@@ -43,7 +43,7 @@ def test_a_latency_is_converted_to_milliseconds():
             latency_to_ms(1, unit)
 
 
-def test_what_is_no_positive_number_is_refused_in_one_line():
+def test_what_is_no_positive_or_whole_number_is_refused_in_one_line():
     # Python writes no integer of more than 4,300 digits, not even into an error.
     for value in (0, -1, -0.0, math.nan, math.inf, True, None, "5", [5], 10**5000):
         with pytest.raises(InputError, match=r"^The price must be a number above 0, not .{1,40}\.$"):
@@ -51,9 +51,6 @@ def test_what_is_no_positive_number_is_refused_in_one_line():
     for value in (SMALLEST_NUMBER / 2, LARGEST_NUMBER * 2, 5e-324, 1e308):
         with pytest.raises(InputError, match=r"between 1e-09 and 1e\+15"):
             positive_number("The price", value)
-
-
-def test_what_is_no_whole_number_is_refused_in_one_line():
     for value in (0, -3, 2.5, math.nan, True, None, "3", -math.inf):
         with pytest.raises(InputError, match=r"^The count must be a whole number of at least 1, not .{1,40}\.$"):
             whole_number("The count", value)

@@ -12,6 +12,7 @@ from profet_lab.catalog import (
     INSTANCE_COLUMNS,
     PRICE_COLUMNS,
     catalog_tables,
+    listed_prices,
     read_rows,
     table_text,
 )
@@ -34,19 +35,19 @@ LISTED = {
 
 
 def tables(*listed: dict[str, str]):
-    return catalog_tables([], [], listed, load_gpus())
+    return catalog_tables([], [], listed_prices(listed, load_gpus()))
 
 
 def test_the_shipped_tables_are_made_from_the_lists():
     listed = read_rows((data_folder() / CLOUDS_FILE).read_text(encoding="utf-8"))
     shipped = [read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv")]
-    machines, offers = catalog_tables(*shipped, listed, load_gpus())
+    machines, offers = catalog_tables(*shipped, listed_prices(listed, load_gpus()))
     assert sum("listed by SkyPilot" not in row["source"] for row in machines) == 10, "the others are made anew"
     assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("instances.csv")
     assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
 
 
-def test_an_offer_becomes_a_machine_and_a_price_a_market():
+def test_an_offer_becomes_a_machine_and_prices_beside_what_was_looked_up_by_hand():
     (machine,), offers = tables(LISTED)
     assert machine == {
         "instance": "gcp/n1-standard-8+2xV100",
@@ -64,9 +65,6 @@ def test_an_offer_becomes_a_machine_and_a_price_a_market():
         ("spot", "2.28146", "US, NA"),
     ]
     assert offers[0]["source"] == "SkyPilot catalogs/v8/gcp/vms.csv @ 006059e0f (Apache-2.0)"
-
-
-def test_what_was_looked_up_by_hand_stays():
     mine = {"instance": "gcp/n1-standard-8+2xV100", "source": "my own eyes", "gpu": "Voodoo"}
     price = {
         **dict.fromkeys(PRICE_COLUMNS, ""),
@@ -74,7 +72,7 @@ def test_what_was_looked_up_by_hand_stays():
         "market": "on-demand",
         "region": "US, NA",
     }
-    machines, offers = catalog_tables([mine], [price], [LISTED], load_gpus())
+    machines, offers = catalog_tables([mine], [price], listed_prices([LISTED], load_gpus()))
     assert machines == [mine]
     assert [row["usd_per_hour"] for row in offers] == ["", "2.28146"]
 

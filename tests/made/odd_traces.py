@@ -61,9 +61,6 @@ def sound_kernels(*, training: bool = True) -> list[Kernel]:
     return found
 
 
-# --- damages ----------------------------------------------------------------------------------------------------------
-
-
 def every(number: int, change: Callable[[Kernel], Kernel], first: int = 3) -> Damage:
     """Change every so manieth kernel."""
     return lambda kernels: [
@@ -121,9 +118,6 @@ def copies_beside(ms: float) -> Damage:
         ]
 
     return damage
-
-
-# --- formats ----------------------------------------------------------------------------------------------------------
 
 
 def pytorch_trace(kernels: list[Kernel], *, marked: bool = True, host: bool = True) -> bytes:

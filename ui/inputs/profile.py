@@ -179,9 +179,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
-        select(
-            "Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise."
-        )
+        select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:

@@ -36,7 +36,7 @@ from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.training.advise import Preset, preset_rows
-from profet_core.training.memory import fits_by_instance
+from profet_core.training.memory import fits_by_instance, recorded_step
 from profet_recorder.version import VERSION
 from tests.codes import codes
 
@@ -93,13 +93,6 @@ def test_what_tells_no_anchor_is_one_line(context, samples, named, asked, error,
     assert says in str(refused.value) and str(refused.value).isprintable()
 
 
-def test_a_cpus_profile_asks_for_no_anchor(context, samples):
-    profile = recorded_on(samples, None)
-    host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
-    with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
-        question_anchor(context, PredictQuestion(profile=host))
-
-
 @pytest.mark.parametrize("gpu", [A100, RTX])
 def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples, gpu):
     answer = answer_predict(context, PredictQuestion(profile=recorded_on(samples, gpu)))
@@ -113,10 +106,14 @@ def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples
     assert Code.WRONG_GPU not in codes(answer.prediction)
 
 
-def test_a_name_that_leaves_out_the_maker_is_no_other_gpu(context, samples):
+def test_a_name_without_its_maker_is_no_other_gpu_and_a_cpu_no_anchor(context, samples):
     for named, warned in (("RTX 2080 Ti", 0), ("NVIDIA GeForce RTX 2080 Ti", 0), ("NVIDIA L4", 1)):
         question = PredictQuestion(profile=recorded_on(samples, named), anchor=RTX)
         assert codes(answer_predict(context, question).prediction).count(Code.WRONG_GPU) == warned
+    profile = recorded_on(samples, None)
+    host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
+    with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
+        question_anchor(context, PredictQuestion(profile=host))
 
 
 def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):
@@ -145,7 +142,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
-    question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
+    question = TrainingQuestion.from_fields(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question).training
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
@@ -158,10 +155,11 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
 def test_memory_is_judged_from_the_anchors_gpu(context, samples):
     profile, model = samples[VGG].profile, context.models.memory
     for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
-        found = fits_by_instance(model, context.catalog, context.gpus, profile, anchor, ["p5.48xlarge"])
+        step = recorded_step(profile, context.catalog, context.gpus, [anchor])
+        found = fits_by_instance(model, step, {"p5.48xlarge": 80.0})
         assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
     with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
-        fits_by_instance(model, context.catalog, context.gpus, profile, "p9", ["p5.48xlarge"])
+        recorded_step(profile, context.catalog, context.gpus, ["p9"])
 
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -216,13 +214,16 @@ def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
     assert {row.size for row in largest.rows} != {256}
 
 
-def test_what_is_not_known_is_required(context, question):
+def test_what_is_not_known_is_required_by_the_arguments_name(context, question, models, catalog, sample):
     bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
     asked = replace(question, profile=bare, images=None)
     with pytest.raises(InputError, match="batch size"):
         answer_sizes(context, answer_advise(context, asked), "batch", [64])
     with pytest.raises(InputError, match="profiled_pixels"):
         answer_sizes(context, answer_advise(context, replace(asked, profiled_batch=64)), "pixels", [64])
+    nowhere = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
+    with pytest.raises(InputError, match="give it with anchor"):
+        advise(models, catalog, nowhere, images=50_000)
 
 
 def test_the_scaler(context, models):
@@ -293,15 +294,12 @@ def sample(samples):
     return samples["vgg16-224px-b16-g3s"]
 
 
-def test_the_package_shows_what_it_exports_and_its_version():
+def test_the_package_shows_what_it_exports_and_loads_nothing_of_it():
     assert profet_core.__version__ == VERSION
     assert {"predict", "cost_table", "advise", "scale", "estimate", "scaleout", "load_models"} <= set(dir(profet_core))
     assert all(hasattr(profet_core, name) for name in profet_core.__all__)
     with pytest.raises(AttributeError):
         _ = profet_core.nothing
-
-
-def test_importing_the_package_loads_nothing_of_it():
     code = "import sys, profet_core\nassert not [name for name in sys.modules if name.startswith('profet_core.')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -323,13 +321,25 @@ def test_predict_uses_the_latency_that_the_profile_has(models, catalog, sample):
     assert without.anchor_latency_ms is None and without.latencies_ms != with_its_own.latencies_ms
 
 
-def test_one_name_stands_for_a_list_of_one(models, catalog, sample):
+def test_one_name_stands_for_a_list_of_one_and_every_answer_is_a_flat_table(models, catalog, sample):
     given = {"images": 50_000, "latency_ms": sample.latency_ms, "profiled_batch": 16}
     one, several = (advise(models, catalog, sample.profile, ANCHOR, gpu=gpu, **given) for gpu in ("V100", ["V100"]))
     assert one.to_frame().equals(several.to_frame())
     assert set(one.to_frame().gpu) >= {"Tesla V100-SXM2-16GB"}
     found = predict(models, catalog, sample.profile, ANCHOR, targets="p3.2xlarge")
     assert [row.instance for row in found.predictions] == [ANCHOR, "p3.2xlarge"]
+    found = predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
+    costs = cost_table(found.latencies_ms, catalog, images=50_000, batch_size=16)
+    tables = [
+        found.to_frame(),
+        advise(models, catalog, sample.profile, ANCHOR, images=50_000, profiled_batch=16).to_frame(),
+        estimate(models, catalog, "ResNet50", batch_size=64).to_frame(),
+        scaleout(models, catalog, step_ms=180.0, batch=64, gpu="V100", network="ResNet50").to_frame(),
+    ]
+    assert all(set(table.columns) >= INTERVAL for table in tables)
+    assert {"total_s", "total_usd"} <= set(costs.to_frame().columns)
+    for table in [*tables, costs.to_frame()]:
+        assert not [name for name in table if table[name].map(lambda cell: isinstance(cell, list | dict)).any()]
 
 
 def test_custom_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, monkeypatch):
@@ -347,35 +357,6 @@ def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample)
     training = TrainingQuestion(profile=sample.profile, **given)
     asked = ScaleoutQuestion(training=training, network="VGG16")
     answer = answer_scaleout(Context(models, catalog, load_gpus()), asked)
-    assert answer.images == 50_000
+    assert answer.question.epoch_images == 50_000
     other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
     assert other.to_frame().equals(answer.to_frame())
-
-
-def test_every_answer_is_a_flat_table(models, catalog, sample):
-    found = predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
-    costs = cost_table(found.latencies_ms, catalog, images=50_000, batch_size=16)
-    tables = [
-        found.to_frame(),
-        advise(models, catalog, sample.profile, ANCHOR, images=50_000, profiled_batch=16).to_frame(),
-        estimate(models, catalog, "ResNet50", batch_size=64).to_frame(),
-        scaleout(models, catalog, step_ms=180.0, batch=64, gpu="V100", network="ResNet50").to_frame(),
-    ]
-    assert all(set(table.columns) >= INTERVAL for table in tables)
-    assert {"total_s", "total_usd"} <= set(costs.to_frame().columns)
-    for table in [*tables, costs.to_frame()]:
-        assert not [name for name in table if table[name].map(lambda cell: isinstance(cell, list | dict)).any()]
-
-
-def test_many_predictions_are_those_of_each(models, catalog, sample):
-    together = predict_many(models, catalog, [sample.profile] * 3, ANCHOR)
-    assert len(together) == 3 and together[:2] == [together[0], together[1]]
-    alone = predict(models, catalog, sample.profile, ANCHOR, without_latency=True)
-    # In single precision, products of several rows add up in another order.
-    assert together[2].latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
-
-
-def test_errors_name_arguments_as_they_are(models, catalog, sample):
-    nowhere = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
-    with pytest.raises(InputError, match="give it with anchor"):
-        advise(models, catalog, nowhere, images=50_000)

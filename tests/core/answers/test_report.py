@@ -52,7 +52,7 @@ def advice() -> Advice:
     return advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=1.5, budget_usd=4))
 
 
-def test_it_has_the_question_the_answer_and_the_versions(advice):
+def test_it_has_the_question_the_answer_and_a_row_of_every_plan(advice):
     read = Read(report_html(advice, SOURCE))
     assert all(line in read.text for line in answer_sentences(advice))
     for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images per epoch, 36 epochs, batch size 64"):
@@ -60,9 +60,6 @@ def test_it_has_the_question_the_answer_and_the_versions(advice):
     assert "steps only, without data loading" in read.text
     assert "90.0 min" in read.text and "$4.00" in read.text and "90%" in read.text
     assert f"PROFET {VERSION}, models 90b27c62ea5e, 2026-11-21." in read.text
-
-
-def test_every_plan_is_a_row_with_its_ranges_and_the_date_of_its_price(advice):
     _, *rows = Read(report_html(advice, SOURCE)).cells
     assert [row[0] for row in rows] == [f"{plan.name}{plan.code}" for plan in advice.plans]
     middle = next(row for row in rows if row[0].endswith("middle"))
@@ -70,15 +67,12 @@ def test_every_plan_is_a_row_with_its_ranges_and_the_date_of_its_price(advice):
     assert middle[1:] == ["60.0 min", "51–71 min", "$1.50", "$1.27–1.77", "$1.50", "here, 2026", "●●● Predicted"]
 
 
-def test_it_loads_nothing_and_runs_nothing(advice):
+def test_it_loads_and_runs_nothing_and_a_stranger_s_text_stays_text(advice):
     tags = Read(report_html(advice, SOURCE)).tags
     assert {tag for tag, _ in tags} & {"script", "img", "link", "iframe", "object", "base", "form"} == set()
     assert not [attrs for _, attrs in tags if {"src", "href", "onclick", "onload"} & set(attrs)]
     policy = next(attrs["content"] for tag, attrs in tags if attrs.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
-
-
-def test_a_stranger_s_text_stays_text(advice):
     evil = '</dd><script>alert("x")</script><img src=x onerror=y> $title ${plans}'
     hostile = replace(SOURCE, profile=evil, profile_facts=(evil,), warnings=(evil,))
     read = Read(report_html(advice, hostile))
@@ -86,7 +80,7 @@ def test_a_stranger_s_text_stays_text(advice):
     assert read.text.count(evil) == 3
 
 
-def test_many_plans_are_counted_and_a_retired_node_says_so():
+def test_many_plans_are_counted_and_nodes_say_how_many_gpus_train_and_if_retired():
     many = [replace(OFFERS[1], market=market, region=f"r{n}") for n, market in enumerate(("spot", "reserved") * 15)]
     advice = advise(ROWS, many, Workload(100, 10, with_loading=True))
     read = Read(report_html(advice, SOURCE))
@@ -95,9 +89,6 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
     assert "(1 of 8) · middlemiddle, retired" in text
-
-
-def test_a_node_is_named_with_as_many_gpus_as_train():
     node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
     step = NodeTime("middle", Estimate(latency_ms=100, log_sd=0.2), gpus=4, scaling_log_sd=0.1)
     of_all = advise([step], [node], HOUR_AT_100_MS)

@@ -16,10 +16,8 @@ SPOT = ROW.replace("own", "spot").replace("0.5", "0.2").replace("home", "eu-west
 FARAWAY = ROW.replace("own", "on-demand").replace("0.5", "0.4").replace("home", "eu-west-1")
 USUAL = FARAWAY.replace("eu-west-1", "us-east-1").replace("0.4", "0.6")
 
-# --- the shipped data -----------------------------------------------------------------------------------------------
 
-
-def test_the_profiled_instances_are_there_with_profets_prices(catalog, models):
+def test_the_profiled_instances_are_there_and_an_unknown_one_is_refused(catalog, models):
     rows = {name: catalog[name] for name in models.instances}
     assert {name: (row.usd_per_hour, row.gpu_model, row.status, row.gpu_count) for name, row in rows.items()} == {
         "g3s.xlarge": (0.75, "M60", "retired", 1),
@@ -27,9 +25,6 @@ def test_the_profiled_instances_are_there_with_profets_prices(catalog, models):
         "p2.xlarge": (0.90, "K80", "retired", 1),
         "p3.2xlarge": (3.06, "V100", "retired", 1),
     }
-
-
-def test_an_unknown_instance_is_refused_with_the_known_ones(catalog):
     with pytest.raises(InputError, match=r"'p9'.* g3s\.xlarge, "):
         catalog["p9"]
     assert "p9" not in catalog
@@ -52,9 +47,6 @@ def test_the_model_inside_a_gpus_name():
     assert {name: gpu_model(name) for name in models} == models
 
 
-# --- own prices -----------------------------------------------------------------------------------------------------
-
-
 def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
     own = catalog.with_prices({"g3s.xlarge": 0.4})
     entry = own["g3s.xlarge"]
@@ -67,19 +59,21 @@ def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
             catalog.with_prices({name: price})
 
 
-# --- a catalog of your own ---------------------------------------------------------------------------------------
-
-
 def written(tmp_path, *lines: str, encoding: str = "utf-8"):
     path = tmp_path / "mine.csv"
     path.write_bytes("\n".join(lines).encode(encoding))
     return path
 
 
-def test_a_custom_catalog_is_read(tmp_path):
+def test_a_custom_catalog_is_read_and_a_provider_is_a_short_name(tmp_path):
     entry = load_catalog(written(tmp_path, HEADER, ROW, encoding="utf-8-sig"))["my.box"]
     assert (entry.gpu, entry.gpu_count, entry.vcpus, entry.usd_per_hour) == ("Tesla T4", 1, 8, 0.5)
     assert type(entry.gpu_count) is int
+    header = f"{HEADER},provider,host"
+    assert load_catalog(written(tmp_path, HEADER, ROW))["my.box"].provider == "own"
+    assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
+    with pytest.raises(CatalogError, match=r"my\.box: provider"):
+        load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
 
 
 @pytest.mark.parametrize(
@@ -122,10 +116,7 @@ def test_a_catalog_that_can_not_be_read_is_refused_in_one_line(tmp_path):
         assert str(caught.value).isprintable()
 
 
-# --- integrity of the shipped prices --------------------------------------------------------------------------------
-
-
-def test_every_shipped_price_is_dated_sourced_and_of_a_known_market():
+def test_shipped_prices_are_dated_and_sourced_of_every_cloud_and_retired_instances_say_why():
     for offer in load_shipped().all_offers:
         assert re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", offer.as_of), offer.offer_key
         assert len(offer.source) > 5 and len(offer.machine_source) > 5, offer.offer_key
@@ -133,9 +124,6 @@ def test_every_shipped_price_is_dated_sourced_and_of_a_known_market():
         assert re.fullmatch(r"[\w-]+(, [\w-]+)*", offer.region.replace(" City", "").replace("United ", "")), (
             offer.offer_key
         )
-
-
-def test_every_retired_instance_says_why():
     retired = [entry for entry in load_shipped().values() if entry.status == "retired"]
     assert {entry.name.rpartition("/")[2].partition(".")[0] for entry in retired} == {
         *("g3s", "p2", "p3"),
@@ -145,14 +133,15 @@ def test_every_retired_instance_says_why():
     assert {offer.status for offer in load_shipped().offers("p3.2xlarge")} == {"retired"}
     for entry in retired:
         assert re.search(r"retired|migration", entry.machine_source, re.IGNORECASE), entry.name
-
-
-def test_every_cloud_is_there_with_its_offers():
     shipped = load_shipped()
     least = {"aws": 23, "azure": 18, "gcp": 27, "lambda": 18, "nebius": 8, "runpod": 29, "vast": 33, "verda": 9}
     assert Counter(entry.provider for entry in shipped.values()) >= Counter(least)
     markets = Counter(offer.market for offer in shipped.all_offers)
     assert markets >= Counter({"on-demand": 132, "spot": 70, "marketplace": 33})
+    shipped = load_shipped()
+    assert "SXM2 assumed" in shipped["verda/1V100.6V"].machine_source
+    assert "PCIe assumed" in shipped["lambda/gpu_1x_a100"].machine_source
+    assert "assumed" not in shipped["gcp/a2-highgpu-1g"].machine_source
 
 
 @pytest.mark.parametrize(
@@ -172,25 +161,7 @@ def test_an_offers_gpu_is_inferred_from_its_name(name, gpu, gpu_count, host, usd
     assert entry.gpu in load_gpus() and entry.usd_per_gpu_hour == usd_per_hour / gpu_count
 
 
-def test_what_a_name_leaves_open_is_noted():
-    shipped = load_shipped()
-    assert "SXM2 assumed" in shipped["verda/1V100.6V"].machine_source
-    assert "PCIe assumed" in shipped["lambda/gpu_1x_a100"].machine_source
-    assert "assumed" not in shipped["gcp/a2-highgpu-1g"].machine_source
-
-
-def test_a_provider_is_a_short_name(tmp_path):
-    header = f"{HEADER},provider,host"
-    assert load_catalog(written(tmp_path, HEADER, ROW))["my.box"].provider == "own"
-    assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
-    with pytest.raises(CatalogError, match=r"my\.box: provider"):
-        load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
-
-
-# --- several prices of one instance ---------------------------------------------------------------------------------
-
-
-def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
+def test_the_usual_price_is_on_demand_at_home_and_a_custom_one_replaces_it_alone(tmp_path):
     mine = load_catalog(written(tmp_path, HEADER, SPOT, FARAWAY, USUAL))
     assert list(mine) == ["my.box"]
     assert (mine["my.box"].market, mine["my.box"].region, mine["my.box"].usd_per_hour) == (
@@ -202,8 +173,5 @@ def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
     assert mine.all_offers == mine.offers("my.box")
     with pytest.raises(InputError, match="Unknown instance"):
         mine.offers("p9")
-
-
-def test_a_custom_price_replaces_the_usual_offer_only(tmp_path):
     mine = load_catalog(written(tmp_path, HEADER, SPOT, USUAL)).with_prices({"my.box": 0.3})
     assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "own price"), (0.2, "spot")]

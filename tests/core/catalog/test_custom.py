@@ -49,9 +49,6 @@ def own(tmp_path, monkeypatch):
     return write
 
 
-# --- where ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="folders of Unix")
 def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
     monkeypatch.delenv("PROFET_INSTANCES")
@@ -65,30 +62,31 @@ def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
     assert custom_path() is None, "not the root folder"
 
 
-def test_the_environment_names_another_file_or_none(monkeypatch):
+def test_the_environment_names_another_file_or_none(monkeypatch, tmp_path):
     monkeypatch.setenv("PROFET_INSTANCES", "/somewhere/mine.csv")
     assert custom_path() == Path("/somewhere/mine.csv")
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert custom_path() is None
     assert list(load_catalog()) == list(load_shipped())
+    monkeypatch.delenv("PROFET_GPUS", raising=False)
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
+    assert custom_gpus_path() == tmp_path / "gpus.csv"
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert custom_gpus_path() is None
+    monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "mine.csv"))
+    assert custom_gpus_path() == tmp_path / "mine.csv"
 
 
-def test_a_file_without_end_is_refused(own, tmp_path):
+def test_without_the_file_the_shipped_catalog_is_whole_and_one_without_end_is_refused(own, tmp_path):
+    assert load_catalog().all_offers == load_shipped().all_offers
+    assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
+    assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
     own(HEADER, *[MINE] * (2_000_000 // len(MINE)))
     with pytest.raises(CatalogError, match="more than 2 MB"):
         load_catalog()
 
 
-def test_without_the_file_the_shipped_catalog_is_whole(own, tmp_path):
-    assert load_catalog().all_offers == load_shipped().all_offers
-    assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
-    assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
-
-
-# --- laid over ------------------------------------------------------------------------------------------------------
-
-
-def test_custom_rows_are_laid_over_the_shipped_ones(own):
+def test_custom_rows_are_laid_over_the_shipped_ones_and_may_name_provider_and_host(own):
     own(HEADER, CHEAPER, MINE)
     catalog, shipped = load_catalog(), load_shipped()
     assert list(catalog) == [*shipped, "my.l4"]
@@ -102,9 +100,6 @@ def test_custom_rows_are_laid_over_the_shipped_ones(own):
     assert (mine.gpu, mine.gpu_count, mine.gpu_memory_gib, mine.vcpus, mine.status) == ("L4", 1, 24, None, "available")
     assert (mine.provider, mine.host) == ("own", "")
     assert not catalog["g5.xlarge"].own
-
-
-def test_custom_rows_may_name_their_provider_and_host(own):
     own(f"{HEADER},provider,host", f"{CHEAPER},,", f"{MINE},hetzner,genoa")
     catalog = load_catalog()
     assert (catalog["my.l4"].provider, catalog["my.l4"].host) == ("hetzner", "genoa")
@@ -114,7 +109,7 @@ def test_custom_rows_may_name_their_provider_and_host(own):
         load_catalog()
 
 
-def test_a_custom_price_of_another_market_or_region_stands_beside_the_shipped_one(own):
+def test_custom_prices_of_other_markets_stand_beside_the_shipped_and_their_status_counts(own):
     own(HEADER, CHEAPER.replace("on-demand", "spot"))
     offers = load_catalog().offers("g4dn.xlarge")
     assert [(o.market, o.usd_per_hour, o.own) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
@@ -122,9 +117,6 @@ def test_a_custom_price_of_another_market_or_region_stands_beside_the_shipped_on
     catalog = load_catalog()
     assert catalog["g4dn.xlarge"].region == "eu-west-1"
     assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.region == "us-east-1"] == [0.526, 0.2039]
-
-
-def test_a_custom_status_counts_and_an_empty_one_follows_the_catalog(own):
     retired = CHEAPER.replace("g4dn.xlarge", "p3.2xlarge")
     own(HEADER, retired)
     assert load_catalog()["p3.2xlarge"].status == "retired"
@@ -189,10 +181,7 @@ def test_whatever_the_file_holds_there_is_a_catalog_and_at_most_one_line(tmp_pat
     assert problem is None or (problem.isprintable() and len(problem) < 1000)
 
 
-# --- written --------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_written_is_read_back(own):
+def test_what_is_written_is_read_back_and_a_same_offer_keeps_its_place(own):
     path, shipped = own(HEADER, CHEAPER, MINE), load_shipped()
     rows = read_custom_instances(path, shipped)
     write_custom_instances(path, rows, shipped)
@@ -201,9 +190,6 @@ def test_what_is_written_is_read_back(own):
     write_custom_instances(path, [], shipped)
     assert path.read_text() == HEADER + ",provider,host\n"
     assert read_custom_instances(path, shipped) == []
-
-
-def test_a_same_offer_is_replaced_and_keeps_its_place(own):
     rows = read_custom_instances(own(HEADER, CHEAPER, MINE), load_shipped())
     newer = read_custom_instances(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
     assert [(row.name, row.usd_per_hour) for row in laid_over(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
@@ -224,9 +210,6 @@ def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
         write_custom_instances(path / "below-a-file.csv", rows, shipped)
 
 
-# --- in a folder of your own ---------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
     for name in ("PROFET_INSTANCES", "PROFET_GPUS", "PROFET_APP_INSTANCES"):
@@ -235,15 +218,12 @@ def home(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_the_catalog_lies_beside_custom_models(home, monkeypatch):
+def test_the_catalog_lies_beside_custom_models_for_commands_and_servers(home, monkeypatch, repository):
     assert (custom_path(), custom_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert "my.l4" in load_catalog()
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert "my.l4" not in load_catalog()
-
-
-def test_a_server_shows_the_catalog_beside_the_models_it_serves(home, monkeypatch):
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert served_custom_gpus_path() == home / "gpus.csv"
     catalog, problem = load_served_catalog()
@@ -251,9 +231,8 @@ def test_a_server_shows_the_catalog_beside_the_models_it_serves(home, monkeypatc
     monkeypatch.setenv("PROFET_APP_INSTANCES", "")
     assert "my.l4" not in load_served_catalog()[0], "unless its operator says: none"
     assert served_custom_gpus_path() is None
-
-
-def test_what_ships_is_no_custom_folder(home, monkeypatch, repository):
+    # What ships is no custom folder.
+    monkeypatch.delenv("PROFET_INSTANCES")
     monkeypatch.setenv("PROFET_HOME", str(repository / "models"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     assert custom_path() == home / "profet" / "instances.csv"
@@ -268,16 +247,13 @@ def custom_gpu(**cells: str):
     return custom_gpu_from({**RTX, **cells}, SHIPPED)
 
 
-def test_what_is_not_given_is_as_of_the_gpu_that_it_is_like():
+def test_what_is_not_given_is_as_of_the_like_gpu_at_its_price_or_electricity():
     gpu, like = custom_gpu(fp32_tflops="48.7", tf32_tensor_dense_tflops="none").gpu, SHIPPED["L40S"]
     assert (gpu.fp32_tflops, gpu.memory_gib, gpu.tf32_tensor_dense_tflops) == (48.7, 16, None)
     assert (gpu.bandwidth_gb_per_s, gpu.sm_count, gpu.tdp_w) == (like.bandwidth_gb_per_s, like.sm_count, like.tdp_w)
     assert gpu.source == "given by the user; what was not, as of L40S"
     assert custom_gpu(like="Tesla T4", memory_gib="16").gpu.usable_memory_gib == SHIPPED["Tesla T4"].usable_memory_gib
     assert custom_gpu(like="Tesla T4", memory_gib="24").gpu.usable_memory_gib is None
-
-
-def test_it_can_be_had_at_its_price_or_at_its_electricity_s():
     priced, plain = custom_gpu(usd_per_hour="0.6").offer, custom_gpu(tdp_w="320").offer
     assert (priced.name, priced.market, priced.usd_per_hour) == ("rtx-4080", "own", 0.6)
     assert (plain.usd_per_hour, plain.source) == (0.064, "electricity for 320 W at $0.2 per kWh, assumed")
@@ -345,13 +321,3 @@ def test_a_custom_gpu_s_model_means_it():
     assert both.own == {"Lab card", "my card"} and list(both.shipped) == list(SHIPPED)
     again = both.with_custom([custom_gpu(gpu="Lab card", memory_gib="10").gpu])
     assert again["Lab card"].memory_gib == 10 and len(again) == len(both)
-
-
-def test_where_the_file_is(monkeypatch, tmp_path):
-    monkeypatch.delenv("PROFET_GPUS", raising=False)
-    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
-    assert custom_gpus_path() == tmp_path / "gpus.csv"
-    monkeypatch.setenv("PROFET_INSTANCES", "")
-    assert custom_gpus_path() is None
-    monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "mine.csv"))
-    assert custom_gpus_path() == tmp_path / "mine.csv"

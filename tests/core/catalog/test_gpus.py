@@ -44,14 +44,11 @@ def test_the_gpus_of_the_question_are_there(gpus):
     assert gpus["H100-SXM5-80GB"].tf32_tensor_dense_tflops == 494.7
 
 
-def test_peak_rate_is_what_cores_and_clock_give(gpus):
+def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
     for gpu in gpus.values():
         assert gpu.fp32_tflops == pytest.approx(gpu.cuda_cores * gpu.boost_mhz * 2e-6, rel=0.03), gpu.name
         allowed = CORES_PER_SM[gpu.architecture]
         assert gpu.cuda_cores / gpu.sm_count in (allowed if isinstance(allowed, tuple) else (allowed,)), gpu.name
-
-
-def test_figures_are_in_the_units_their_names_say(gpus):
     for gpu in gpus.values():
         assert (gpu.compute_capability is None) == gpu.name.startswith("AMD "), gpu.name
         assert gpu.compute_capability is None or 3 <= gpu.compute_capability <= 12, gpu.name
@@ -62,9 +59,6 @@ def test_figures_are_in_the_units_their_names_say(gpus):
         assert gpu.usable_memory_gib is None or 0.9 <= gpu.usable_memory_gib / gpu.memory_gib < 1, gpu.name
         assert 1 <= gpu.l2_mb <= 200 and 40 <= gpu.tdp_w <= 1500, gpu.name
         assert len(gpu.source) > 10, gpu.name
-
-
-def test_tensor_cores_are_where_they_exist(gpus):
     for gpu in gpus.values():
         capability = gpu.compute_capability or 7
         has_fp16, has_tf32 = capability >= 7 and gpu.name not in TU117, capability >= 8
@@ -174,7 +168,7 @@ def test_what_clouds_say(table, instance, link, gb_per_s, gbit_per_s):
     assert found.network_gb_per_s == gbit_per_s / 8
 
 
-def test_what_nobody_states_is_assumed_and_noted(table):
+def test_every_node_has_links_and_what_nobody_states_is_assumed_and_noted(table):
     rented = table.of(load_catalog()["lambda/gpu_8x_a100"])
     assert (rented.link, rented.gpus) == (Link.NVSWITCH, 8)
     assert "typical links for this GPU's form factor" in rented.assumed and "10 Gb/s between nodes" in rented.assumed
@@ -182,12 +176,12 @@ def test_what_nobody_states_is_assumed_and_noted(table):
     # A GeForce card reaches others through host memory, whatever its PCIe generation.
     geforce = table.of(load_catalog()["runpod/8x-RTX4090"])
     assert (geforce.link, geforce.link_gb_per_s, geforce.pcie_generation) == (Link.PCIE_HOST, PCIE_GB_PER_S[3], 4)
-
-
-def test_every_node_of_several_gpus_has_links(table):
     for name, offer in load_catalog().items():
         found = table.of(offer)
         assert found.gpus == offer.gpu_count and found.source, name
+    assert "no peer access" in table.of_gpu("A10G", 8).assumed
+    for gpu in ("L4", "L40S", "A10"):
+        assert "peer access over PCIe" in table.of_gpu(gpu, 8).assumed
 
 
 def test_links_that_can_t_be_are_refused(table):
@@ -197,9 +191,3 @@ def test_links_that_can_t_be_are_refused(table):
     for change in ({"gpus": 0}, {"link_gb_per_s": 0}, {"pcie_generation": 2}, {"network_gbit_per_s": -1}):
         with pytest.raises(InputError):
             replace(node, **change)
-
-
-def test_peer_access_over_pcie_is_named_where_it_is_assumed(table):
-    assert "no peer access" in table.of_gpu("A10G", 8).assumed
-    for gpu in ("L4", "L40S", "A10"):
-        assert "peer access over PCIe" in table.of_gpu(gpu, 8).assumed

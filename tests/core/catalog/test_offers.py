@@ -27,8 +27,6 @@ from tests.made.step_times import offer
 TODAY = date(2026, 11, 22)
 SHIPPED = load_shipped()
 
-# --- a market ------------------------------------------------------------------------------------------------------
-
 
 def test_one_offer_of_each_market_and_custom_hardware_in_all():
     def at(market: str, region: str, usd_per_hour: float, name: str = "a") -> Instance:
@@ -58,7 +56,7 @@ def test_one_offer_of_each_market_and_custom_hardware_in_all():
         offers_in_market(catalog, "black")
 
 
-def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
+def test_a_discount_guesses_spot_offers_and_a_custom_price_stands_in_every_market(catalog):
     spot = {row.name: row for row in offers_in_market(catalog, "spot", spot_discount=0.6) if is_guess(row)}
     assert spot and all(row.market == "spot" for row in spot.values())
     name, row = next(iter(spot.items()))
@@ -69,9 +67,6 @@ def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
     for discount in (1.0, 0):
         with pytest.raises(InputError, match="spot discount"):
             offers_in_market(catalog, spot_discount=discount)
-
-
-def test_a_custom_price_stands_in_every_market(catalog):
     for market in ("on-demand", "spot", "any"):
         rows = offers_in_market(catalog, market, custom_usd_per_hour={"g5.xlarge": 0.3})
         assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
@@ -79,12 +74,15 @@ def test_a_custom_price_stands_in_every_market(catalog):
         offers_in_market(catalog, custom_usd_per_hour={"g9.huge": 1})
 
 
-# --- filtered ------------------------------------------------------------------------------------------------------
-
-
-def test_no_filter_keeps_everything():
+def test_no_filter_keeps_everything_and_memory_and_form_in_a_name_count():
     assert filtered_offers(SHIPPED.all_offers, OfferFilter()) == list(SHIPPED.all_offers)
     assert filtered_catalog(SHIPPED, OfferFilter()) == (SHIPPED, frozenset(SHIPPED))
+    for asked, found in (
+        ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
+    ):
+        assert {offer.gpu for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(gpu=(asked,)))} == found
 
 
 @pytest.mark.parametrize(
@@ -115,20 +113,14 @@ def test_a_market_keeps_its_offers_and_custom_hardware_counts_in_each():
     assert filtered_offers(every, OfferFilter(region="Home")) == [box]
 
 
-def test_the_memory_and_form_that_a_gpus_name_tells_count():
-    for asked, found in (
-        ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
-        ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
-        ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
-    ):
-        assert {offer.gpu for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(gpu=(asked,)))} == found
-
-
-def test_a_filtered_catalog_has_the_wanted_price_and_all_that_predictions_depend_on():
+def test_a_filtered_catalog_has_the_wanted_price_and_confidence_the_advice_s_words():
     found, wanted = filtered_catalog(SHIPPED, OfferFilter(provider=("gcp",), market="spot"))
     assert list(found) == list(SHIPPED)
     assert {(found[name].market, found[name].provider) for name in wanted} == {("spot", "gcp")}
     assert found["g4dn.xlarge"] == SHIPPED["g4dn.xlarge"]
+    assert [(step.word, int(step)) for step in Confidence] == [
+        (word, OfferFilter(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,15 +152,6 @@ def test_an_empty_answer_says_in_one_line_what_to_widen(asked, says):
 def test_what_makes_no_sense_is_refused(asked, says):
     with pytest.raises(InputError, match=says):
         OfferFilter(**asked)
-
-
-def test_the_words_of_confidence_are_the_steps_of_the_advice():
-    assert [(step.word, int(step)) for step in Confidence] == [
-        (word, OfferFilter(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
-    ]
-
-
-# --- names and age -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

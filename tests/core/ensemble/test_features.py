@@ -21,7 +21,7 @@ from profet_core.ensemble.operations import (
     load_operation_kinds,
 )
 from profet_lab.measurements.tables import data_folder
-from profet_recorder.profiles.pytorch.translations import load_translations
+from profet_recorder.profiles.pytorch_events import load_translations
 
 CLASSES = load_operation_classes()
 
@@ -32,20 +32,11 @@ def times_of(profile_us: dict[str, float]) -> dict[str, float]:
     return {name: ms for name, ms in zip(CLASSES.names, times.times_ms[0], strict=True) if ms}
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
-def test_all_55_device_operations_are_in_exactly_one_class():
+def test_55_device_operations_are_in_one_class_each_whose_times_are_added_up():
     counts = Counter(operation for names in CLASSES.device.values() for operation in names)
     assert len(counts) == 55
     assert set(counts.values()) == {1}
     assert all(operation.startswith("Device_") for operation in counts)
-
-
-# --- sums -----------------------------------------------------------------------------------------------------------
-
-
-def test_times_of_a_class_are_added_up_and_in_milliseconds():
     profile = {"Device_Relu": 1000.0, "Device_Relu6": 500.0, "Device_BiasAdd": 250.0, "Device_IDLE": 4000.0}
     assert times_of(profile) == {"activation": 1.75, "idle": 4.0}
 
@@ -123,8 +114,6 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
     assert [len(each.left_out) for each in unknown] == [1, 0, 1]
 
 
-# --- profiles that were cut -----------------------------------------------------------------------------------------
-
 CUT = {"Device_Conv2D": 50_000.0, "Device_IDLE": 10.0}
 LOSS = "Device_SoftmaxCrossEntropyWithLogits"
 
@@ -161,7 +150,7 @@ def test_a_network_without_matrix_product_and_softmax_is_not_repaired_if_it_has_
 KINDS = load_operation_kinds()
 
 
-def test_every_kind_is_served_by_a_device_class_or_by_none():
+def test_every_operation_has_a_kind_and_every_kind_a_device_class_or_none():
     served = {kind.operation_class for kind in KINDS.kinds.values()}
     assert served - set(CLASSES.device) == {None}
     assert [name for name, kind in KINDS.kinds.items() if kind.operation_class is None] == [
@@ -169,9 +158,6 @@ def test_every_kind_is_served_by_a_device_class_or_by_none():
         "communication",
     ]
     assert {kind.gradient for kind in KINDS.kinds.values()} <= set(KINDS.kinds)
-
-
-def test_every_operation_is_of_a_kind_in_the_table_and_every_kind_has_one():
     assert len(KINDS.operations) > 2900
     assert set(KINDS.operations.values()) == set(KINDS.kinds)
     assert not any(name.startswith(("Device_", "Host_")) for name in KINDS.operations)
@@ -329,19 +315,20 @@ def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
     assert unknown.share == 25 / 200
 
 
-def test_an_unseen_operation_far_from_all_clusters_is_left_out_with_its_share():
+def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_no_idle_time():
     vector, unknown = encode_one({"Device_Conv2D": 60, "Device_BatchMatMulV2": 20, "Device_IDLE": 50})
     assert vector == [60, 50, 0, 0, 0]
     assert dict(unknown.mapped) == {}
     assert unknown.left_out == ("Device_BatchMatMulV2",)
     assert unknown.share == 20 / 80
-
-
-def test_an_unseen_host_operation_is_left_out_however_near():
     vector, unknown = encode_one({"Device_Conv2D": 60, "Host_Datasets": 40, "Host_Conv2D": 100})
     assert vector == [60, 0, 0, 0, 0]
     assert unknown.left_out == ("Host_Conv2D", "Host_Datasets")
     assert unknown.share == 140 / 200
+    spec = FeatureSpec((OperationCluster(("Conv2D",)),), (), near=10.0)
+    vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
+    assert vector == [1]
+    assert unknown == NO_UNKNOWN_OPERATIONS
 
 
 def test_near_is_the_average_distance_and_its_own_limit_counts():
@@ -351,13 +338,6 @@ def test_near_is_the_average_distance_and_its_own_limit_counts():
     # IDLEab is exactly 2 letters from IDLE.
     assert SPEC.place(["Device_IDLEab"]) == {"Device_IDLEab": 1}
     assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
-
-
-def test_idle_time_without_a_column_is_neither_counted_nor_unknown():
-    spec = FeatureSpec((OperationCluster(("Conv2D",)),), (), near=10.0)
-    vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
-    assert vector == [1]
-    assert unknown == NO_UNKNOWN_OPERATIONS
 
 
 NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]

@@ -25,14 +25,11 @@ def silu(value: float) -> float:
     return value / (1 + math.exp(-value))
 
 
-def test_networks_answer_side_by_side():
+def test_networks_answer_side_by_side_by_relu_or_silu():
     networks = two_layers("relu")
     assert (networks.models, networks.inputs) == (2, 1)
     assert networks.run(np.array([[1.0], [-1.0]])).tolist() == [[[3.5], [0.5]], [[1.0], [2.0]]]
     assert networks.run(np.zeros((0, 1))).shape == (2, 0, 1)
-
-
-def test_silu_is_a_value_times_its_sigmoid():
     answers = two_layers("silu").run(np.array([[1.0], [-1.0]]))[..., 0]
     expected = [[3 * silu(1) + 0.5, 3 * silu(-3) + 0.5], [silu(-1) + 1, silu(1) + 1]]
     np.testing.assert_allclose(answers, expected, rtol=1e-12)
@@ -75,9 +72,6 @@ def test_a_row_s_answer_does_not_depend_on_its_company():
 def test_what_is_no_network_is_none(kernels, biases, activation):
     with pytest.raises(ValueError, match="layers"):
         DenseStack([np.zeros(shape) for shape in kernels], [np.zeros(shape) for shape in biases], activation)
-
-
-# --- trees -----------------------------------------------------------------------------------------------------------
 
 
 # Node 0: column 1 <= 2.5 ? leaf 10 : (column 0 <= -1 ? leaf 20 : leaf 30). Nodes 5 to 7: column 0 <= 0 ? 1 : 2.
@@ -136,9 +130,6 @@ def test_what_is_no_table_of_trees_is_none(change):
     whole = {name: getattr(TREES, name) for name in ("roots", "features", "steps", "numbers", "inputs")}
     with pytest.raises(ValueError, match="node"):
         TreeStack(**{**whole, **change})
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
 
 
 THIRD = 1 / 3

@@ -48,7 +48,9 @@ SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([
 MIN_OVERHEAD_MS = math.log(1 + math.exp(-1))
 
 
-# --- by hand --------------------------------------------------------------------------------------------------------
+def latency_of(xp, member, raw, classes_ms, latency_ms, constants):
+    """`latency_ms` : of the anchor; None: unknown."""
+    return network_latency(xp, member, raw, classes_ms, step_scale(xp, classes_ms, DEVICE, latency_ms), constants)
 
 
 def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
@@ -77,14 +79,11 @@ def test_homogeneous_inputs_do_not_change_with_the_scale_of_a_step(known, factor
     np.testing.assert_allclose(one[:, -1] / factor, other[:, -1], rtol=1e-12)
 
 
-def test_class_ratio_inputs_by_hand():
+def test_inputs_of_class_ratios_and_trees_by_hand():
     seen = network_inputs(np, CLASS_RATIO, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[:1])
     logs = np.log([31, 11, 5, 8])
     roots = np.sqrt(np.array([30, 10, 4, 7]) / 44)
     np.testing.assert_allclose(seen[0], [*logs, *roots, math.log(44), math.log(20), math.log(2.2), 0, 0])
-
-
-def test_the_trees_see_class_shares_and_totals():
     seen = network_inputs(np, TREES, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[1:2])
     shares = np.array([30, 10, 4, 7]) / 44
     logs = [math.log(44), math.log(20), math.log(2.2), math.log(1 / 4), math.log(1 / 4)]
@@ -93,45 +92,33 @@ def test_the_trees_see_class_shares_and_totals():
     np.testing.assert_allclose(without[0], [*shares, math.log(44)])
 
 
-def test_the_trees_correct_the_step_of_typical_ratios():
+def test_latencies_of_each_member_by_hand():
     constants = np.log([[0.5, 2.0, 1.0]])
     raw = np.full((1, outputs_of(TREES, DEVICE)), math.log(1.1))
     # 30 / 2 + 10 x 2 + 4 = 39 of 44 ms; of a latency of 20 ms the same share.
-    without = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, None, constants)
-    known = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    without = latency_of(np, TREES, raw, CLASSES_MS[:1], None, constants)
+    known = latency_of(np, TREES, raw, CLASSES_MS[:1], LATENCY_MS[:1], constants)
     assert without.item() == pytest.approx(1.1 * 39)
     assert known.item() == pytest.approx(1.1 * 20 * 39 / 44)
-
-
-def test_the_homogeneous_latency_is_the_networks_answer_times_the_scale():
     raw = np.full((4, 1), 0.5)
-    given = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, LATENCY_MS, None)
+    given = latency_of(np, HOMOGENEOUS, raw, CLASSES_MS, LATENCY_MS, None)
     np.testing.assert_allclose(given, LATENCY_MS / 2)
-    without = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, None, None)
+    without = latency_of(np, HOMOGENEOUS, raw, CLASSES_MS, None, None)
     np.testing.assert_allclose(without.ravel(), [22, 0.5, 5e-4, 200])
-
-
-def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
     constants = np.log([[0.5, 2.0, 1.0]])
     raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
     assert outputs_of(CLASS_RATIO, DEVICE) == 5
-    found_ms = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    found_ms = latency_of(np, CLASS_RATIO, raw, CLASSES_MS[:1], LATENCY_MS[:1], constants)
     # 30 / 2 + 10 x 2 + 4 ms, and the least overhead.
     assert found_ms.item() == pytest.approx(39 + MIN_OVERHEAD_MS)
+    found_ms = latency_of(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, None, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(found_ms.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
 
 
 @pytest.mark.parametrize(("raw", "ratio"), [(1e9, math.e), (-1e9, 1 / math.e), (0.0, 1.0)])
 def test_class_ratios_are_bounded_to_a_factor_e(raw, ratio):
     found_ms = class_latencies(np, np.full((1, 5), raw), CLASSES_MS[:1], DEVICE, np.zeros((1, DEVICE)))
     np.testing.assert_allclose(found_ms, CLASSES_MS[:1, :DEVICE] * ratio)
-
-
-def test_the_class_ratio_latency_is_never_below_zero():
-    found_ms = network_latency(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
-    np.testing.assert_allclose(found_ms.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
-
-
-# --- unknown operations, and what serving asks ----------------------------------------------------------------------
 
 
 def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
@@ -170,15 +157,12 @@ def test_the_latency_loses_unknown_time_down_to_a_fifth(unknown_ms, known_ms):
     assert inputs.unknown_ms.tolist() == [[unknown_ms]]
 
 
-def test_a_class_that_no_training_profile_had_counts_as_unknown():
+def test_unseen_classes_count_as_unknown_and_repair_keeps_idle_and_host_times():
     unseen = np.array([False, True, False, False])
     inputs = step_inputs(class_times(6.0), DEVICE, 2, np.array([100.0]), None, unseen)
     assert inputs.unknown_ms.tolist() == [[16.0]]
     assert inputs.classes_ms.tolist() == [[30.0, 0.0, 4.0, 7.0]]
     assert inputs.latency_ms.tolist() == [[84.0]]
-
-
-def test_a_repaired_profile_keeps_idle_and_host_times():
     cut = np.ones(1, bool)
     times = ClassTimes(CLASSES_MS[:1], np.array([6.0]), np.array([412.0]), cut, cut)
     inputs = step_inputs(times, DEVICE, 2, np.array([190.0]), None)
@@ -187,9 +171,6 @@ def test_a_repaired_profile_keeps_idle_and_host_times():
     assert inputs.classes_ms.tolist() == [[60.0, 20.0, 4.0, 7.0]]
     assert inputs.unknown_ms.tolist() == [[12.0]]
     assert inputs.doubt[0] > 0
-
-
-# --- the same with numpy as with Keras ------------------------------------------------------------------------------
 
 
 @pytest.mark.training
@@ -208,11 +189,8 @@ def test_serving_computes_what_training_computes():
         classes, known = tensor(CLASSES_MS), tensor(latency_ms)
         inputs = network_inputs(np, member, CLASSES_MS, DEVICE, latency_ms, sizes)
         check(network_inputs(ops, member, classes, DEVICE, known, tensor(sizes)), inputs)
-        found_ms = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
-        check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), found_ms)
-
-
-# --- intervals -------------------------------------------------------------------------------------------------------
+        found_ms = latency_of(np, member, raw, CLASSES_MS, latency_ms, constants)
+        check(latency_of(ops, member, tensor(raw), classes, known, tensor(constants)), found_ms)
 
 
 SCALE = IntervalScale(
@@ -269,9 +247,6 @@ def test_each_profile_has_its_own_width():
         for row, (distance, doubt) in enumerate([(0.1, 0.0), (0.4, 0.2)])
     ]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-
-
-# --- distance -------------------------------------------------------------------------------------------------------
 
 
 def test_class_shares_by_hand():

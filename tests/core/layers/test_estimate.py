@@ -14,6 +14,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.estimate import (
+    NetworkStep,
     Regime,
     counted_fit,
     counted_need,
@@ -27,7 +28,6 @@ from profet_core.layers.rates import (
     Case,
     KnownSteps,
     Mode,
-    Parts,
     case_key,
     case_of,
     load_rates,
@@ -51,7 +51,8 @@ def latencies(found) -> dict[str, float]:
 @pytest.fixture(scope="module")
 def ask(models, catalog):
     def asked(network, batch_size=32, **more):
-        return estimate(models, catalog, network, batch_size=batch_size, **{"targets": VARIED, **more})
+        targets = more.pop("targets", VARIED)
+        return estimate(models, catalog, NetworkStep(network, batch_size, **more), targets)
 
     return asked
 
@@ -109,9 +110,14 @@ def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, pr
     assert interval.low_ms < measured_ms < interval.high_ms
 
 
-def test_efficientnet_is_faster_than_resnet_on_a_v100(ask):
+def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
     both = [ask(counts_of(name), 128, targets=["p3.2xlarge"]) for name in ("efficientnet_b0", "resnet50")]
     assert latencies(both[0])["p3.2xlarge"] < latencies(both[1])["p3.2xlarge"]
+    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
+    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
+    assert alone["A100-SXM4-80GB"] == among["A100-SXM4-80GB"]
+    for name in named_networks()[::50]:
+        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
 
 
 @pytest.mark.parametrize(
@@ -141,22 +147,22 @@ def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
             assert fp32 >= tf32 * (1 - 1e-9) and tf32 >= amp * (1 - 1e-9), (gpu, batch_size)
 
 
-def test_the_same_step_whatever_else_is_requested(ask):
-    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
-    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
-    assert alone["A100-SXM4-80GB"] == among["A100-SXM4-80GB"]
-
-
 @pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2", "convnext_tiny"])
 def test_asking_for_more_is_never_faster(ask, name):
-    network = replace(counts_of(name, 128), layers=1)
+    network = counts_of(name, 128)
+    network = replace(network, layers=network.layers._replace(all=1))
     steps = [latencies(ask(network, batch)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
     base = latencies(ask(network))
-    for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements", "parameters"):
+    for field in ("convolution", "depthwise", "dense", "all", "parameters"):
         for factor in (1.01, 2, 10):
-            grown = replace(network, **{field: round(getattr(network, field) * factor)})
+            if field == "parameters":
+                grown = replace(network, parameters=round(network.parameters * factor))
+            else:
+                part = "elements" if field == "all" else "flops"
+                values = getattr(network, part)
+                grown = replace(network, **{part: values._replace(**{field: round(getattr(values, field) * factor)})})
             asked = latencies(ask(grown))
             assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
 
@@ -191,21 +197,18 @@ def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
 
 def _on(models, catalog, own, name):
     offers = with_offers_of(catalog, [own])
-    found = estimate(models, offers, counts_of(name, 128), batch_size=64, targets=[own.instance])
+    found = estimate(models, offers, NetworkStep(counts_of(name, 128), 64), [own.instance])
     return found.rows[0].latency_ms
 
 
-def test_regimes_say_what_was_not_measured(ask):
+def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
     assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
-    assert measured_network(replace(known, layers=23)) is measured_network(other) is None
-    asked = [(known, 256), (known, 257), (replace(other, layers=1), 32)]
+    assert measured_network(replace(known, parameters=23)) is measured_network(other) is None
+    asked = [(known, 256), (known, 257), (replace(other, parameters=1), 32)]
     found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
     assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
     assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
-
-
-def test_intervals_are_as_wide_as_the_case_and_the_doubt_about_the_gpu(ask):
     found = ask(counts_of("densenet121"), targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
     assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < found.gpus["A2"].interval_at().log_half_width
@@ -250,17 +253,14 @@ def test_what_cannot_be_answered_is_one_line(ask, asked, said):
     assert "\n" not in str(error.value)
 
 
-def test_memory_by_hand(models):
+def test_memory_by_hand_and_on_what_ran(models):
     formula, network = models.memory.formula, counts_of("PROFET VGG16", 224)
     need = counted_need(models.memory, network, 16, state_copies=2)
     gib = 4 / 2**30
     held = formula.fixed_gib + formula.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
-    outputs = network.activation_elements - network.other_elements
-    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.other_elements) * gib
+    outputs = network.elements.all - network.elements.other
+    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.elements.other) * gib
     assert (need.held_gib, need.activation_gib) == (pytest.approx(held), pytest.approx(grows))
-
-
-def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     # PROFET's g3s.xlarge: VGG16 at 256 pixels ran at batch 64 and not at 128; ResNet50 at 128 pixels ran at 256.
     assert counted_fit(models.memory, counts_of("PROFET ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
     assert counted_fit(models.memory, counts_of("PROFET VGG16", 256), 16, 8.0).verdict is Verdict.FITS
@@ -271,14 +271,14 @@ def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     assert (at_most.verdict, beyond.verdict) == (Verdict.FITS, Verdict.CANT_TELL)
 
 
-def test_work_by_hand():
+def test_work_and_step_by_hand():
     # torchvision's AlexNet: one image of 224 pixels, two of them in a batch.
     network = counts_of("alexnet")
     work = dict(zip(KINDS, work_of(network, 2), strict=True))
     assert work["matrix product"] == pytest.approx(2 * 2 * (9_216 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000) / 1e9)
     assert work["1 x 1 convolution"] == work["depthwise convolution"] == work["normalization"] == 0
     assert work["dense parameters"] + work["parameters"] == pytest.approx(61.100840)
-    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.operations)
+    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.layers.operations)
 
 
 def test_modes_are_the_precision_that_a_gpu_has():
@@ -289,13 +289,6 @@ def test_modes_are_the_precision_that_a_gpu_has():
     assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
     cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s")}
     assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
-
-
-def test_a_step_is_work_joined_with_launches_and_a_start():
-    work_ms = np.zeros(len(KINDS))
-    work_ms[:2] = 30, 50
-    assert Parts(work_ms, 80.0, 2.0).latency_ms == pytest.approx(80 * 2**0.25 + 2)
-    assert Parts(work_ms, 0.0, 2.0).latency_ms == pytest.approx(82)
 
 
 def test_rates_follow_the_peaks(models):
@@ -325,8 +318,3 @@ def test_measured_steps_correct_the_same_network():
     assert known.correction("a", "elsewhere", Mode.FP32, 64, 224)[0] == pytest.approx(0.06)
     assert known.correction("a", "p3.2xlarge", Mode.FP32, 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
     assert known.correction("b", "p3.2xlarge", Mode.FP32, 64, 224) == (0.0, 1.0)
-
-
-def test_every_named_network_is_answered(ask):
-    for name in named_networks()[::50]:
-        assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0

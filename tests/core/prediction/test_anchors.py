@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.errors import Code
-from profet_core.prediction.correction import correct_by_measurement, share_transferred
+from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.placements import placements
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
@@ -31,7 +32,7 @@ PROFILED = {
 }
 
 
-def test_every_gpu_with_specs_is_an_anchor_by_its_full_name(models, catalog):
+def test_every_gpu_with_specs_is_an_anchor_by_its_names(models, catalog):
     for name, gpu in models.transfer.gpus.items():
         anchor = find_anchor(models, catalog, name)
         assert anchor.name == name
@@ -39,17 +40,11 @@ def test_every_gpu_with_specs_is_an_anchor_by_its_full_name(models, catalog):
         assert anchor_gpu(models, anchor) == name
         assert recorded_on(models, name) == PROFILED.get(name, name)
         assert unknown_gpu(models, name) == ""
-
-
-def test_what_a_driver_calls_a_gpu_is_that_gpu(models, catalog):
     names = {f"NVIDIA {full}": full for full in models.transfer.gpus if full not in PROFILED} | DRIVER_NAMES
     for driver, full in names.items():
         assert find_anchor(models, catalog, driver).gpu.name == full
         assert recorded_on(models, driver) == full
         assert unknown_gpu(models, driver) == ""
-
-
-def test_a_profiled_gpu_uses_its_instance_s_models_in_an_unknown_host(models, catalog):
     typical = dict.fromkeys(PROFILED, "skylake") | {"Tesla T4": "cascade-lake"}
     for gpu, instance in PROFILED.items():
         for name in (gpu, f"NVIDIA {gpu}", gpu.removeprefix("Tesla ").partition("-")[0]):
@@ -105,21 +100,15 @@ def test_gpu_slices_laptop_gpus_and_gpus_without_specs_are_no_anchors(models, ca
         assert str(error.value).isprintable()
 
 
-def test_a_model_that_may_be_several_asks_which(models, catalog):
+def test_what_can_be_chosen_is_listed_and_a_model_of_several_asks_which(models, catalog):
     with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB.*: give the full name"):
         find_anchor(models, catalog, "A100")
     assert unknown_gpu(models, "A100") == "", "whoever asks says which"
     assert recorded_on(models, "A100") is None is recorded_on(models, None)
-
-
-def test_what_can_be_chosen_is_the_profiled_instances_then_the_other_gpus(models):
     names = anchor_names(models)
     assert names[:4] == models.instances
     assert set(names[4:]) == set(models.transfer.gpus) - set(PROFILED)
     assert list(names[4:]) == sorted(names[4:], key=str.lower)
-
-
-# --- placement -------------------------------------------------------------------------------------------------------
 
 
 def test_known_near_and_foreign_operations(models):
@@ -168,9 +157,6 @@ def test_the_longest_comes_first_and_nothing_is_lost(models, samples):
         assert sum(row.share for row in rows if row.share is not None) == pytest.approx(1.0)
 
 
-# --- correction ------------------------------------------------------------------------------------------------------
-
-
 SMALL = ProfileMeta(batch_size=16, pixels=128)
 
 
@@ -191,56 +177,52 @@ def test_the_weight_fades_with_doublings_and_is_smaller_without_sizes(other, wei
 
 
 @pytest.fixture(scope="module")
-def case(models, catalog, samples):
-    sample = samples["resnet50-128px-b64-g4dn"]
-    profile = sample.profile
-    return profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
+def correct(models, catalog, samples):
+    """Predict a sample, with latencies that were measured on targets."""
+
+    def predicted(measured_ms=MappingProxyType({}), name="resnet50-128px-b64-g4dn", meta=None):
+        sample = samples[name]
+        profile = sample.profile if meta is None else replace(sample.profile, meta=meta)
+        return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, measured_ms=measured_ms)
+
+    return predicted
 
 
-def correct(case, measured_ms):
-    _, prediction = case
-    return correct_by_measurement(prediction, prediction, measured_ms)
-
-
-def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
-    _, prediction = case
-    before = {row.instance: row for row in prediction.predictions}
-    after = {row.instance: row for row in correct(case, {"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
+def test_a_measured_target_moves_by_the_weighted_error_and_is_questioned_if_far_off(correct):
+    before = {row.instance: row for row in correct().predictions}
+    after = {row.instance: row for row in correct({"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
     factor = 2**0.9
     moved, was = after["p2.xlarge"], before["p2.xlarge"]
     assert moved.latency_ms == pytest.approx(factor * was.latency_ms)
     assert moved.interval.low_ms == pytest.approx(factor * was.interval.low_ms)
     assert moved.interval.high_ms == pytest.approx(factor * was.interval.high_ms)
     assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
-    assert after == {**before, "p2.xlarge": moved}
+    for name, row in after.items():
+        same_gpu = row.offer.gpu == was.offer.gpu
+        assert row.latency_ms == pytest.approx(before[name].latency_ms * (factor if same_gpu else 1)), name
     # The same workload has the full weight even if the profile tells no sizes.
-    sizeless = replace(prediction, profile=replace(prediction.profile, meta=ProfileMeta()))
-    corrected = correct((None, sizeless), {"p2.xlarge": 2 * was.latency_ms})
-    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(moved.latency_ms)
-
-
-def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(models, catalog, samples):
-    sample = samples["alexnet-64px-b128-p2"]
-    prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-    for corrected, kept in (("g3s.xlarge", True), ("g5.xlarge", False)):
-        measured_ms = {corrected: 1.1 * prediction.latencies_ms[corrected]}
-        rows = {row.instance: row for row in correct((sample.profile, prediction), measured_ms).predictions}
-        relative = rows["g5.xlarge"].relative
-        assert (relative.instance if relative else None) == (sample.anchor if kept else None)
-
-
-def test_a_measurement_far_off_the_prediction_is_questioned_and_one_that_agrees_is_noted(case):
-    said_ms = case[1].latencies_ms["p2.xlarge"]
+    sizeless_ms = correct(meta=ProfileMeta()).latencies_ms["p2.xlarge"]
+    corrected = correct({"p2.xlarge": 2 * sizeless_ms}, meta=ProfileMeta())
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(factor * sizeless_ms)
     for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
-        corrected = correct(case, {"p2.xlarge": times * said_ms})
+        corrected = correct({"p2.xlarge": times * was.latency_ms})
         assert (Code.MEASURED_FAR in codes(corrected)) is doubted
-    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(said_ms)
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(was.latency_ms)
     assert corrected.warnings[-1].values["change"].startswith("0%")
+
+
+def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct):
+    name = "alexnet-64px-b128-p2"
+    for corrected, kept in (("g3s.xlarge", True), ("g5.xlarge", False)):
+        measured_ms = {corrected: 1.1 * correct(name=name).latencies_ms[corrected]}
+        rows = {row.instance: row for row in correct(measured_ms, name).predictions}
+        relative = rows["g5.xlarge"].relative
+        assert (relative.instance if relative else None) == ("p2.xlarge" if kept else None)
 
 
 @pytest.mark.parametrize(
     "measured_ms", [{"p9": 1.0}, {"g4dn.xlarge": 70.0}, {"p2.xlarge": 0.0}, {"p2.xlarge": math.nan}]
 )
-def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(case, measured_ms):
+def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(correct, measured_ms):
     with pytest.raises(InputError):
-        correct(case, measured_ms)
+        correct(measured_ms)

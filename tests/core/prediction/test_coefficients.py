@@ -107,7 +107,7 @@ def test_one_with_something_else_for_a_coefficient_is_damaged_though_signed(fold
             read(folder, name, content)
 
 
-def test_the_shipped_scaling_models_know_every_profiled_instance(models):
+def test_the_shipped_coefficients_know_every_instance_gpu_and_link(models):
     growth, content = models.growth, shipped("growth.json")
     assert set(growth.models) == set(models.instances) == INSTANCES
     for name, scaling in growth.models.items():
@@ -122,17 +122,11 @@ def test_the_shipped_scaling_models_know_every_profiled_instance(models):
     for name, row in transfer.step.instances.items():
         assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
         assert transfer.step.hosts[name].log_sd == 0.13
-
-
-def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
     model = models.transfer
     assert set(model.rates.gpus) == set(model.gpus) and model.rates.gpus["L40S"].tables == 1
     assert "external/mlperf_resnet50.csv" in model.fitted_on
     basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "H100-SXM5-80GB", "L4")}
     assert set(basis.values()) == {"transferred"}
-
-
-def test_the_shipped_model_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():
     model = load_scaleout(SHIPPED)
     assert set(model.link_efficiency) == set(model.widths) == set(Link) and 0 < model.overlap < 1
     assert model.link_efficiency[Link.NVSWITCH] > model.link_efficiency[Link.PCIE_HOST]

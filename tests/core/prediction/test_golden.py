@@ -78,8 +78,6 @@ def test_predictions_of_the_samples_are_the_golden_ones(golden, models, catalog,
             assert latencies_ms == pytest.approx(expected, rel=TOLERANCE), (name, method, HOW)
 
 
-# --- every stage: precision, size, second profile, measured latency, anchors without profiles -------------------------
-
 #: Anchors without models, with and without TF32, which some are derived from and others transferred to.
 ANCHORS = ("A10G", "GeForce RTX 2080 Ti", "A100-SXM4-80GB", "gcp/n1-standard-4+1xV100")
 RESNET, AMP, SMALL = "resnet50-224px-b64-g4dn", "resnet50-224px-b64-p3-amp", "resnet50-128px-b16-g4dn"
@@ -105,7 +103,7 @@ def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
     """Question -> one instance of each basis and GPU -> milliseconds, both ends of the interval, and basis."""
     context, found = Context(models, catalog, models.transfer.gpus), {}
     for name, asked in questions(samples):
-        steps = predicted_training(context, AdviseQuestion(images=None, **asked)).step_times
+        steps = predicted_training(context, AdviseQuestion.from_fields(images=None, **asked)).step_times
         known = [row for row in steps if row.latency_ms is not None]
         rows = {(row.basis, row.offer.gpu, row.offer.host): row for row in reversed(known)}
         found[name] = {

@@ -99,7 +99,7 @@ def test_a_known_context_corrects_the_model_at_the_knots(constants, at, latency_
     assert scale(models, INSTANCE, "batch", 10, 100, 64).latency_ms == pytest.approx(28)
 
 
-def test_an_instance_has_an_offset_of_its_own_and_inputs_end_where_training_ended():
+def test_offsets_and_ranges_of_inputs_count_and_what_is_written_is_what_is_read():
     models, context = plain("batch", offsets={INSTANCE: (0.0, math.log(1.1), 0.0)}), ScaleContext(other_size=64)
     assert scale(models, INSTANCE, "batch", 10, 100, 64, context=context).latency_ms == pytest.approx(30.8)
     assert scale(models, "unheard.of", "batch", 10, 100, 64, context=context).latency_ms == pytest.approx(28)
@@ -112,6 +112,22 @@ def test_an_instance_has_an_offset_of_its_own_and_inputs_end_where_training_ende
     assert found.latency_ms == pytest.approx(55, rel=1e-12)
     with pytest.raises(InputError, match="'best'"):
         scale(models, INSTANCE, "batch", 10, 100, 64, method="best")
+    scaler = LearnedScaler("pixels", correction(offsets={"a": (0.1, 0.2, 0.3)}), correction(constants=(0.1, 0, -0.2)))
+    read = learned_scaler(json.loads(json.dumps(scaler.as_json())))
+    given_ms = (["a", "b"], np.array([1.0, 2.0]), np.array([9.0, 90.0]), np.full(2, np.nan), np.array([0.3, np.nan]))
+    np.testing.assert_array_equal(read.inner_ms(*given_ms), scaler.inner_ms(*given_ms))
+    # A correction that makes no sense is refused.
+    for changed in (
+        {"coefficients": ((0.0, 0.0, 0.0),)},
+        {"coefficients": ((math.nan, 0.0, 0.0),) * 3},
+        {"spread": (0.0, 1.0)},
+        {"low": (0.0,)},
+        {"offsets": {"a": (0.0,)}},
+        {"centre": ("x", "y")},
+    ):
+        with pytest.raises(ArtifactError, match="retrain"):
+            ResidualPolynomial(**scaler.as_json()["informed"] | changed)
+    assert {len(sizes) - 2 for sizes in KNOTS.values()} == {INNER_KNOTS} == {len(CLASSES) - 2}
 
 
 ratios = st.floats(math.log(1.0001), math.log(1000)).map(math.exp)
@@ -178,27 +194,6 @@ def test_a_manifest_without_curves_falls_back_to_the_polynomial_and_one_with_the
     assert scale(new, *arguments).latency_ms == pytest.approx(28 * math.exp(-0.5)) == pytest.approx(16.98, abs=0.01)
     assert scale(new, *arguments, method="profet") == scale(old, *arguments)
 
-
-def test_what_is_written_is_what_is_read():
-    scaler = LearnedScaler("pixels", correction(offsets={"a": (0.1, 0.2, 0.3)}), correction(constants=(0.1, 0, -0.2)))
-    read = learned_scaler(json.loads(json.dumps(scaler.as_json())))
-    given_ms = (["a", "b"], np.array([1.0, 2.0]), np.array([9.0, 90.0]), np.full(2, np.nan), np.array([0.3, np.nan]))
-    np.testing.assert_array_equal(read.inner_ms(*given_ms), scaler.inner_ms(*given_ms))
-    # A correction that makes no sense is refused.
-    for changed in (
-        {"coefficients": ((0.0, 0.0, 0.0),)},
-        {"coefficients": ((math.nan, 0.0, 0.0),) * 3},
-        {"spread": (0.0, 1.0)},
-        {"low": (0.0,)},
-        {"offsets": {"a": (0.0,)}},
-        {"centre": ("x", "y")},
-    ):
-        with pytest.raises(ArtifactError, match="retrain"):
-            ResidualPolynomial(**scaler.as_json()["informed"] | changed)
-    assert {len(sizes) - 2 for sizes in KNOTS.values()} == {INNER_KNOTS} == {len(CLASSES) - 2}
-
-
-# --- context --------------------------------------------------------------------------------------------------------
 
 OPERATIONS = {
     "Device_MatMul": 20.0,

@@ -27,16 +27,10 @@ def refusal(action, says: str) -> None:
     assert str(caught.value).isprintable()
 
 
-# --- the folder and its manifest ------------------------------------------------------------------------------------
-
-
-def test_a_folder_without_models_is_refused(tmp_path):
+def test_a_folder_without_models_or_with_a_damaged_manifest_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path, tmp_path / "nowhere", tmp_path / "file"):
         refusal(lambda folder=folder: load_models(folder), f"^There are no models in .*.*{AGAIN}")
-
-
-def test_a_manifest_that_is_none_is_refused(tmp_path):
     for content in (b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe{", b"[" * 100_000, b'{"checksum": "0"}'):
         (tmp_path / "manifest.json").write_bytes(content)
         refusal(lambda: load_models(tmp_path), rf"manifest\.json is damaged.*{AGAIN}")
@@ -64,9 +58,6 @@ def test_the_checksum_ignores_layout_and_order_of_keys():
     one = {"a": 1, "b": [1.5, "x"], "checksum": "this is not part of it"}
     assert manifest_checksum(one) == manifest_checksum({"b": [1.5, "x"], "a": 1})
     assert manifest_checksum(one) != manifest_checksum({"b": [1.5, "y"], "a": 1})
-
-
-# --- its files ------------------------------------------------------------------------------------------------------
 
 
 def truncate(path: Path) -> None:
@@ -129,7 +120,7 @@ def test_a_member_that_is_none_is_refused_though_its_checksum_is_right(with_fore
     assert with_forest(other_forest(numbers=[41.0, 301.0])) == [301.0], "it was not how it was written"
 
 
-def test_a_member_that_is_not_there_is_refused(tiny_folder):
+def test_members_answer_in_the_requested_order_and_those_not_there_are_refused(tiny_folder):
     models = load_models(tiny_folder)
     says = rf"^The models have no member 'forest' from p2\.xlarge to g4dn\.xlarge.*{AGAIN}"
     refusal(lambda: models.run_members("p2.xlarge", ["g4dn.xlarge"], "forest", {}), says)
@@ -139,9 +130,6 @@ def test_a_member_that_is_not_there_is_refused(tiny_folder):
     refusal(lambda: models.stack("g4dn.xlarge", "homogeneous", latency_known=True, sizes_known=False), says)
     assert models.interval_scale(True) is None
     models.verify()
-
-
-def test_members_answer_for_many_targets_at_once_in_the_requested_order(tiny_folder):
     models, inputs = load_models(tiny_folder), {"latency_ms": np.array([[10], [20]], np.float32)}
     targets = ["p2.xlarge", "p3.2xlarge"]
     assert models.run_members("g4dn.xlarge", targets, "line", inputs).tolist() == [[20, 40], [5, 10]]
@@ -164,9 +152,6 @@ def test_no_message_tells_where_on_the_machine_the_models_are(repository, tmp_pa
     assert "secret place" not in str(caught.value)
 
 
-# --- which folder ---------------------------------------------------------------------------------------------------
-
-
 def test_profet_home_names_the_folder_and_a_named_one_goes_before_it(tiny_folder, tmp_path, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", str(tiny_folder))
     assert default_models_folder() == tiny_folder
@@ -181,10 +166,7 @@ def test_profet_home_names_the_folder_and_a_named_one_goes_before_it(tiny_folder
     assert shipped_folder("no such folder").parts[-3:] == ("profet_core", "shipped", "no such folder")
 
 
-# --- what is shipped ------------------------------------------------------------------------------------------------
-
-
-def test_the_shipped_models_are_whole_and_have_every_member_of_every_pair(models):
+def test_the_shipped_models_are_whole_and_listed_and_none_is_a_pickle(models):
     models.verify()
     pairs = [(anchor, target) for anchor in models.instances for target in models.instances if anchor != target]
     rows = models.manifest["members"]
@@ -192,6 +174,22 @@ def test_the_shipped_models_are_whole_and_have_every_member_of_every_pair(models
     wanted = {"line", "forest", "dense"}
     assert len(pairs) == 12
     assert {(anchor, target, name) for anchor, target in pairs for name in wanted} <= members
+    method = models.method("profet")
+    assert (method.with_latency.members, method.with_latency.combine) == (("line", "forest", "dense"), "median")
+    assert (method.without_latency.members, method.without_latency.combine) == (("forest", "dense"), "mean")
+    assert models.method("default").name == models.default_method
+    with pytest.raises(InputError, match="Unknown method 'Profet'"):
+        models.method("Profet")
+    paths = [path for path in models.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in paths) <= 25 * 2**20
+    files = {str(path.relative_to(models.folder)) for path in paths}
+    assert {*models.manifest["files"]} == {name for name in files if name.endswith((".npz", ".npy"))}
+    assert {Path(name).suffix for name in files} <= {".npz", ".npy", ".json", ".md", ".csv"}
+    for name in (name for name in files if name.endswith(".npy")):
+        assert np.load(models.folder / name, allow_pickle=False).dtype == np.float32
+    for name in (name for name in files if name.endswith(".npz")):
+        with np.load(models.folder / name, allow_pickle=False) as arrays:
+            assert all(arrays[each].dtype.kind in "ifuU" for each in arrays.files), name
 
 
 @pytest.mark.parametrize("latency_known", [True, False])
@@ -205,31 +203,6 @@ def test_the_shipped_models_have_the_default_methods_networks_for_every_case(mod
             assert len(stack.constants) == len(stack.typical_log_ratio) == 3
         assert models.reference(anchor).ndim == 2
     assert models.interval_scale(latency_known).level == 0.9
-
-
-def test_profets_method_is_the_documented_ensemble(models):
-    method = models.method("profet")
-    assert (method.with_latency.members, method.with_latency.combine) == (("line", "forest", "dense"), "median")
-    assert (method.without_latency.members, method.without_latency.combine) == (("forest", "dense"), "mean")
-    assert models.method("default").name == models.default_method
-    with pytest.raises(InputError, match="Unknown method 'Profet'"):
-        models.method("Profet")
-
-
-def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(models):
-    paths = [path for path in models.folder.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in paths) <= 25 * 2**20
-    files = {str(path.relative_to(models.folder)) for path in paths}
-    assert {*models.manifest["files"]} == {name for name in files if name.endswith((".npz", ".npy"))}
-    assert {Path(name).suffix for name in files} <= {".npz", ".npy", ".json", ".md", ".csv"}
-    for name in (name for name in files if name.endswith(".npy")):
-        assert np.load(models.folder / name, allow_pickle=False).dtype == np.float32
-    for name in (name for name in files if name.endswith(".npz")):
-        with np.load(models.folder / name, allow_pickle=False) as arrays:
-            assert all(arrays[each].dtype.kind in "ifuU" for each in arrays.files), name
-
-
-# --- own models ------------------------------------------------------------------------------------------------------
 
 
 def test_their_measurements_date_and_base_are_shown(tmp_path, repository):

@@ -23,7 +23,8 @@ from profet_core import (
     read_profile,
 )
 from profet_core.answers.context import Context
-from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.predict import answer_compare
+from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.gpus import load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
@@ -51,9 +52,6 @@ def row(prediction, instance: str):
     return next(each for each in prediction.predictions if each.instance == instance)
 
 
-# --- instances that the catalog lacks, as models of your own may know ---------------------------------------------
-
-
 def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):
     without = Catalog(offer for offer in catalog.all_offers if offer.name != "p2.xlarge")
     for known in (tiny, models):
@@ -62,10 +60,7 @@ def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):
         assert "p2.xlarge" not in {found.instance for found in rows}
 
 
-# --- ensembles, by hand ---------------------------------------------------------------------------------------------
-
-
-def test_with_the_latency_it_is_the_median_of_three(tiny, catalog):
+def test_ensembles_by_hand(tiny, catalog):
     prediction = predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=80)
     fast, slow = row(prediction, "p3.2xlarge"), row(prediction, "p2.xlarge")
     assert dict(fast.members) == pytest.approx({"line": 40, "forest": 40, "dense": 200})
@@ -74,9 +69,6 @@ def test_with_the_latency_it_is_the_median_of_three(tiny, catalog):
     assert slow.latency_ms == pytest.approx(200)
     assert prediction.method == "profet"
     assert prediction.warnings == ()
-
-
-def test_without_the_latency_it_is_the_mean_of_two(tiny, catalog):
     prediction = predict(tiny, catalog, PROFILE, ANCHOR)
     assert dict(row(prediction, "p3.2xlarge").members) == pytest.approx({"forest": 40, "dense": 200})
     assert row(prediction, "p3.2xlarge").latency_ms == pytest.approx(120)
@@ -84,16 +76,13 @@ def test_without_the_latency_it_is_the_mean_of_two(tiny, catalog):
     anchor = prediction.predictions[0]
     assert (anchor.latency_ms, anchor.cost_per_1000_steps_usd, prediction.anchor_latency_ms) == (None, None, None)
     assert list(prediction.latencies_ms) == ["p3.2xlarge", "p2.xlarge"]
-
-
-def test_another_method_asks_its_own_members(tiny, catalog):
     prediction = predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=90, method="other")
     assert row(prediction, "p3.2xlarge").latency_ms == pytest.approx(math.sqrt(45 * 40))
     assert list(row(prediction, "p3.2xlarge").members) == ["line", "forest"]
     assert row(predict(tiny, catalog, PROFILE, ANCHOR, method="other"), "p2.xlarge").latency_ms == pytest.approx(200)
 
 
-def test_rows_carry_latency_price_status_and_cost(tiny, catalog):
+def test_rows_of_the_requested_targets_have_latency_price_status_and_cost(tiny, catalog):
     prediction = predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=80)
     anchor = prediction.predictions[0]
     assert (anchor.instance, anchor.latency_ms, anchor.basis, dict(anchor.members)) == (ANCHOR, 80, "given", {})
@@ -104,9 +93,6 @@ def test_rows_carry_latency_price_status_and_cost(tiny, catalog):
     assert fast.cost_per_1000_steps_usd == pytest.approx(0.034)  # 40 s at 3.06 an hour
     own = predict(tiny, catalog.with_prices({"p3.2xlarge": 9.0}), PROFILE, ANCHOR, latency_ms=80)
     assert row(own, "p3.2xlarge").cost_per_1000_steps_usd == pytest.approx(0.1)
-
-
-def test_only_the_requested_targets_in_their_order_and_once(tiny, catalog):
     names = ["p2.xlarge", "p3.2xlarge", "p2.xlarge", ANCHOR]
     prediction = predict(tiny, catalog, PROFILE, ANCHOR, targets=names)
     assert [each.instance for each in prediction.predictions] == [ANCHOR, "p2.xlarge", "p3.2xlarge"]
@@ -121,9 +107,6 @@ def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
     assert row(prediction, "p3.2xlarge").members["dense"] == pytest.approx(0.3)
     assert row(prediction, "p2.xlarge").latency_ms == 5.0
     assert prediction.warnings[-1] == Note(Code.AT_FLOOR, instances="p3.2xlarge, p2.xlarge")
-
-
-# --- warnings -------------------------------------------------------------------------------------------------------
 
 
 def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[Note, ...]:
@@ -166,7 +149,7 @@ def test_another_gpu_than_the_anchors_is_questioned(models, catalog, samples, an
     assert predict(models, catalog, foreign, anchor).warnings[0] == wrong
 
 
-def test_unknown_operations_are_named_with_their_share_and_place(tiny, catalog):
+def test_unknown_operations_are_named_with_share_and_place_unless_they_are_many(tiny, catalog):
     # Busy time: 120,000 + 30,000 + 50,000 us. Conv1D is 1 letter from both names of the first cluster.
     operations = {**OPERATIONS, "Device_Conv1D": 30_000.0, "Device_FlashAttention": 50_000.0}
     prediction = predict(tiny, catalog, replace(PROFILE, operations=operations), ANCHOR)
@@ -180,16 +163,10 @@ def test_unknown_operations_are_named_with_their_share_and_place(tiny, catalog):
     assert row(prediction, "p2.xlarge").members["dense"] == pytest.approx(230)
     (note,) = warnings_of(tiny, catalog, {**OPERATIONS, "Device_FlashAttention": 1000.0})
     assert note.values["share"] == pytest.approx(1 / 121) and note.values["weight"] == "negligible"
-
-
-def test_many_unknown_operations_are_not_all_listed(tiny, catalog):
     (note,) = warnings_of(tiny, catalog, {**OPERATIONS, **{f"Host_Op{i}": 1.0 for i in range(20)}})
     treated = note.values["treated"]
     assert note.values["operations"] == "20 operations" and treated.endswith("; and 12 more")
     assert treated.count("ignored") == 8
-
-
-# --- arguments ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,9 +195,6 @@ def test_many_at_once(tiny, catalog):
     together = predict_many(tiny, catalog, profiles, ANCHOR, latencies_ms=latencies_ms)
     for profile, latency_ms, prediction in zip(profiles, latencies_ms, together, strict=True):
         assert prediction == predict(tiny, catalog, profile, ANCHOR, latency_ms=latency_ms)
-
-
-# --- the shipped models ---------------------------------------------------------------------------------------------
 
 
 def test_the_order_of_keys_changes_no_prediction(models, catalog, samples):
@@ -268,22 +242,21 @@ def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(model
             assert doubt.value.suggested_ms == pytest.approx(sample.latency_ms)
 
 
-# --- compare ---------------------------------------------------------------------------------------------------------
-
-
 def context(models, catalog):
     return Context(models, catalog, models.transfer.gpus)
 
 
 @pytest.fixture(scope="module")
 def recorded(samples):
-    return [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in samples.values()]
+    every = samples.values()
+    return [ProfileQuestion(profile=one.profile, anchor=one.anchor, latency_ms=one.latency_ms) for one in every]
 
 
 @pytest.mark.parametrize("method", ["default", "profet"])
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
-    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(recorded)]
-    found = answer_compare(context(models, catalog), mixed, method=method)
+    asked = [replace(one, method=method) for one in recorded]
+    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(asked)]
+    found = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
         alone = predict(models, catalog, one.profile, one.anchor, latency_ms=one.latency_ms, method=method)
@@ -294,7 +267,7 @@ def test_each_is_predicted_as_alone(models, catalog, recorded, method):
         assert each.prediction.warnings == alone.warnings
 
 
-def test_an_unusable_profile_is_refused_without_the_others(models, catalog, recorded):
+def test_of_several_profiles_each_is_refused_doubted_or_counted_alone(models, catalog, recorded):
     nothing = replace(recorded[0], profile=Profile({"Host_Conv2D": 5000.0}))
     refused, waits, other = answer_compare(
         context(models, catalog), [nothing, replace(recorded[0], anchor=None), recorded[0]]
@@ -302,32 +275,20 @@ def test_an_unusable_profile_is_refused_without_the_others(models, catalog, reco
     assert (refused.prediction, refused.refusal) == (None, NO_DEVICE)
     assert (waits.prediction, waits.refusal) == (None, ""), "its anchor is not known"
     assert other.prediction is not None
-
-
-def test_an_implausible_latency_is_ignored_with_a_problem(models, catalog, recorded):
     one = recorded[0]
     (each,) = answer_compare(context(models, catalog), [replace(one, latency_ms=1e6 * one.latency_ms)])
     assert "The prediction doesn't use it" in each.doubt
     assert each.prediction.anchor_latency_ms is None
     assert each.prediction.latencies_ms == predict(models, catalog, one.profile, one.anchor).latencies_ms
-
-
-def test_the_steps_follow_the_latency_that_was_given(models, catalog, recorded):
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
-    (each,) = answer_compare(context(models, catalog), [RecordedProfile(three, one.anchor, one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [replace(one, profile=three)])
     assert (each.profile.steps, each.profile.steps_basis) == (3, "inferred")
     assert each.prediction.steps == 3
-
-
-def test_nothing_to_predict_is_no_error_and_an_unknown_anchor_is(models, catalog, recorded):
     assert answer_compare(context(models, catalog), []) == []
     for latency_ms in (None, 10.0):
         with pytest.raises(InputError, match="Unknown anchor 'p9'"):
             answer_compare(context(models, catalog), [replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
-
-
-# --- estimates -------------------------------------------------------------------------------------------------------
 
 
 def test_members_are_joined():
@@ -366,7 +327,6 @@ def test_estimates_fill_their_rows_of_a_table_held_at_the_floor():
     np.testing.assert_array_equal(table.column(1).members["line"], [np.nan, 2.0, 19.0])
     _, b, a = table.column(1).estimates()
     assert (a, b) == (Estimate(latency_ms=20.0, log_sd=0.2), Estimate(latency_ms=4.0, log_sd=0.5))
-    assert (found.at_floor(1), found.at_floor(0)) == (("b",), ())
     assert found.notes(1)[0] == Note(Code.TRUNCATED, factor=1.2) and found.notes(0) == []
     without = estimates(None).in_table(empty, {"a": 2, "b": 1}).column(2).estimates()
     assert [one.log_sd for one in without] == [None] * 3 and without[0].latency_ms is None

@@ -30,23 +30,17 @@ def test_one_network_is_there_at_both_ends_of_an_axis_on_one_anchor(samples, axi
     assert any(set(ends) <= sizes for sizes in found.values())
 
 
-def test_a_traces_meta_agrees_with_the_index(samples, catalog):
+def test_a_traces_meta_and_truth_agree_with_the_index_and_its_operations_are_known(samples, catalog, models):
     for sample in samples.values():
         meta = sample.profile.meta
         assert meta.step_latency_ms == sample.latency_ms
         assert (meta.batch_size, meta.pixels, meta.precision) == (sample.batch_size, sample.pixels, "fp32")
         assert meta.gpu == catalog[sample.anchor].gpu
-
-
-def test_every_trace_is_a_profile_the_models_know_completely(samples, models):
     for sample in samples.values():
         assert sample.profile.ignored == ()
         assert sample.profile.device_total_us > 0 and sample.profile.host_total_us > 0
         _, (unknown,) = models.features.encode([sample.profile])
         assert unknown.names == ()
-
-
-def test_the_truth_is_there_for_exactly_the_other_instances(samples, models):
     for sample in samples.values():
         others = set(models.instances) - {sample.anchor}
         assert set(sample.measured_ms) == others

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, scale, scale_curve
@@ -58,11 +58,18 @@ def test_hand_worked_values(curve, at, latency_ms):
     assert (scaled.instance, scaled.axis, scaled.at) == ("made.up", curve.axis, at)
 
 
-def test_the_whole_axis_is_scaled_if_no_sizes_are_named():
+def test_the_whole_axis_is_scaled_by_a_curve_that_misses_no_end_and_never_falls():
     latencies_ms = scale_curve(OneCurve(LINEAR_BATCH), "made.up", "batch", 16, 256)
     np.testing.assert_allclose(latencies_ms, np.arange(16, 257), rtol=1e-12)
     latencies_ms = scale_curve(OneCurve(LINEAR_BATCH), "made.up", "batch", 16, 256, np.array([256, 16, 100]))
     assert latencies_ms.tolist() == pytest.approx([256, 16, 100])
+    # Misses both ends, by much or a little; or is none.
+    for coefficients in ((0, 1 / 240, 0), (-16 / 240 + 1e-4, 1 / 240, 0), (math.nan, 1 / 240, 0), (0, math.inf, 0)):
+        with pytest.raises(ArtifactError, match=r"^The batch scaler of made\.up is not a rising curve"):
+            DocumentedScaler("made.up", "batch", *coefficients)
+    for curvature in (1.01, -1.01, 3.0):
+        with pytest.raises(ArtifactError, match="not a rising curve"):
+            curve_through_ends("pixels", curvature)
 
 
 def check_scaled(models, instance: str, axis: str, low: float, high: float) -> None:
@@ -81,31 +88,11 @@ def check_scaled(models, instance: str, axis: str, low: float, high: float) -> N
 latencies = st.floats(1e-6, 1e9)
 
 
-@settings(max_examples=40)
-@given(one=latencies, other=latencies, axis=st.sampled_from(list(AXIS_RANGE)))
-def test_shipped_scalers_keep_the_ends_and_never_fall(models, one, other, axis):
-    assume(one != other)
-    for instance in models.instances:
-        assert models.scaler(instance, axis).axis == axis
-        check_scaled(models, instance, axis, min(one, other), max(one, other))
-        check_scaled(models, instance, axis, one, math.nextafter(one, math.inf))
-
-
 @given(axis=st.sampled_from(list(AXIS_RANGE)), curvature=st.floats(-1, 1), one=latencies, other=latencies)
 def test_any_valid_curve_keeps_the_ends_and_never_falls(axis, curvature, one, other):
     assume(one != other)
     curve = curve_through_ends(axis, curvature)
     check_scaled(OneCurve(curve), "made.up", axis, min(one, other), max(one, other))
-
-
-def test_a_curve_that_misses_an_end_or_falls_is_refused():
-    # Misses both ends, by much or a little; or is none.
-    for coefficients in ((0, 1 / 240, 0), (-16 / 240 + 1e-4, 1 / 240, 0), (math.nan, 1 / 240, 0), (0, math.inf, 0)):
-        with pytest.raises(ArtifactError, match=r"^The batch scaler of made\.up is not a rising curve"):
-            DocumentedScaler("made.up", "batch", *coefficients)
-    for curvature in (1.01, -1.01, 3.0):
-        with pytest.raises(ArtifactError, match="not a rising curve"):
-            curve_through_ends("pixels", curvature)
 
 
 @pytest.mark.parametrize(
@@ -137,15 +124,9 @@ def test_a_size_off_the_axis_and_an_unknown_instance_are_refused(models):
         scale(models, "g5.xlarge", "batch", 1, 2, 64)
 
 
-# --- monotone --------------------------------------------------------------------------------------------------------
-
-
-def test_a_straight_line_stays_straight():
+def test_a_line_and_a_rise_to_a_plateau_are_as_worked_by_hand():
     x = np.array([0.0, 1.0, 4.0])
     np.testing.assert_allclose(monotone_interpolation(x, 2 * x + 1, np.array([0.5, 2.0, 4.0])), [2, 5, 9], rtol=1e-14)
-
-
-def test_a_rise_to_a_plateau_is_as_worked_by_hand():
     # Slopes 1 then 0: level tangents at the knee and after; the first end's is (3 * 1 - 0) / 2 = 1.5.
     # Halfway up: h00 * 0 + h10 * 1.5 + h01 * 1 = 0.125 * 1.5 + 0.5.
     found = monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5, 2])

@@ -79,15 +79,12 @@ def test_at_its_own_size_a_step_is_its_prediction(models):
             assert curves[row.instance][place].latency_ms == pytest.approx(row.latency_ms)
 
 
-def test_one_profile_scales_to_the_sizes_that_were_measured(models):
+def test_one_profile_scales_to_measured_sizes_with_wider_intervals_and_a_second_narrows_them(models):
     """ResNet-50 at 128 pixels on g4dn: 68.6 ms at batch 16, 203.3 at 64, 731.5 at 256; on p3 32.1, 74.2, 229.3."""
     for batch_size, g4dn_ms, p3_ms in ((16, 68.6, 32.1), (256, 731.5, 229.3)):
         found = latencies(steps_at(models, [resnet(64)], batch_size=batch_size))
         assert found["g4dn.xlarge"] == pytest.approx(g4dn_ms, rel=0.15)
         assert found["p3.2xlarge"] == pytest.approx(p3_ms, rel=0.15)
-
-
-def test_a_scaled_row_has_a_note_and_a_wider_interval_the_farther_it_is(models):
     halves = []
     for batch_size in (80, 128, 256, 512):
         rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size)}
@@ -96,9 +93,6 @@ def test_a_scaled_row_has_a_note_and_a_wider_interval_the_farther_it_is(models):
         assert rows["p3.2xlarge"].note.startswith("scaled from batch 64, 128 pixels")
         halves.append([row.interval.log_half_width for row in rows.values()])
     assert (np.diff(halves, axis=0) > 0).all()
-
-
-def test_a_second_profile_narrows_the_interval(models):
     (alone,) = curves_at(models, [resnet(16)], "batch", [64])["p3.2xlarge"]
     (between,) = curves_at(models, [resnet(16), resnet(256)], "batch", [64])["p3.2xlarge"]
     assert between.interval.log_half_width < 0.6 * alone.interval.log_half_width
@@ -171,7 +165,7 @@ def test_joined_steps_agree_and_stay_as_they_are(models, steps):
         assert {row.latency_ms for row in rows} >= set(step.latencies_ms.values())
 
 
-def test_a_contradiction_is_pooled_with_a_note():
+def test_a_contradiction_is_pooled_with_a_note_and_measurements_count_more():
     """The same profile said to be of two batch sizes, the second of them faster."""
     step = resnet(64)
     faster = sized(times(step, 1 / 2), batch_size=128)
@@ -187,9 +181,6 @@ def test_a_contradiction_is_pooled_with_a_note():
         assert after.interval.log_half_width > before.interval.log_half_width
         assert "combined with batch 128, 128 pixels, which was predicted faster" in after.note
         assert "combined with batch 64, 128 pixels, which was predicted slower" in large["p5.4xlarge"].note
-
-
-def test_what_was_measured_counts_more_than_what_was_predicted():
     slow = known("resnet50-128px-b64-g4dn", "g4dn.xlarge", latency=False, batch_size=128)
     # On g4dn there is a prediction only if the profile was recorded elsewhere.
     table = times(slow, 1 / 9).table.with_rows([0], latency_ms=10.0, log_sd=0.1, basis=[Basis.MEASURED])
@@ -233,9 +224,6 @@ def test_gpus_that_tie_on_the_host_say_so(models):
     assert shrunk["p5.4xlarge"].limited_by_host
     assert shrunk["p5.4xlarge"].note.startswith("limited by CPU launch overhead; scaled from batch 64")
     assert shrunk["p5.4xlarge"].latency_ms / shrunk["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.1)
-
-
-# --- two profiles ---------------------------------------------------------------------------------------------------
 
 
 def recorded(**meta: object) -> Profile:

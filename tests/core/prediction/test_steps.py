@@ -27,7 +27,6 @@ from profet_core.latency import quantile
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,
-    check_predictable,
     counted,
     doubted_steps,
     read_as,
@@ -55,9 +54,6 @@ def version_2(operations, steps: int | None = None, **meta) -> Profile:
     return read_profile(json.dumps({"operations": totals, "meta": {**meta, **stated}}).encode())
 
 
-# --- read from the file ---------------------------------------------------------------------------------------------
-
-
 def test_version_1_is_taken_for_two_steps_and_version_2_for_one():
     first, second = version_1(200.0), version_2({"Device_Conv2D": 5.0})
     assert (first.steps, first.steps_basis, first.device_total_us) == (2, "assumed", pytest.approx(100_000))
@@ -65,9 +61,6 @@ def test_version_1_is_taken_for_two_steps_and_version_2_for_one():
     for steps in (1, 5, 10_000):
         profile = version_2({"Device_Conv2D": 5.0}, steps)
         assert (profile.steps, profile.steps_basis, profile.device_total_us) == (steps, "stated", 5.0)
-
-
-# --- inferred from the latency --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -106,10 +99,7 @@ def test_where_nothing_is_inferred():
         assert counted(known, LATENCY_MS) is known
 
 
-# --- said by somebody -----------------------------------------------------------------------------------------------
-
-
-def test_a_given_number_of_steps_is_used():
+def test_a_given_number_of_steps_is_used_and_reading_again_loses_no_digit():
     profile = version_1(200.0)
     assert read_as(profile, None) is profile
     found = read_as(profile, 5)
@@ -117,6 +107,11 @@ def test_a_given_number_of_steps_is_used():
     assert found.operations["Device_Conv2D"] == pytest.approx(28_000)  # 140,000 us of five steps
     assert counted(found, LATENCY_MS) is found
     assert read_as(profile, 10_000).steps == 10_000
+    # 7 x 10^-6 us do not halve within the digits a profile keeps.
+    profile = read_profile(b'{"Device_Conv2D": 51425.799007}')
+    for steps in (1, 3, 7, 10_000, 1):
+        profile = read_as(profile, steps)
+    assert dict(profile.operations) == {"Device_Conv2D": 51425.799007}
 
 
 @pytest.mark.parametrize(
@@ -131,17 +126,6 @@ def test_other_numbers_are_refused_in_one_line(steps, says):
     with pytest.raises(InputError, match=f"^{says}") as error:
         read_as(version_1(200.0), steps)
     assert str(error.value).isprintable()
-
-
-def test_reading_again_and_again_loses_no_digit():
-    # 7 x 10^-6 us do not halve within the digits a profile keeps.
-    profile = read_profile(b'{"Device_Conv2D": 51425.799007}')
-    for steps in (1, 3, 7, 10_000, 1):
-        profile = read_as(profile, steps)
-    assert dict(profile.operations) == {"Device_Conv2D": 51425.799007}
-
-
-# --- questioned -----------------------------------------------------------------------------------------------------
 
 
 def one_step(ratio: float, steps: int, basis: str) -> Profile:
@@ -221,9 +205,6 @@ def test_inference_is_part_of_a_prediction(models, catalog, samples):
     assert (found.steps, found.steps_basis) == (5, "inferred")
 
 
-# --- one step recorded as one, two and five -------------------------------------------------------------------------
-
-
 def cut(sample) -> dict[str, float]:
     """A step of which TensorFlow kept the costliest operations: seven tenths of the GPU's time, and no end of step."""
     ends = {"Device_MatMul", "Device_Softmax", "Device_ArgMax"}
@@ -264,9 +245,6 @@ def test_one_step_recorded_as_one_two_and_five_predicts_the_same(models, catalog
         assert all(prediction.warnings == said[0].warnings for prediction in said)
         if method == "default":
             assert (Code.TRUNCATED in codes(said[0])) is not whole, "a cut profile is repaired"
-
-
-# --- latency doubt ---------------------------------------------------------------------------------------------------
 
 
 TINY_ANCHOR = "g4dn.xlarge"
@@ -323,9 +301,6 @@ def test_a_doubted_latency_is_used_once_it_is_trusted(tiny, catalog):
     assert fast.members["line"] == pytest.approx(61_200)
 
 
-# --- refusals --------------------------------------------------------------------------------------------------------
-
-
 ANCHOR = "g4dn.xlarge"
 BUSY_US = 100_000.0
 HOST_ONLY = {"Host_IDLE": 50_000.0, "Host_Dataset": 1000.0}
@@ -350,9 +325,6 @@ def refused(models, catalog, profile, method="default", **more) -> str:
         predict(models, catalog, profile, ANCHOR, method=method, **more)
     assert str(error.value).isprintable()
     return str(error.value)
-
-
-# --- refused --------------------------------------------------------------------------------------------------------
 
 
 @METHODS
@@ -410,10 +382,19 @@ def test_a_transformers_trace_gets_no_number(repository, name):
     assert refusal(profile).startswith("This step is not a CNN's: none of its GPU time is convolutions")
 
 
-def test_a_small_cnn_with_large_dense_layers_is_one():
+def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_refusal_comes_first(models, catalog):
     assert refusal(Profile({"Device_Conv2D": 20.0, "Device_MatMul": 100.0})) == ""
     assert refusal(Profile({"Device_DepthwiseConv2dNative": 20.0, "Device_MatMul": 100.0})) == ""
     assert refusal(Profile({"Device_Conv3D": 5.0})) == "", "as few operations as there are"
+    idle = {"Device_Conv2D": 900.0, "Device_IDLE": 99_100.0}
+    said = refused(models, catalog, Profile(idle))
+    assert "0.9%" in said and "record a whole step" in said
+    assert refusal(Profile({"Device_Conv2D": 1_100.0, "Device_IDLE": 98_900.0})) == ""
+    cold = "The step was a cold first one: record a later one."
+    profile = Profile(HOST_ONLY, refusal=cold)
+    assert refused(models, catalog, profile) == cold
+    with pytest.raises(NoPredictionError, match=cold):
+        predict(models, catalog, profile, "T4")
 
 
 def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):
@@ -425,24 +406,6 @@ def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):
     # One of many is enough.
     with pytest.raises(NoPredictionError, match="30% of the GPU time"):
         predict_many(models, catalog, [unattributed(0.0), unattributed(0.3)], ANCHOR)
-
-
-def test_the_reader_s_refusal_comes_first(models, catalog):
-    cold = "The step was a cold first one: record a later one."
-    profile = Profile(HOST_ONLY, refusal=cold)
-    assert refused(models, catalog, profile) == cold
-    with pytest.raises(NoPredictionError, match=cold):
-        check_predictable(models, profile)
-
-
-def test_a_gpu_that_hardly_worked_ran_no_step(models, catalog):
-    idle = {"Device_Conv2D": 900.0, "Device_IDLE": 99_100.0}
-    said = refused(models, catalog, Profile(idle))
-    assert "0.9%" in said and "record a whole step" in said
-    assert refusal(Profile({"Device_Conv2D": 1_100.0, "Device_IDLE": 98_900.0})) == ""
-
-
-# --- doubted --------------------------------------------------------------------------------------------------------
 
 
 def relabeled(profile: Profile, share: float) -> Profile:

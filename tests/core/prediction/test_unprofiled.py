@@ -13,7 +13,7 @@ import pytest
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
@@ -33,7 +33,7 @@ def asked(models, catalog, samples):
 
 
 def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
-    batch = ProfileBatch([sample.profile], sample.anchor, latency_ms)
+    batch = profile_batch([sample.profile], sample.anchor, latency_ms)
     return step_parts(load_operation_classes(), batch.inputs)
 
 
@@ -194,9 +194,6 @@ def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, mon
     latency_ms = sample.latency_ms if latency_known else None
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
     assert set(rows_of(prediction)) == set(catalog) and len(encoded) == 1
-
-
-# --- foreign ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, input_wait_note, without_input_wait
 from profet_core.prediction.members import profiled_steps
 
@@ -54,33 +54,21 @@ def test_a_wait_for_input_while_the_gpu_idles_is_called_out(waits):
     assert "40%" in found.sentence and "50%" in found.sentence
 
 
-def test_reading_ahead_beside_a_busy_gpu_is_not():
+def test_what_is_no_wait_of_the_gpu_is_not_called_out(samples):
     assert diagnose(profile(7_000, host={"Host_Dataset": 8_000}), 10.0).kind == "busy"
     assert diagnose(profile(5_800, host={"Host_Dataset": 1_450}), 10.0).kind == "busy"
     assert diagnose(profile(5_800, host={"Host_GatherV2": 9_000}), 10.0).kind == "busy"
     # A PyTorch step waits for its loader however busy the rest is.
     for waits_us, kind in ((1_600, "input"), (1_400, "busy")):
         assert diagnose(profile(7_000, source="PyTorch trace", host={"Host_Dataset": waits_us}), 10.0).kind == kind
-
-
-def test_a_gpu_that_waits_for_part_of_the_step_is_no_faster_there():
     found = [diagnose(profile(busy_us), 10.0) for busy_us in (5_400, 7_400, 7_600)]
     assert [each.kind for each in found] == ["idle", "busy", "busy"]
     assert ["faster GPU shortens only that part" in each.sentence for each in found] == [False, True, False]
-
-
-def test_without_gpu_rows_there_is_no_gpu_warning():
     found = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
     assert (found.kind, found.gpu_busy_share) == ("no GPU", None)
     assert "No GPU time" in found.sentence and found.warning is None
-
-
-def test_of_the_samples_only_the_tiny_network_is_called_out(samples):
     kinds = {name: diagnose(sample.profile).kind for name, sample in samples.items()}
     assert {name for name, kind in kinds.items() if kind != "busy"} == {"lenet5-32px-b16-g3s"}
-
-
-# --- input wait ------------------------------------------------------------------------------------------------------
 
 
 PYTORCH, TENSORFLOW = "PyTorch 2.13", "TensorFlow 2.21"
@@ -92,16 +80,13 @@ def step(framework: str | None = PYTORCH, *, busy=60_000.0, idle=40_000.0, sourc
     return Profile(operations, ProfileMeta(framework=framework), source)
 
 
-def test_pytorch_waits_for_its_loader_as_far_as_the_gpu_idles():
+def test_pytorch_waits_for_its_loader_and_tensorflow_in_taking_the_next_batch():
     # Up to a twentieth of the step is noise.
     for loader_us, wait_ms in ((5_000.0, 0.0), (5_001.0, 5.001), (30_000.0, 30.0), (70_000.0, 40.0)):
         assert input_wait_ms(step(Dataset=loader_us)) == pytest.approx(wait_ms)
         assert input_wait_ms(step(None, source="PyTorch trace", Dataset=loader_us)) == pytest.approx(wait_ms)
     assert input_wait_ms(step(idle=0.0, Dataset=90_000.0)) == 0
     assert input_wait_ms(Profile({"Device_Conv2D": 5.0, "Host_Dataset": 9.0}, ProfileMeta(framework=PYTORCH))) == 0
-
-
-def test_tensorflow_waits_in_taking_the_next_batch_not_in_reading_ahead():
     assert input_wait_ms(step(TENSORFLOW, IteratorGetNext=30_000.0)) == pytest.approx(30)
     assert input_wait_ms(step(TENSORFLOW, Dataset=30_000.0)) == 0
     assert input_wait_ms(step(None, Dataset=30_000.0, IteratorGetNext=20_000.0)) == pytest.approx(20)
@@ -120,9 +105,6 @@ def test_the_wait_leaves_step_and_latency():
     assert without_input_wait(step(busy=1000.0, Dataset=40_000.0), 41.0)[1] == pytest.approx(8.2)
     whole = step(Dataset=5_000.0)
     assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_note(whole) == []
-
-
-# --- predictions ----------------------------------------------------------------------------------------------------
 
 
 def few(samples) -> list:
@@ -166,9 +148,6 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
                 assert ends[1] == pytest.approx(ends[0], rel=1e-4)
 
 
-# --- host time -------------------------------------------------------------------------------------------------------
-
-
 IN_PYTORCH = ProfileMeta(framework="PyTorch 2.13")
 ON_DEVICE = {"Device_Conv2D": 60_000.0, "Device_FusedBatchNormV3": 40_000.0, "Device_IDLE": 12_000.0}
 
@@ -186,21 +165,18 @@ def test_pytorchs_host_times_add_up_without_waits():
         assert host_times_ms([given])[0] == np.inf
 
 
-def test_the_host_bounds_the_floor(models, catalog):
+def test_the_host_bounds_the_floor_and_a_light_one_lets_a_fast_gpu_be_faster(models, catalog):
     """A PyTorch step whose gaps say many launches, and whose host says few."""
     step_model = models.transfer.step
     floors = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
-        batch = ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
+        batch = profile_batch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
         steps = profiled_steps(models, models.method("default"), batch)[1].steps
         floors.append(step_model.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
     # 6 ms while profiled; bounds join below the least.
     slowdown = step_model.instances["p3.2xlarge"].profiling_slowdown
     host_ms = 6 / slowdown
     assert slowdown > 1.5 and 0.8 * host_ms < floors[0] < host_ms and floors[1] > 20
-
-
-def test_a_light_host_lets_a_fast_gpu_be_faster(models, catalog):
     light, heavy = (
         predict(
             models, catalog, hosted(aten_conv2d=us), "p3.2xlarge", latency_ms=105.0, targets=["p5.4xlarge"]

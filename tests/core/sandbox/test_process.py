@@ -46,10 +46,11 @@ def run(monkeypatch, out: bytes, **named: object) -> int:
         return TASK.run(file, "mine", ReadLimits(250, 12), **named)
 
 
-def test_the_result_is_the_last_line(monkeypatch):
+def test_the_result_is_the_last_line_and_of_a_name_only_a_plain_end_is_passed_on(monkeypatch):
     shares: list[float] = []
     out = b'{"share": 0.5}\n{"share": 0.25}\n{"result": 7}\n{"error": "late"}\n'
     assert run(monkeypatch, out, progress=shares.append) == 7 and shares == [0.5, 0.5]
+    assert [file_suffix(name) for name in ("a.JSON", "secret", "a.x;rm", "a.tar.gz")] == [".json", "", ".x", ".gz"]
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,6 @@ def test_any_other_output_is_no_result(monkeypatch, out):
 def test_errors_and_limits_are_one_line(monkeypatch, out, line):
     with pytest.raises(InputError, match=f"^{line}$"):
         run(monkeypatch, out)
-
-
-def test_of_a_name_only_a_plain_end_is_passed_on():
-    assert [file_suffix(name) for name in ("a.JSON", "secret", "a.x;rm", "a.tar.gz")] == [".json", "", ".x", ".gz"]
 
 
 COUNT = 5

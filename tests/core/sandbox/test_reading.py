@@ -64,7 +64,7 @@ def test_a_file_reads_as_in_this_process(name):
     assert shares == sorted(shares)
 
 
-def test_a_refusal_is_the_same_line(started):
+def test_a_refusal_is_the_same_line_and_a_small_profile_starts_no_process(started):
     for name, data in {"a\n.json": b"[" * 90_000, "trace.json": b'{"traceEvents":['}.items():
         with pytest.raises(ProfileError) as here:
             read_profile(data, name)
@@ -72,9 +72,7 @@ def test_a_refusal_is_the_same_line(started):
             read_guarded(data, name)
         assert str(there.value) == str(here.value)
     assert len(started) == 2
-
-
-def test_a_small_profile_starts_no_process(started):
+    started.clear()
     data = b'{"Device_Conv2D": 1.5, "Host_IDLE": 2}'
     assert read_guarded(data) == read_profile(data)
     assert not started
@@ -165,12 +163,9 @@ def test_the_process_loads_the_standard_library_only():
     assert [name for name in eval(out) if not name.startswith("_")] == ["profet_core", "profet_recorder"]
 
 
-def test_a_profile_comes_back_to_the_last_digit():
+def test_a_profile_comes_back_to_the_last_digit_and_what_is_none_is_refused():
     again = profile_in(json.loads(json.dumps(profile_document(PROFILE))))
     assert again == PROFILE and again.with_steps(1) == PROFILE.with_steps(1)
-
-
-def test_what_is_no_profile_is_refused():
     record = json.loads(json.dumps(profile_document(PROFILE)))
     changes = (
         {"operations": {"a": -1.0}},

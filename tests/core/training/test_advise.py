@@ -144,15 +144,12 @@ def test_a_close_call_is_called_one():
     assert "GPU of a at a is 1.03 times cheaper than GPU of b at b (60% sure)" in found[1]
 
 
-def test_retired_instances_are_excluded_unless_requested():
+def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     offers = (replace(OFFERS[0], status="retired"), *OFFERS[1:])
     advice = advised(offers=offers)
     assert advice.cheapest.plan.label == "middle"
     assert [one.instance for one in advice.excluded] == ["slow"] and "retired" in advice.excluded[0].reason
     assert advised(offers=offers, include_retired=True).cheapest.plan.label == "slow"
-
-
-def test_what_does_not_fit_is_left_out_and_a_doubt_is_noted():
     fits = {
         "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
         "middle": FitAnswer(Verdict.CANT_TELL, None, None, "no memory in the profile"),
@@ -200,12 +197,14 @@ def test_an_estimate_is_never_presented_like_a_measurement():
     )
 
 
-def test_nothing_to_choose_from_says_why_of_each():
+def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented():
     rows = (row("slow", None), row("middle", 100), row("other", 100))
     offers = (OFFERS[0], replace(OFFERS[1], status="retired"))
     with pytest.raises(InputError, match=r"\(slow: no latency given; middle: retired; other: no price.*\); incl"):
         advised(rows=rows, offers=offers)
     assert frontier([]) == []
+    own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
+    assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
 
 
 def test_a_guessed_price_is_marked(catalog):
@@ -224,19 +223,13 @@ def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
     assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
 
 
-def test_the_interval_is_applied_to_time_and_money():
+def test_intervals_and_chances_of_time_and_money_by_hand():
     plan = planned(row("middle", 100, deviation=math.log(1.5) / Z90), offer("middle", 2))
     assert (plan.interval.low_s, plan.total_s, plan.interval.high_s) == pytest.approx((2400, 3600, 5400))
     assert (plan.interval.low_usd, plan.total_usd, plan.interval.high_usd) == pytest.approx((4 / 3, 2, 3))
-
-
-def test_the_chance_to_keep_to_a_limit():
     plan = planned(row("middle", 100, deviation=0.2), offer("middle", 2), Limits(math.exp(0.2), 2 * math.exp(-0.4)))
     assert plan.in_time == pytest.approx(NormalDist().cdf(1))
     assert plan.in_budget == pytest.approx(NormalDist().cdf(-2))
-
-
-def test_a_given_latency_has_no_error_and_a_missing_interval_no_chance():
     limits = Limits(deadline_h=1.01, budget_usd=1.99)
     given = planned(row("middle", 100, deviation=None, basis=Basis.GIVEN), offer("middle", 2), limits)
     assert (given.in_time, given.in_budget, given.interval) == (1, 0, None)
@@ -267,11 +260,6 @@ def test_loading_lengthens_the_training_and_its_range():
     assert Workload(1, 1, with_loading=True).steps == (1, 0)
 
 
-def test_custom_hardware_is_not_rented():
-    own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
-    assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
-
-
 #: Name -> its GPU, milliseconds a step and US dollars an hour.
 LISTED = {
     "slow": ("Tesla T4", 400.0, 0.9),
@@ -298,7 +286,7 @@ def plans(catalog):
     }
 
 
-def test_each_gpu_has_its_cheapest_offer_and_what_must_be_there_is(plans):
+def test_each_gpu_has_its_cheapest_offer_and_names_the_others(plans):
     every = plans.values()
     assert names(shortlist(every, [], 9)) == ["cheap", "middle", "fast", "beaten", "dearest"]
     assert names(shortlist(every, [plans["as fast"]], 3)) == ["cheap", "middle", "as fast"]
@@ -307,9 +295,6 @@ def test_each_gpu_has_its_cheapest_offer_and_what_must_be_there_is(plans):
     # Numbers of GPUs are kept apart.
     node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
     assert names(shortlist([*every, node], [], 9))[-1] == "node"
-
-
-def test_others_of_a_gpu_are_named_the_cheapest_first(plans):
     assert names(others_of_gpus(plans.values(), plans["slow"])) == ["cheap"]
     assert names(others_of_gpus(plans.values(), plans["middle"])) == []
 

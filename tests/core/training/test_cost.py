@@ -26,29 +26,20 @@ def one_row(catalog, latency_ms: float, name: str = "g3s.xlarge", **arguments):
     return cost_table({name: latency_ms}, catalog, **{"images": 50_000, "batch_size": 16, **arguments}).rows[0]
 
 
-def test_an_epoch_is_steps_times_latency(catalog):
+def test_steps_epochs_and_costs_by_hand(catalog):
     row = one_row(catalog, 100, "p3.2xlarge", images=64_000, batch_size=64, epochs=9)
     assert row.epoch_s == pytest.approx(100)  # 1,000 steps of 0.1 s
     assert row.epoch_usd == pytest.approx(0.085)  # 3.06 / 36
     assert row.total_s == pytest.approx(900)
     assert row.total_usd == pytest.approx(0.765)  # a quarter of an hour
-
-
-def test_cost_is_time_times_hourly_price(catalog):
     assert (cost_usd(3_600_000, 0.75), cost_usd(0, 3.06)) == (0.75, 0)
     # Sample A of the original on g3s.xlarge, whose demo said $25.5 for 1,000 steps.
     row = one_row(catalog, 122.4)
     assert row.step_usd == pytest.approx(0.0000255, rel=1e-12)
     assert row.cost_per_1000_steps_usd == cost_usd(122_400, 0.75) == pytest.approx(0.0255, rel=1e-12)
     assert row.images_per_s == pytest.approx(16 / 0.1224)
-
-
-def test_the_last_smaller_batch_is_a_step():
     by_hand = {(64, 64): 1, (65, 64): 2, (1, 256): 1, (10**15, 1): 10**15, (10**15, 3): 333_333_333_333_334}
     assert {given: steps_per_epoch(*given) for given in by_hand} == by_hand
-
-
-def test_validation_steps_count_a_third(catalog):
     # 10 training steps and 4 validation steps (the last partial) of 90 ms: (10 + 4 / 3) * 90 ms.
     row = one_row(catalog, 90, images=640, batch_size=64, validation_images=193)
     assert VALIDATION_STEP_SHARE == 1 / 3
@@ -111,21 +102,23 @@ def gpus():
     return load_gpus()
 
 
-def test_an_hour_on_a_t4_by_hand(catalog, gpus):
+def test_energy_and_emissions_by_hand(catalog, gpus):
     # 70 W of board power and 4 processors of 3.5 W for an hour: 0.084 kWh. In Virginia the data center takes 1.15 times
     # that, at 396.25 g a kilowatt hour: 38.27775 g.
     energy = training_energy(3600, catalog["g4dn.xlarge"], gpus)
     assert energy.power_w == 84
     assert energy.kwh == pytest.approx(0.084)
     assert energy.co2e_kg == pytest.approx(0.03827775)
-
-
-def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catalog, gpus):
     offer = catalog["g5.xlarge"]
     own = training_energy(7200, replace(offer, region="my cellar"), gpus)
     assert (own.kwh, own.co2e_kg) == (pytest.approx(2 * (300 + 14) / 1000), None)
     assert training_energy(3600, replace(offer, gpu="Abacus"), gpus) is None
     assert training_energy(3600, replace(offer, vcpus=None), gpus) is None
+    node = catalog["g4dn.12xlarge"]
+    board_w = gpus.find(node.gpu, node.gpu_memory_gib).tdp_w
+    one, every = (training_energy(1, node, gpus, training).power_w for training in (1, 4))
+    assert every == pytest.approx(4 * board_w + 3.5 * node.vcpus)
+    assert every - one == pytest.approx(3 * board_w * (1 - 46 / 400))
 
 
 def test_every_gpu_of_the_catalog_has_a_power_and_its_home_a_grid(catalog, gpus):
@@ -136,31 +129,17 @@ def test_every_gpu_of_the_catalog_has_a_power_and_its_home_a_grid(catalog, gpus)
         assert (energy.co2e_kg is not None) == (offer.provider in ("aws", "gcp")), offer.name
 
 
-def test_a_node_with_all_its_gpus_at_work_takes_all_their_power(catalog, gpus):
-    node = catalog["g4dn.12xlarge"]
-    board_w = gpus.find(node.gpu, node.gpu_memory_gib).tdp_w
-    one, every = (training_energy(1, node, gpus, training).power_w for training in (1, 4))
-    assert every == pytest.approx(4 * board_w + 3.5 * node.vcpus)
-    assert every - one == pytest.approx(3 * board_w * (1 - 46 / 400))
-
-
-def test_every_row_has_its_year_and_source_and_a_plausible_figure():
+def test_regions_have_the_figures_of_their_source_and_no_impossible_ones():
     regions = load_regions()
     assert len(regions) > 60
     for region in regions.values():
         assert region.year == 2023 and "Green Software Foundation" in region.source, region.name
         # Hydropower and nuclear at one end, coal at the other.
         assert 20 < region.grid_g_per_kwh < 800 and 1.05 < region.pue <= 1.5, region.name
-
-
-def test_figures_as_their_source_has_them():
     virginia, stockholm, iowa = (load_regions()[name] for name in ("us-east-1", "eu-north-1", "us-central1"))
     assert (virginia.grid_g_per_kwh, virginia.pue, virginia.provider) == (396.25, 1.15, "AWS")
     assert (stockholm.grid_g_per_kwh, stockholm.pue) == (24.71, 1.12)
     assert (iowa.grid_g_per_kwh, iowa.pue, iowa.provider) == (501.42, 1.1, "Google Cloud")
-
-
-def test_an_impossible_figure_is_refused_by_its_name():
     with pytest.raises(InputError, match=r"north: pue must be at least 1, not 0\.9"):
         Region("north", "mine", 30, 0.9, 2023, "made up")
     with pytest.raises(InputError, match="north: grid_g_per_kwh"):

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.answers.questions import OtherCosts
 from profet_core.errors import InputError
-from profet_core.training.cost import Extras, Interruptions, extras_of, interruptions_per_h
+from profet_core.training.cost import Extras, Interruptions, interruptions_per_h
 from profet_core.training.words import breakdown_line
 from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
 
@@ -49,10 +50,12 @@ def test_lost_time_is_that_of_simulated_trainings(per_h, checkpoint_min, restart
         assert work_s + end_s == pytest.approx(work_s + np.quantile(lost, share), rel=0.02)
 
 
-def test_many_interruptions_have_a_normal_range():
+def test_many_interruptions_have_a_normal_range_and_faster_ones_than_checkpoints_none():
     found = Interruptions(2, 600, 60).lost(300 * HOUR_S)
     low_s, high_s = found.range_s
     assert low_s < found.seconds < high_s and found.seconds - low_s == pytest.approx(high_s - found.seconds)
+    with pytest.raises(InputError, match="would not end"):
+        Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
 
 
 def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
@@ -64,11 +67,6 @@ def test_the_rate_of_a_band_is_the_share_of_machines_in_a_month():
     for wrong in ("", "often", "-1", "0", "nan", "100%"):
         with pytest.raises(InputError):
             interruptions_per_h(wrong)
-
-
-def test_interruptions_faster_than_checkpoints_are_refused():
-    with pytest.raises(InputError, match="would not end"):
-        Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
 
 
 def test_the_breakdown_by_hand():
@@ -100,5 +98,7 @@ def test_only_spot_machines_are_interrupted():
 
 @pytest.mark.parametrize("given", [(0, None, None), (None, 5, None), (None, None, 0.1), (None, -1, 0.1), (None, 1, 0)])
 def test_what_makes_no_costs_is_refused(given):
+    start_up_minutes, dataset_gib, usd = given
+    costs = OtherCosts(start_up_minutes=start_up_minutes, dataset_gib=dataset_gib, storage_usd_per_gib_month=usd)
     with pytest.raises(InputError):
-        extras_of(*given, None)
+        costs.checked()

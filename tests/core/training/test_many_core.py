@@ -46,7 +46,7 @@ TOY = Network(
 TOY_TRAINING = Training(images=100, test_images=50, epochs=2)
 
 
-def test_model_a_by_hand():
+def test_both_models_by_hand():
     """Start 380 + 400 + 100 + 20 = 900; an epoch (100 + 30) 100 + 30 50 = 14,500 operations, of 5 / 1000 s each."""
     alone = time_by_operations(TOY, TOY_MACHINE, TOY_TRAINING, 1)
     assert alone.preparation_s == pytest.approx(4.5)
@@ -56,10 +56,7 @@ def test_model_a_by_hand():
     # Fifteen threads on two cores take two cycles an instruction: 145 / 15 x 2, and 0.002 x 2 x 100 / 15.
     several = time_by_operations(TOY, TOY_MACHINE, TOY_TRAINING, 15)
     assert several.total_s == pytest.approx(4.5 + 145 / 15 * 2 + 0.4 / 15)
-
-
-def test_model_b_by_hand():
-    """An epoch (0.4 + 0.1) 100 + 0.1 50 = 55 s."""
+    # An epoch (0.4 + 0.1) 100 + 0.1 50 = 55 s.
     alone = time_by_images(TOY, TOY_MACHINE, TOY_TRAINING, 1)
     assert (alone.preparation_s, alone.images_s, alone.contention_s) == pytest.approx((7.0, 110.0, 0.2))
     several = time_by_images(TOY, TOY_MACHINE, TOY_TRAINING, 15)
@@ -130,12 +127,15 @@ def test_published_flops_are_those_of_the_layers_and_give_the_parameters(name):
     assert scaled_network(name, PUBLISHED[name].forward_flops) == PUBLISHED[name]
 
 
-def test_between_two_networks_parameters_are_in_the_middle_of_the_logarithm():
+def test_networks_are_scaled_in_the_logarithm_within_bounds():
     middle = scaled_network("own", math.sqrt(SMALL.forward_flops * MEDIUM.forward_flops))
     assert middle.forward_operations == pytest.approx(math.sqrt(58_000 * 559_000))
     assert middle.backward_s == pytest.approx(math.sqrt(5.3e-3 * 69.73e-3))
     assert middle.preparation_operations == pytest.approx(1e9)
     assert middle.contention_s[0] == pytest.approx(math.sqrt(7.10e-6 * 1.56e-4))
+    for flops in (999, 1.1e16, math.nan):
+        with pytest.raises(InputError, match=r"from 1000 to 1e\+16"):
+            scaled_network("own", flops)
 
 
 @pytest.mark.parametrize(("end", "times"), [(LARGE, 7.0), (SMALL, 0.2)])
@@ -148,25 +148,16 @@ def test_beyond_the_published_networks_an_images_part_grows_in_proportion(end, t
     assert (own.preparation_operations, own.preparation_s) == (end.preparation_operations, end.preparation_s)
 
 
-def test_flops_out_of_bounds_are_refused():
-    for flops in (999, 1.1e16, math.nan):
-        with pytest.raises(InputError, match=r"from 1000 to 1e\+16"):
-            scaled_network("own", flops)
-
-
 TRAINING = PUBLISHED_TRAINING["medium"]
 
 
-def test_rows_are_in_order_each_number_of_threads_once():
+def test_rows_are_in_order_and_notes_say_what_was_extrapolated():
     rows = manycore(PUBLISHED["medium"], TRAINING, [480, 1, 480, 180]).rows
     assert [(row.threads, row.cpi, row.contention_s, row.extrapolated) for row in rows] == [
         (1, 1, 1.56e-4, False),
         (180, 1.5, 2.50e-2, False),
         (480, 2, 7.31e-2, True),
     ]
-
-
-def test_notes_say_what_was_extrapolated():
     small, large = PUBLISHED["small"], PUBLISHED["large"]
     assert manycore(small, TRAINING, [1, 240]).notes == ()
     assert [note.split(" memory")[0] for note in manycore(small, TRAINING, [241]).notes] == ["Above 240 threads,"]
@@ -183,14 +174,11 @@ def test_no_or_impossible_threads_are_refused(threads):
         manycore(PUBLISHED["small"], TRAINING, threads)
 
 
-def test_all_twelve_predictions_have_the_published_digits():
+def test_published_predictions_to_the_digit_and_how_far_the_models_are_apart():
     published = [row for row in check_rows() if row.published_min is not None]
     assert len(published) == 12 and all(row.same_digits for row in published)
     assert [row.published_min for row in published[:4]] == [6.6, 5.4, 4.9, 4.6]
-
-
-def test_how_far_the_models_are_apart():
-    """By hand, of the small network at 480 to 3,840 threads: 2.6, 1.6, 1.0 and 0.6 %."""
+    # By hand, of the small network at 480 to 3,840 threads: 2.6, 1.6, 1.0 and 0.6 %.
     rows = check_rows()
     found = [row.apart_percent for row in rows if row.network == "small" and row.threads > 240]
     assert [f"{each:.1f}" for each in found] == ["-2.6", "-1.6", "-1.0", "-0.6"]

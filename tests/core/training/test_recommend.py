@@ -43,7 +43,7 @@ LEAST = {PROFILED: round(100 * CLOSE_CALL), ESTIMATED: round(100 * CLOSE_CALL_OF
 bases = st.sampled_from(list(LEAST))
 
 
-def test_chances_of_a_normal_distribution():
+def test_chances_of_a_normal_distribution_are_never_rounded_to_all_or_nothing():
     assert chance_at_most(math.exp(0.1), 0.1) == chance_less(math.exp(-0.1), 0.1) == pytest.approx(0.8413447)
     assert chance_at_most(1, 0.1) == 0.5
     assert chance_less(math.exp(0.2), 0.1) == pytest.approx(0.0227501, abs=1e-7)
@@ -54,14 +54,8 @@ def test_chances_of_a_normal_distribution():
     assert chance_at_most(1e-6, 0.01) == pytest.approx(0.001)
     assert surest_certainty(Basis.MEASURED, Basis.GIVEN) == 0.999
     assert surest_certainty(Basis.MEASURED, Basis.CALIBRATED) == surest_certainty(Basis.RESIZED) == 0.99
-
-
-def test_certainties_are_never_rounded_to_all_or_nothing():
     found = [format_certainty(value) for value in (0, 0.001, 0.0149, 0.876, 0.994, 0.999, 1)]
     assert found == ["0%", "under 1%", "1%", "87%", "over 99%", "over 99%", "100%"]
-
-
-# --- claims ---------------------------------------------------------------------------------------------------------
 
 
 def percent(words: str) -> int:
@@ -95,9 +89,6 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
             shown = percent(line)
             assert line.startswith("Neither") == (shown < least), line
             assert shown >= least or why_too_close(shown / 100) in line, line
-
-
-# --- how sure a number is -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -199,11 +190,17 @@ def test_an_estimate_is_never_as_sure_as_a_prediction():
     assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
 
 
-def test_one_gpu_in_two_instances_has_one_error():
+def test_one_gpu_has_one_error_and_without_an_interval_nobody_can_say_how_sure():
     same = {"gpu": "H100", "gpu_count": 1}
     node, single = offer("node", 8.0, **{**same, "gpu_count": 8}), offer("single", 2.0, **same)
     found = compare(planned(row("single", 100), single), planned(row("node", 100), node))
     assert (found.faster, found.cheaper, found.dominates) == (0.5, 1, 1)
+    a, b = planned(row("a", 80, None), offer("a", 1.0)), planned(row("b", 100), offer("b", 1.0))
+    found = compare(a, b)
+    assert (found.latency_ratio_low, found.faster, found.cheaper, found.dominates) == (None,) * 4
+    assert found.latency_ratio == 0.8
+    spot = replace(a, offer=replace(a.offer, market="spot", usd_per_hour=0.4), total_usd=0.4 * a.total_usd)
+    assert compare(spot, a).cheaper == 1, "one GPU's error is the same on every offer of it"
 
 
 def test_break_even_is_where_both_cost_the_same():
@@ -217,12 +214,3 @@ def test_break_even_is_where_both_cost_the_same():
     assert found.break_even_low * found.latency_ratio_high == pytest.approx(0.526)
     half = Z90 * sd_of_ratio(0.1, 0.1, ERROR_CORRELATION)
     assert found.latency_ratio_high == pytest.approx(0.55 * math.exp(half))
-
-
-def test_without_an_interval_nobody_can_say_how_sure():
-    a, b = planned(row("a", 80, None), offer("a", 1.0)), planned(row("b", 100), offer("b", 1.0))
-    found = compare(a, b)
-    assert (found.latency_ratio_low, found.faster, found.cheaper, found.dominates) == (None,) * 4
-    assert found.latency_ratio == 0.8
-    spot = replace(a, offer=replace(a.offer, market="spot", usd_per_hour=0.4), total_usd=0.4 * a.total_usd)
-    assert compare(spot, a).cheaper == 1, "one GPU's error is the same on every offer of it"

@@ -72,14 +72,11 @@ def node() -> Interconnect:
     return Interconnect(4, Link.NVLINK, 20.0, 3, 2, 8.0, "made up")
 
 
-# --- by hand ---------------------------------------------------------------------------------------------------------
-
-
 #: 100 million bytes: 10 ms over a 20 GB/s link of which half is had.
 GRADIENTS = 100e6
 
 
-def test_sharing_within_a_node(model, node):
+def test_sharing_hiding_and_copying_by_hand(model, node):
     # PCIe 3 at half of 15.75 GB/s: 12.698 ms once; two GPUs a root port at a time.
     pcie_ms = 12.698413
     by_hand = {
@@ -97,32 +94,20 @@ def test_sharing_within_a_node(model, node):
         together = np.asarray(node_sharing_ms(model, strategy, gpus, node, GRADIENTS))
         assert together.tolist() == [float(node_sharing_ms(model, strategy, each, node, GRADIENTS)) for each in gpus]
     assert np.asarray(all_reduce_ms(Strategy.TREE, gpus, 10.0, 1.0)).tolist() == [0, 22, 44, 44]
-
-
-def test_sharing_between_nodes_is_the_network_s(model, node):
     # 8 Gb/s are 1 GB/s, half of it: 200 ms once.
     assert float(network_sharing_ms(model, Strategy.RING, 1, node, GRADIENTS)) == 0
     assert float(network_sharing_ms(model, Strategy.RING, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
     assert float(network_sharing_ms(model, Strategy.TREE, 4, node, GRADIENTS)) == pytest.approx(4 * 201)
     assert float(network_sharing_ms(model, Strategy.PS_CPU, 4, node, GRADIENTS)) == pytest.approx(1.5 * 200 + 6)
-
-
-def test_half_of_sharing_hides_behind_the_backward_pass(model):
     # 90 ms: 60 of them backward. 40 ms of sharing: 20 hidden, 20 on top; 4 GPUs and 2 nodes lose 2 x 1 % and 2 %.
     assert float(several_ms(model, 90.0, 4, 2, 40.0)) == pytest.approx(90 + 20 + 0.04 * 90)
     # 200 ms: of the 100 that could hide, 60 do.
     assert float(several_ms(model, 90.0, 4, 2, 200.0)) == pytest.approx(30 + 100 + 100 + 0.04 * 90)
     assert float(several_ms(model, 90.0, 1, 1, 0.0)) == 90
-
-
-def test_one_process_copies_once_and_launches_for_each_gpu(model, node):
     assert float(one_process_ms(model, 90.0, 1, node, GRADIENTS, 161)) == 90
     # Out and back at half of 20 GB/s: 2 x 10 ms; 100 tensors: 10 ms, and 20 more for each further GPU.
     assert float(one_process_ms(model, 90.0, 2, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 20)
     assert float(one_process_ms(model, 90.0, 4, node, GRADIENTS, 100)) == pytest.approx(90 + 20 + 10 + 60)
-
-
-def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(model, node):
     # 64 images of 224 pixels: 38.5 MB; half of 15.75 GB/s.
     one_ms = 64 * 224**2 * 12 / 7.875e6
     assert float(input_copy_ms(model, 1, node, 64 * 224**2 * 12)) == pytest.approx(one_ms)
@@ -130,9 +115,6 @@ def test_the_input_of_gpus_behind_one_root_port_is_copied_by_turns(model, node):
     # A copy that takes longer than the step is waited for.
     step = scaled_step(model, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
     assert step.latency_ms == pytest.approx(2 * one_ms)
-
-
-# --- any step --------------------------------------------------------------------------------------------------------
 
 
 SHIPPED = load_scaleout(shipped_folder("models"))
@@ -192,7 +174,7 @@ def test_efficiency_falls_with_the_number_of_gpus_in_a_node(step, node, one, oth
     assert efficiency[1] <= efficiency[0]
 
 
-def test_a_step_by_hand(model, node):
+def test_a_step_and_its_errors_by_hand(model, node):
     # 25 million FP32 parameters are 100 MB. Eight GPUs are two nodes of four: a ring of 21 ms in each, and
     # 200 + 2 ms between; half of 223 ms hides behind 60 of the 90 ms; 2 x 1 % and 2 % are waited.
     step = scaled_step(model, GpuStep(90, 32, 25e6), node, 8, Strategy.RING)
@@ -205,9 +187,6 @@ def test_a_step_by_hand(model, node):
     half = scaled_step(model, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
     assert half.sharing_ms == pytest.approx((7.5 + 6, 100 + 2))
     assert scaled_step(model, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
-
-
-def test_one_gpu_s_error_comes_on_top_of_scaling_s(model, node):
     exact, unsure = (
         scaled_step(model, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
     )
@@ -241,9 +220,6 @@ def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
         assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
     two = [scaled_step(model, step, each, 2, strategy) for each in (bridged, plain)]
     assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
-
-
-# --- real offers -----------------------------------------------------------------------------------------------------
 
 
 ONE_GPU = GpuStep(200, 64, 25.6e6)
@@ -322,9 +298,17 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
     noted = row("g4dn.12xlarge", 100).changed(notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
     assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
     assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
+    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
+    assert rows[0] == row("g4dn.12xlarge", None)
+    (plain,) = scaled(row("g4dn.12xlarge", 100, None))
+    assert plain.latency_ms == pytest.approx(110) and plain.interval is None
+    # More GPUs than were ever measured stay one.
+    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
+    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
+    assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
 
 
-def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
+def test_a_node_s_training_and_its_doubt_by_hand():
     found = plans(row("g4dn.12xlarge", 100), row("g4dn.xlarge", 100))
     node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
     # 36 epochs of 64,000 images: 250 steps of 256 instead of 1,000 of 64.
@@ -333,9 +317,6 @@ def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
     assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
     assert node.note == "all 4 GPUs train: 256 images per step"
     assert node.name == "4 × T4 · AWS"
-
-
-def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
     found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
     node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
     scaling = math.log(1.1) / Z90
@@ -346,6 +327,14 @@ def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
     assert (one.deviation, one.scaling_deviation) == pytest.approx((0.1, 0.0))
     # As narrow as it is, nobody measured it.
     assert (plan_confidence(node).word, plan_confidence(one).word) == ("fair", "good")
+    (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
+    assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
+    assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
+    log_sd = math.log(1.1) / Z90
+    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
+    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
+    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
+    assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
 
 
 def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
@@ -360,31 +349,6 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
     assert 0 < against.cheaper < 0.5
     elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
     assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1
-
-
-def test_without_nodes_it_is_one_gpu_s_speed_at_the_node_s_price_as_before():
-    (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
-    assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
-    assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
-
-
-def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
-    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
-    assert rows[0] == row("g4dn.12xlarge", None)
-    (plain,) = scaled(row("g4dn.12xlarge", 100, None))
-    assert plain.latency_ms == pytest.approx(110) and plain.interval is None
-    # More GPUs than were ever measured stay one.
-    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
-    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
-    assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
-
-
-def test_a_limit_s_chance_is_of_the_node():
-    log_sd = math.log(1.1) / Z90
-    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
-    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
-    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
-    assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
 
 
 RESNET = "resnet50-128px-b64-g4dn"
@@ -419,7 +383,7 @@ def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
     assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
 
 
-def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
+def test_a_profile_may_be_of_a_gpu_that_nobody_profiled_and_of_another_batch(answered, samples):
     found = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
     assert (found.gpu, found.curve[0].step.latency_ms) == ("L4", 123.0)
     # Without a latency it has its offer's step.
@@ -427,9 +391,6 @@ def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
     alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
     assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
     assert found.one_gpu.interval is not None
-
-
-def test_another_batch_on_a_gpu_is_scaled(answered, samples):
     profile = recorded_on(samples, "NVIDIA L4", 123.0)
     found = answered(profile=profile, batch=128, gpus=[1, 2])
     assert found.curve[0].step.batch_per_gpu == 128
@@ -441,16 +402,13 @@ def test_another_batch_on_a_gpu_is_scaled(answered, samples):
 MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": None}
 
 
-def test_cards_without_peer_access_are_reported_to_differ(answered):
+def test_cards_without_peer_access_and_unmeasured_networks_are_noted(answered):
     geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
     assert codes(geforce) == [Code.NO_PEER_ACCESS]
     two, eight = (row.step for row in geforce.curve[1:])
     assert eight.log_sd > two.log_sd + 0.09
     assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
     assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
-
-
-def test_a_network_that_was_measured_nowhere_is_noted(answered):
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
     unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
     assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured

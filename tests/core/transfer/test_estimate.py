@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
@@ -71,7 +71,7 @@ def shipped(repository) -> TransferModel:
 def recorded(anchor: str, latency_ms: float | None, *profiles: Profile) -> AnchorSteps:
     chosen = profiles or (PROFILE,)
     measured = None if latency_ms is None else np.full(len(chosen), latency_ms)
-    inputs = ProfileBatch(chosen, anchor, measured).inputs
+    inputs = profile_batch(chosen, anchor, measured).inputs
     return AnchorSteps(anchor, step_parts(load_operation_classes(), inputs), measured)
 
 
@@ -115,7 +115,7 @@ def test_every_anchor_transfers_to_every_gpu_with_and_without_its_latency(shippe
     assert {row.relative.instance for row in found.values()} == {anchor}
 
 
-def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sure(shipped):
+def test_gpus_are_as_fast_as_their_points_less_sure_without_and_slower_in_fp32(shipped):
     found = by_name(estimates(shipped))
     order = [latency(found[name]) for name in ("L4", "L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB")]
     assert order == sorted(order, reverse=True)
@@ -124,9 +124,6 @@ def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sur
     # The launch floor is the same on every GPU in one host.
     everywhere = estimates(shipped, list(shipped.gpus))
     assert len({round(row.parts.launch_ms[0], 9) for row in everywhere.values()}) == 1
-
-
-def test_fp32_is_slower_and_no_surer(shipped):
     tf32, fp32 = (by_name(estimates(shipped, tf32=allowed)) for allowed in (True, False))
     for name in ("A100-SXM4-40GB", "H100-SXM5-80GB", "L40S", "L4"):
         assert latency(fp32[name]) >= latency(tf32[name]), name
@@ -146,15 +143,12 @@ def test_a_host_counts_in_launches_copies_and_width(shipped):
     assert width(cascade) < width(haswell), "it was measured"
 
 
-def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(shipped):
+def test_less_sure_latencies_and_anchors_give_wider_intervals(shipped):
     unsure = {name: replace(row, log_sd=row.log_sd + 0.25) for name, row in KNOWN.items()}
     sure = estimates(shipped)
     for pair, other in estimates(shipped, known=unsure).items():
         assert latency(other) == latency(sure[pair])
         assert width(other) > width(sure[pair])
-
-
-def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measured(shipped):
     given, guessed = (by_name(estimates(shipped, latency_ms=known))["L40S"] for known in (105.0, None))
     assert quantile() * given.relative.log_sd[0] == pytest.approx(width(given))
     own = shipped.step.instances["g4dn.xlarge"].inferred_log_half_width
@@ -181,9 +175,6 @@ def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     bound = AnchorSteps("fast", made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0), np.array([13.0]))
     found = other_host_log_sd(STEP_MODEL, bound, np.array([13.0]), Host("same", 1.0, 1.0, 0.2))
     assert found[0] == pytest.approx(0.2 * (0.5 + 0.5 * 2 / 13), rel=1e-2)
-
-
-# --- calibrated -------------------------------------------------------------------------------------------------------
 
 
 #: Inputs of a correction: six of the step, and the four profiled instances.
@@ -251,7 +242,7 @@ def test_what_is_written_is_read_and_other_files_are_refused(folder):
             load_transfer(folder(calibrated(), change=change))
 
 
-def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
+def test_a_measured_gpu_uses_its_own_speed_in_its_precision(folder, repository):
     plain = load_transfer(repository / "models")
     as_before = target_of(plain, plain.gpus[GPU], host_named("ice-lake"), True)[0]
     rates = {"compute": as_before.compute, "bandwidth": as_before.bandwidth}
@@ -264,9 +255,6 @@ def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
     assert found.notes[0] == Note(Code.MEASURED_STEPS, steps="20 measured steps of my-h100", networks=7)
     assert found.log_half_width[0] >= quantile() * 0.1
     assert estimate(plain).basis is Basis.TRANSFERRED
-
-
-def test_another_precision_is_as_it_was(folder, repository):
     plain, model = load_transfer(repository / "models"), load_transfer(folder(calibrated(tf32=True)))
     assert estimate(model, tf32=False).latency_ms == estimate(plain, tf32=False).latency_ms
     assert model.basis_of(model.gpus[GPU]) is Basis.CALIBRATED

@@ -143,9 +143,6 @@ def test_another_model_is_computed_anew(shipped):
     assert own not in {key[0] for key in shipped.targets}, "custom GPUs are not kept"
 
 
-# --- AMP ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("gpu", load_gpus().values(), ids=lambda gpu: gpu.name)
 def test_a_speedup_stays_within_what_the_hardware_allows(shipped, v100, gpu):
     rates, in_tf32 = shipped.rates, shipped.rates.tf32(gpu, v100)
@@ -166,19 +163,13 @@ def test_a_speedup_stays_within_what_the_hardware_allows(shipped, v100, gpu):
         assert (rates.amp(gpu, v100, precision).by_class != NO_FACTORS) is (precision in supported)
 
 
-def test_tuned_code_gains_more(shipped, v100):
+def test_tuned_code_gains_more_and_launches_nothing(shipped, v100):
     for name in ("A100-SXM4-80GB", "H100-SXM5-80GB", "Tesla T4"):
         plain, tuned = (shipped.rates.amp(shipped.gpus[name], v100, "amp", tuned=one) for one in (False, True))
         gains = [math.exp(one.log_speedup(shares(0.64))) for one in (plain, tuned)]
         assert 1.1 * gains[0] < gains[1] < 2 * gains[0], name
-
-
-def test_launches_gain_nothing(shipped, v100):
     found = shipped.rates.amp(shipped.gpus["Tesla T4"], v100, "amp")
     speedups = [found.log_speedup(shares(0.6), launches) for launches in (0.0, 0.2, 0.4, 0.7, 1.0)]
     assert speedups == sorted(speedups, reverse=True) and speedups[-1] <= 0
-
-
-def test_shares_on_a_gpu_whose_arithmetic_grew_more():
     # 60 of 100 ms are convolutions; three times as fast, 20 of 60.
     assert shares_there((0.6, 0.0, 0.1, 0.0, 0.3), math.log(3), 0.0) == pytest.approx((1 / 3, 0.0, 1 / 6, 0.0, 0.5))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Estimate
 from profet_core.transfer.model import Spread
 from profet_core.transfer.step_model import (
@@ -30,18 +30,12 @@ from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts
 QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)
 
 
-def test_copy_and_start_scale_with_the_host_alone():
+def test_copy_start_tails_and_what_they_leave_to_the_gpu_by_hand():
     assert STEP_MODEL.fixed_ms(made_parts(), "fast", STEP_MODEL.hosts["fast"])[0] == 1.5 * 4 + 2
     assert STEP_MODEL.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
     assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
-
-
-def test_the_gpu_takes_what_copy_and_start_leave_and_never_less_than_a_tenth():
     assert gpu_time_ms(np.array([108.0]), np.array([8.0]))[0] == 100.0
     assert gpu_time_ms(np.array([8.0]), np.array([8.0]))[0] == pytest.approx(0.8)
-
-
-def test_tails_grow_with_launches():
     tails = replace(STEP_MODEL, tail_share=0.1)
     assert tails.tails_ms(np.array([20.0]))[0] == pytest.approx(2.0)
     # 108 ms of latency less 8 of copy and start, less 2 of tails.
@@ -108,9 +102,6 @@ def test_the_anchors_latency_by_its_own_profile():
     assert STEP_MODEL.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
 
 
-# --- what is known --------------------------------------------------------------------------------------------------
-
-
 def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, **parts) -> KnownSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
     stated = None if floor_ms is None else np.array([floor_ms])
@@ -121,7 +112,7 @@ def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, *
     return known_steps(step_model, AnchorSteps("fast", made_parts(**parts), measured, stated), rows)
 
 
-def test_work_is_what_copy_start_and_tails_leave():
+def test_known_work_is_what_copy_start_and_tails_leave_and_no_floor_is_above_a_latency():
     found = known(others={"slow": (408.0, 0.3)})
     assert [found.work_ms[name][0] for name in ("fast", "slow")] == pytest.approx([100.0, 400.0])
     # A measured anchor counts as it was measured and last; one that nobody measured is inferred from the profile.
@@ -130,9 +121,6 @@ def test_work_is_what_copy_start_and_tails_leave():
     assert [row.latency_ms[0] for row in anchors] == pytest.approx([108.0, 108.0])
     assert [row.log_half_width[0] for row in anchors] == [0.0, 0.1]
     assert not Estimate.exact(np.array([3.0])).log_half_width.any()
-
-
-def test_no_floor_is_above_a_latency_that_is_known():
     slow = {"slow": (20.0, 0.0)}
     assert known(idle=12.0, others=slow).floor_ms[0] == 20.0, "gaps alone would give 52 ms"
     # On a faster host it bounds the floor by what launches would take on the reference.
@@ -141,8 +129,6 @@ def test_no_floor_is_above_a_latency_that_is_known():
     # A floor that is known otherwise counts; no step takes less than its launches.
     assert [known(floor_ms=stated).floor_ms[0] for stated in (33.0, 333.0)] == [33.0, 108.0]
 
-
-# --- a profile's times by what bounds them --------------------------------------------------------------------------
 
 #: 80 ms of convolution, 20 ms of batch norm, 7 ms of a depthwise filter gradient, 4 ms of copy, 3 ms of gaps.
 PROFILE = Profile(
@@ -160,7 +146,7 @@ PROFILE = Profile(
 
 
 def parts_of(*profiles: Profile) -> StepParts:
-    return step_parts(load_operation_classes(), ProfileBatch(profiles, "fast", None).inputs)
+    return step_parts(load_operation_classes(), profile_batch(profiles, "fast", None).inputs)
 
 
 def test_a_profile_splits_into_kinds_copy_and_gaps():
@@ -184,10 +170,7 @@ def test_shares_and_some_of_many_profiles():
     assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
-# --- hosts ---------------------------------------- ------------------------------------------------------------------
-
-
-def test_hosts(catalog):
+def test_hosts_and_spreads(catalog):
     measured = {"broadwell", "cascade-lake"}
     assert {name: host.log_sd for name, host in HOSTS.items()} == {
         name: 0.13 if name in measured else 0.3 for name in HOSTS
@@ -205,8 +188,5 @@ def test_hosts(catalog):
         assert host.log_sd == 0.4
     assert host_named("").launch == host_named("", None).launch == host_named("sapphire-rapids").launch
     assert {row.host for row in catalog.values()} <= {*HOSTS, ""}
-
-
-def test_a_spread_joins_gpus_and_networks_and_what_comes_to_it():
     found = [Spread(0.03, 0.04, 4).log_sd(), Spread(0.03, 0.04, 4).log_sd(0.12)]
     assert found == pytest.approx([0.05, 0.13])

@@ -51,9 +51,6 @@ def latency_ms(*args, **given) -> float:
     return carried(*args, **given).latency_ms[0, 0]
 
 
-# --- by hand --------------------------------------------------------------------------------------------------------
-
-
 def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
@@ -94,7 +91,7 @@ def test_each_kind_of_work_follows_its_rate():
     assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
 
-def test_known_latencies_agree_in_the_geometric_mean_of_work():
+def test_known_latencies_agree_in_a_mean_of_work_in_which_nearer_gpus_count_for_more():
     # Both are twice as fast or as slow, so both count by nearness alike; floors of 2 ms hide 2/108 and 2/408 of them.
     both = {"others": {"slow": (408.0, 0.0)}}
     speeds = made_target(-math.log(2))
@@ -102,9 +99,6 @@ def test_known_latencies_agree_in_the_geometric_mean_of_work():
     logs = np.array([math.log(400) - math.log(2), math.log(100) + math.log(2)])
     expected = math.exp((weights * logs).sum() / weights.sum()) + 8
     assert latency_ms(speeds, **both) == pytest.approx(expected, abs=1e-2)
-
-
-def test_a_nearer_gpu_counts_for_more():
     # The fast one says 100, the slow one 200 ms of work on the fast GPU; on the slow one 400 and 800.
     both = {"others": {"slow": (808.0, 0.0)}}
     assert 100 < latency_ms(made_target(0.0), **both) - 8 < math.sqrt(100 * 200)
@@ -123,9 +117,6 @@ def test_the_interval_adds_up_by_hand():
     known_sd = 0.3 * weights[0] / weights.sum()
     assumed = 0.13 * 8 / (work + 8)
     assert found.log_sd[0, 0] == pytest.approx(math.sqrt(0.2**2 + known_sd**2 + assumed**2))
-
-
-# --- what must hold -------------------------------------------------------------------------------------------------
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2), st.floats(0, 2), st.floats(0, 200), st.floats(0, 200))
@@ -184,9 +175,6 @@ def test_targets_together_are_each_as_alone():
         alone = carried(target, **given)
         for name in ("free_ms", "launch_ms", "log_sd", "weights"):
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
-
-
-# --- anchor ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

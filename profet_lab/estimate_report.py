@@ -1,36 +1,75 @@
-"""Predictions on held-out families, GPUs, workloads and networks, and the intervals that their errors ask for."""
+"""Judge estimates without a profile on held-out data; write `estimate.json` and the table of rates."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
+import xgboost
 from scipy.optimize import minimize
+from sklearn.feature_selection import SequentialFeatureSelector
+from sklearn.linear_model import LinearRegression
 
+from profet_core.catalog import load_gpus, load_shipped
+from profet_core.catalog.gpus import AMP, FP32, TF32
+from profet_core.files import sha256_hex
 from profet_core.latency import LEVEL, log_sd_of
 from profet_core.layers.networks import PROFET as PROFET_PREFIX
 from profet_core.layers.networks import shared_name
-from profet_core.layers.rates import Case, KnownSteps, Mode, case_key, known_steps_in
-from profet_lab.estimate.fit import (
+from profet_core.layers.rates import (
+    ELEMENTS,
+    FLOPS,
+    KINDS,
+    ONCE,
+    RATES_NAME,
+    RATES_VERSION,
+    SMALL_BATCH,
+    Case,
+    KnownSteps,
+    Mode,
+    RateModel,
+    case_key,
+    known_steps_in,
+    load_rates,
+    mode_of,
+)
+from profet_lab.estimate_fit import (
+    BENCHMARK,
     OFTEN,
-    Fitted,
-    Fold,
+    PROFET,
+    TIMM,
+    EstimateRows,
     Problem,
     as_new_source,
     chip_of,
+    estimate_rows,
     fit,
+    group_of,
     hosts,
     launched_shares,
+    log_power_limit,
     predicted_ms,
+    problem,
+    today_log_launch,
 )
-from profet_lab.estimate.rows import BENCHMARK, PROFET, EstimateRows
+from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
+from profet_lab.memory import layers_known
+from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Progress, run_tasks
+from profet_recorder.whole_files import write_whole
 
+#: Masks of the rows that are learned from and that are judged.
+Fold = tuple[np.ndarray, np.ndarray]
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
 FOLDS = 12
 WORKLOAD_FOLDS = 5
@@ -80,7 +119,7 @@ class Judge:
     """Fits on parts of the rows, starting from the fit on all of them."""
 
     fit_problem: Problem
-    fitted: Fitted
+    fitted: np.ndarray
     progress: Progress | None = None
 
     @property
@@ -111,7 +150,7 @@ class Judge:
         return self._held_out(self._fits(folds), is_known=True, is_new_source=True)
 
     @cached_property
-    def _family_fits(self) -> list[tuple[Fold, Fitted]]:
+    def _family_fits(self) -> list[tuple[Fold, np.ndarray]]:
         data = self.data
         pairs = np.unique(np.stack([data.gpus, data.families]), axis=1)
         names, numbers = np.unique(pairs[0], return_counts=True)
@@ -181,12 +220,14 @@ class Judge:
             held = np.isin(names, order[fold::folds])
             yield ~held, held & among
 
-    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, Fitted]]:
+    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, np.ndarray]]:
         pairs = list(folds)
         tasks = [(self.fit_problem.of(learned), self.fitted) for learned, _ in pairs]
         return list(zip(pairs, run_tasks(fit, tasks, progress=self.progress, threads=True), strict=True))
 
-    def _held_out(self, fits: Iterable[tuple[Fold, Fitted]], *, is_known: bool, is_new_source: bool = False) -> HeldOut:
+    def _held_out(
+        self, fits: Iterable[tuple[Fold, np.ndarray]], *, is_known: bool, is_new_source: bool = False
+    ) -> HeldOut:
         data, fit_problem = self.data, self.fit_problem
         latency_ms, shares = np.full(len(data), np.nan), np.ones(len(data))
         numbers, steps, host_log_sds = np.full(len(data), -1), np.zeros(len(data), int), np.zeros(len(data))
@@ -260,7 +301,7 @@ class Judge:
     @cached_property
     def unknown_gpu_log_sd(self) -> float:
         """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-        values = dict(zip(self.fit_problem.keys, self.fitted.values.tolist(), strict=True))
+        values = dict(zip(self.fit_problem.keys, self.fitted.tolist(), strict=True))
         chips = set(map(chip_of, set(self.data.gpus.tolist())))
         found = [values["speed", key[2]] - each for key, each in values.items() if key[0] == "gpu" and key[2] in chips]
         return float(np.sqrt(np.mean(np.square(found))))
@@ -369,3 +410,268 @@ def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
 def known_as(network: str, source: str) -> str:
     """The name of a row's network in the file."""
     return f"PROFET {network}" if source == PROFET else shared_name(network)
+
+
+_METHODS = ("regression", "lightgbm", "xgboost")
+_FEATURES = 8
+_TREES = {"num_leaves": 15, "learning_rate": 0.05, "min_data_in_leaf": 10, "verbosity": -1, "num_threads": 1, "seed": 0}
+_XGBOOST = {"max_depth": 5, "eta": 0.05, "tree_method": "hist", "nthread": 1, "seed": 0}
+_ROUNDS = 200
+_DEEPER = ("VGG16", "VGG19", "ResNet50")
+
+
+def estimate_report(measurements: Measurements, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
+    """Validate on held-out data.
+
+    Returns:
+    `steps`, `networks`, `gpus` : how much was fitted.
+    `judged` : rows with `held_out`, `n`, `mape`, `median`, `bias`, `coverage_90`, `half_width_pct` (percent).
+    `inside` : case, source or small batch -> `n`, `coverage_90`, `half_width_pct` of families held out.
+    `by_gpu` : published GPUs held out, `by_network` : PROFET's networks held out, by `n`, `mape`, `bias`.
+    `regressions` : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
+    `memory` : does it fit, by counts, one architecture held out.
+    """
+    rows = estimate_rows(measurements.all_latencies, folder)
+    fit_problem = problem(rows)
+    judge = Judge(fit_problem, fit(fit_problem), progress)
+    return {
+        "steps": len(rows),
+        "networks": len(set(rows.networks.tolist())),
+        "gpus": len(set(rows.gpus.tolist())),
+        "judged": judged(judge),
+        "inside": inside(judge),
+        "by_source": _by(judge, judge.sources, rows.sources),
+        "by_gpu": _by(judge, judge.gpus, rows.gpus),
+        "by_network": _by(judge, judge.networks, rows.networks),
+        "regressions": regressions(rows),
+        "memory": layers_known(measurements, folder),
+    }
+
+
+def judged(judge: Judge) -> list[dict[str, Any]]:
+    """One row for each thing that is held out."""
+    data, families = judge.data, judge.families
+    is_depthwise = data.cases == str(Case.DEPTHWISE)
+    is_cnn = data.cases != str(Case.HYBRID)
+    timm, every = data.sources == TIMM, np.ones(len(data), bool)
+    plain, last = (timm & (data.modes == int(mode)) for mode in (Mode.HALF, Mode.HALF_CHANNELS_LAST))
+    cases: list[tuple[str, HeldOut, np.ndarray]] = [
+        ("families, RTX 3090 AMP, NCHW", families, plain & is_cnn),
+        ("families, RTX 3090 AMP, NCHW: depthwise", families, plain & is_depthwise),
+        ("families, RTX 3090 AMP, channels-last", families, last & is_cnn),
+        ("families, RTX 3090 AMP, channels-last: depthwise", families, last & is_depthwise),
+        ("families, RTX 3090 AMP: hybrids", families, timm & ~is_cnn),
+        ("families, all other published rows", families, ~timm),
+        ("families, as answered to users of another source", judge.families_as_answered, every),
+        ("one source of published rows", judge.sources, every),
+        ("one published GPU, its ResNet-50 known", judge.gpus, every),
+        ("PROFET's cells: workloads", judge.workloads, every),
+        ("PROFET's cells: networks", judge.networks, every),
+        ("PROFET's cells: GPUs", judge.cell_gpus, every),
+    ]
+    return [{"held_out": name, **figures(judge, held, mask)} for name, held, mask in cases]
+
+
+def inside(judge: Judge) -> dict[str, dict[str, Any]]:
+    """Coverage by case, by source, and at small batches: families held out, their source's effect left away."""
+    data, held = judge.data, judge.families_as_answered
+    masks = {str(case): data.cases == str(case) for case in Case}
+    masks |= {f"batch below {SMALL_BATCH}": data.batch_sizes < SMALL_BATCH}
+    masks |= {source: data.sources == source for source in sorted(set(data.sources[held.rows].tolist()))}
+    return {name: figures(judge, held, mask) for name, mask in masks.items()}
+
+
+def figures(judge: Judge, held: HeldOut, mask: np.ndarray) -> dict[str, Any]:
+    """Errors and intervals of the held-out rows in a mask."""
+    rows = held.rows & mask
+    errors, halves = judge.log_errors(held)[rows], judge.half_widths(held)[rows]
+    if not len(errors):
+        return {"n": 0, "mape": 0.0, "median": 0.0, "bias": 0.0, "coverage_90": 0.0, "half_width_pct": 0.0}
+    percent = 100 * np.abs(np.expm1(errors))
+    return {
+        "n": len(errors),
+        "mape": float(percent.mean()),
+        "median": float(np.median(percent)),
+        "bias": float(100 * np.expm1(errors.mean())),
+        "coverage_90": float(100 * np.mean(np.abs(errors) <= halves)),
+        "half_width_pct": float(100 * np.expm1(np.median(halves))),
+    }
+
+
+def _by(judge: Judge, held: HeldOut, names: np.ndarray) -> Mapping[str, dict[str, Any]]:
+    return {name: figures(judge, held, names == name) for name in sorted(set(names[held.rows].tolist()))}
+
+
+def regressions(rows: EstimateRows) -> dict[str, dict[str, Any]]:
+    """A regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
+
+    Only the paper's abstract was read: linear regression on features of the network and the GPU that sequential forward
+    selection chose; here on logarithms.
+
+    Returns:
+    Split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
+    """
+    cells = rows.of(rows.sources == PROFET)
+    features, log_ms = _features(cells), np.log(cells.latency_ms)
+    found: dict[str, dict[str, Any]] = {}
+    for name, folds in _splits(cells).items():
+        errors: dict[str, list[np.ndarray]] = {name: [] for name in _METHODS}
+        for learned, judged in folds:
+            chosen = SequentialFeatureSelector(LinearRegression(), n_features_to_select=_FEATURES, cv=5)
+            chosen.fit(features[learned], log_ms[learned])
+            columns = chosen.get_support()
+            line = LinearRegression().fit(features[learned][:, columns], log_ms[learned])
+            trees = lightgbm.train(_TREES, lightgbm.Dataset(features[learned], log_ms[learned]), _ROUNDS)
+            more = xgboost.train(_XGBOOST, xgboost.DMatrix(features[learned], log_ms[learned]), _ROUNDS)
+            errors["regression"].append(line.predict(features[judged][:, columns]) - log_ms[judged])
+            errors["lightgbm"].append(np.asarray(trees.predict(features[judged])) - log_ms[judged])
+            errors["xgboost"].append(more.predict(xgboost.DMatrix(features[judged])) - log_ms[judged])
+        means = {method: float(100 * np.abs(np.expm1(np.concatenate(each))).mean()) for method, each in errors.items()}
+        found[name] = {"n": sum(int(judged.sum()) for _, judged in folds), **means}
+    return found
+
+
+def _features(cells: EstimateRows) -> np.ndarray:
+    """Logarithms of work by kind, sizes, and the GPU's peak, (rows, features)."""
+    gpus = [load_gpus()[str(name)] for name in cells.gpus]
+    # One figure of the GPU: three GPUs can't tell more of them apart.
+    peaks = np.log([[gpu.fp32_tflops] for gpu in gpus])
+    sizes = np.log([cells.batch_sizes, cells.pixels, cells.operations]).T
+    return np.concatenate([np.log1p(cells.work), np.log(cells.work.sum(axis=1))[:, None], sizes, peaks], axis=1)
+
+
+def _splits(cells: EstimateRows) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    random = np.random.default_rng(0).integers(0, 5, len(cells))
+    larger, deeper = cells.batch_sizes > 64, np.isin(cells.networks, _DEEPER)
+    held_gpus = [(cells.gpus == gpu) for gpu in np.unique(cells.gpus)]
+    return {
+        "interpolation": [(random != fold, random == fold) for fold in range(5)],
+        "larger batch": [(~larger, larger)],
+        "deeper network": [(~deeper, deeper)],
+        "unseen GPU": [(~held, held & (cells.networks != BENCHMARK)) for held in held_gpus],
+    }
+
+
+RATES_TABLE = "rates.csv"
+#: Uncertainty of the speed of a GPU that is known at small batches alone, by judgment.
+_SMALL_LOG_SD = 0.15
+
+
+def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress: Progress | None = None) -> RateModel:
+    """Fit on all measurements, take the intervals from held-out errors, and write the files.
+
+    folder : of the data. out : a models folder.
+    """
+    rows = estimate_rows(measurements.all_latencies, folder)
+    fit_problem = problem(rows)
+    fitted = fit(fit_problem)
+    judge = Judge(fit_problem, fitted, progress)
+    files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
+    content = {
+        **coefficients(fit_problem, fitted, judge.point_log_sd),
+        "unknown_gpu_log_sd": _rounded(judge.unknown_gpu_log_sd),
+        "source_log_sd": _rounded(judge.source_log_sd),
+        "log_sds": {key: _rounded(value) for key, value in log_sds_by_case(judge).items()},
+        "fitted_on": {
+            "steps": str(len(rows)),
+            **{str(name): sha256_hex((folder / name).read_bytes()) for name in files},
+        },
+    }
+    write_coefficients(signed(content), out / RATES_NAME)
+    model = load_rates(out)
+    write_whole(out / RATES_TABLE, rates_table(model).encode())
+    return model
+
+
+def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) -> dict[str, Any]:
+    """The fitted effects as `estimate.json` holds them, but for the intervals.
+
+    point_log_sd : uncertainty of the speed of a GPU that is known by few steps.
+    """
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
+
+    def of(*key: str) -> float:
+        return values.get(key, 0.0)
+
+    rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
+    chips = set(map(chip_of, set(rows.gpus.tolist())))
+
+    def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
+        logs, chip = [], chip_of(gpu)
+        for kind in KINDS:
+            part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
+            own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
+            own += of("speed", chip) + of("speed", gpu) + (of("speed", name) if name != gpu else 0.0)
+            faster = of("gpu", part, chip) + of("gpu", part, gpu) if part else 0.0
+            faster += of("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
+            logs.append(_rounded(own - faster))
+        number = int(np.sum(rows.gpus == gpu))
+        is_small = bool(number and rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
+        log_sd = _SMALL_LOG_SD if is_small else 0.0 if number >= OFTEN else _rounded(point_log_sd)
+        return {"log_costs": logs, "log_sd": log_sd, "rows": number, "is_small": is_small}
+
+    instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
+    gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
+    source, launch, start = of("source", PROFET), of("launch"), of("start")
+    return {
+        "schema_version": RATES_VERSION,
+        "kinds": list(KINDS),
+        "log_costs": {
+            mode.name: [_rounded(of("kind", kind) + of("mode", kind, mode.name)) for kind in KINDS] for mode in Mode
+        },
+        "powers": {part: _rounded(of("power", part)) for part in ("compute", "bandwidth")},
+        "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
+        "average": {
+            "log_costs": [0.0] * len(KINDS),
+            "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted)),
+            "log_start_ms": _rounded(start),
+        },
+        "measured": {
+            "log_costs": [
+                _rounded(source + of("kind of source", kind, PROFET) + of("group of source", group_of(kind), PROFET))
+                for kind in KINDS
+            ],
+            "log_launch": _rounded(source + launch + of("launch of source", PROFET)),
+            "log_start_ms": _rounded(start + of("start of source", PROFET)),
+        },
+        "instances": {
+            name: {
+                "gpu": gpu_of[name],
+                "log_launch": _rounded(of("launch on", PROFET, name)),
+                **effects(gpu_of[name], "instance", name),
+            }
+            for name in instances
+        },
+        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(fit_problem, answered))),
+    }
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def rates_table(model: RateModel) -> str:
+    """Rates by GPU and mode, one column a kind, with how sure they are.
+
+    Rates are forward work of a training step per second: TFLOP, billions of values written, billions of parameters,
+    thousands of images' values or of kernels.
+    """
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["gpu", "mode", *_units(), "log_sd", "steps"])
+    for gpu in load_gpus().values():
+        modes = [mode_of(gpu, FP32, "plain"), mode_of(gpu, TF32, "plain")]
+        modes += [mode_of(gpu, AMP, code) for code in ("plain", "channels-last")]
+        for mode in dict.fromkeys(modes):
+            costs = model.costs_ms(gpu, Mode(mode), model.average)
+            known = model.gpus.get(gpu.name)
+            rates = [f"{1 / cost:.3g}" for cost in costs.tolist()]
+            name = mode.name.lower().replace("_", " ")
+            table.writerow([gpu.name, name, *rates, f"{model.gpu_log_sd(gpu.name):.2f}", known.rows if known else 0])
+    return text.getvalue()
+
+
+def _units() -> Sequence[str]:
+    flops = [f"{kind} TFLOP/s" for kind in FLOPS]
+    values = [f"{kind} G/s" for kind in (*ELEMENTS, *ONCE)]
+    return [*flops, *values, "images G/s", "kernels M/s"]

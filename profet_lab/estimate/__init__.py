@@ -1,1 +1,0 @@
-"""Fits and judges what answers without a profile."""
