@@ -152,7 +152,7 @@ def missing_input(resources: Resources, held: Held) -> None:
                 number_field(label, size, empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
-            st.caption("Until you continue, results are per step at the recorded size.")
+            st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
 
 
 def latency_question(network: Predicted) -> None:
