@@ -383,7 +383,7 @@ def recorded_profile(
         source_format=read.source_format,
         steps=read.steps,
         steps_basis=read.steps_basis,
-        warnings=tuple(_warnings(read, facts, plan, odd)),
+        warnings=tuple(dict.fromkeys(_warnings(read, facts, plan, odd))),
         refusal=read.refusal,
     )
 
