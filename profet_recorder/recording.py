@@ -277,10 +277,12 @@ class Recording:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
         other = self.engine.odd_step()
-        odd = other or self._slow_step()
+        median_ms, slowest_ms = median(self.latencies_ms), self._slowest_ms
+        is_slow = slowest_ms > MAX_SLOWDOWN * median_ms
+        odd = other or (f"it took {format_ms(slowest_ms)} instead of {format_ms(median_ms)}" if is_slow else None)
         # Of processes that train together none may go on alone.
         again = odd and self._attempts <= MAX_REPEATS and (other or os.environ.get("WORLD_SIZE", "1") in ("", "1"))
-        rank = (other is not None, self._slowest_ms)
+        rank = (other is not None, slowest_ms)
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
@@ -297,13 +299,6 @@ class Recording:
                 self._finish(self._profile)
         finally:
             self._drop_folder()
-
-    def _slow_step(self) -> str | None:
-        """How much longer than the timed steps the profiled one took; None if it did not."""
-        median_ms = median(self.latencies_ms)
-        if self._slowest_ms <= MAX_SLOWDOWN * median_ms:
-            return None
-        return f"it took {format_ms(self._slowest_ms)} instead of {format_ms(median_ms)}"
 
     def _finish(self, profile: Profile) -> None:
         self.finished = True
