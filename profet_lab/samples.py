@@ -22,8 +22,8 @@ from profet_core.layers.rates import KINDS, Mode, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
-from profet_lab.class_folds import ClassFold, FoldCase, predict_cases
+from profet_lab.class_bank import ClassBank, Training, class_bank
+from profet_lab.class_folds import ClassFold, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
@@ -268,8 +268,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
     """
     weights = load_models().method("default").rule(known).weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    case = FoldCase(_sample_folds(bank, rows, targets), known, sizes_known=True)
-    (out_of_fold,) = predict_cases(bank, [case], seed=SEED)
+    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
@@ -280,7 +279,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
 
 def _sample_folds(
-    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]]
+    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
 ) -> list[ClassFold]:
     """A fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
@@ -289,7 +288,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(TrainingRows(anchor, target, bank.architectures != model), names)
+        ClassFold(Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

@@ -154,7 +154,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
         charts=False,
     )
     if opened is not None:
-        fit = "" if opened.fit is None else f" Memory: {opened.fit.words}."
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.description}."
         plan = opened.plan
         st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
 

@@ -33,15 +33,13 @@ class EstimateQuestion(StepsQuestion):
     Attributes
     ----------
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
-    is_named : `name` is one of `layers.networks.named_networks`.
-    caveats : uncertainty in its counts.
+    caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
     profiled : the same network, profiled at this size and batch size.
     """
 
     network: Counts
     name: str
-    is_named: bool = False
-    caveats: Sequence[str] = ()
+    caveats: Sequence[str] | None = None
     batch_size: int
     optimizer: str = option(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
@@ -98,7 +96,7 @@ def named_question(
     """
     name = network_name(network)
     counts = counts_of(name, pixels, classes)
-    return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
+    return EstimateQuestion(network=counts, name=name, batch_size=batch, profiled=profiled, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     step = NetworkStep(
         question.network,
         question.batch_size,
-        name=question.name if question.is_named else "",
+        name=question.name if question.caveats is None else "",
         optimizer=question.optimizer,
         precision=question.precision,
         training_code=question.training_code,
@@ -138,7 +136,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
     if question.images is None and question.validation_images:
         raise InputError("Also give the training images per epoch.")
-    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
+    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
         request = Request(work, Limits())

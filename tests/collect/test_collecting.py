@@ -121,14 +121,7 @@ def in_this_process(precision: Precision, batch_size: int) -> Measured:
     return measure_here(Task("pytorch", cell, "cpu", warm_up=1, timed=2))
 
 
-def test_too_large_a_batch_is_out_of_memory_in_both_frameworks(in_keras):
-    found = in_this_process("fp32", 10**10)
-    assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
-    assert in_keras["too large"]["status"] == "out-of-memory"
-    assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
-
-
-def test_mixed_precision_goes_its_way_in_both_frameworks(in_keras):
+def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell_too_large_a_batch(in_keras):
     """As on a GPU: casts, a scaled loss, its gradients scaled back; only the command refuses it on a processor."""
     found = in_this_process("amp", 4)
     assert (found.status, found.why) == ("ok", "")
@@ -137,15 +130,16 @@ def test_mixed_precision_goes_its_way_in_both_frameworks(in_keras):
                       (in_keras["amp"]["operations_us"], in_keras["fp32"]["operations_us"])):  # fmt: skip
         assert set(amp) - set(fp32)
     assert in_keras["amp"]["status"] == "ok"
-
-
-def test_keras_measures_a_cell_as_pytorch_does(in_keras):
     found = in_keras["fp32"]
     assert (found["status"], found["why"]) == ("ok", "")
     assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
     # One warms up, two are timed, one is profiled, and again where it was slow: none is trained for nothing.
     assert 4 <= found["steps"] <= 4 + MAX_REPEATS
+    found = in_this_process("fp32", 10**10)
+    assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
+    assert in_keras["too large"]["status"] == "out-of-memory"
+    assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
 
 
 def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repository):

@@ -195,20 +195,14 @@ def test_named_networks_are_what_keras_builds(name):
     assert named.depthwise_flops == pytest.approx(read.depthwise_flops, rel=1e-5)
 
 
-def test_channels_first_is_refused():
+def test_channels_first_open_sizes_and_a_base_behind_preprocessing():
     image = keras.Input((3, 33, 47))
     refused(keras.Model(image, layers.Conv2D(8, 3, data_format="channels_first")(image)), "save it with channels last")
-
-
-def test_open_sizes_take_the_pixels_that_are_given():
     image = keras.Input((None, None, 3))
     data = keras.Model(image, layers.GlobalAveragePooling2D()(layers.Conv2D(4, 3)(image))).to_json().encode()
     with pytest.raises(InputError, match="leaves the image's size open: give the pixels"):
         read_network(data)
     assert read_network(data, pixels=10).counts.flops.convolution == 2 * 27 * 4 * 64
-
-
-def test_a_base_behind_its_own_preprocessing():
     image = keras.Input((40, 40, 3))
     x = keras.applications.resnet50.preprocess_input(layers.RandomFlip()(image))
     base = keras.Sequential([keras.Input((40, 40, 3)), layers.Conv2D(4, 3), layers.BatchNormalization()])
