@@ -87,7 +87,7 @@ class _Events:
         self._lines: dict[Where, Thread | int | None] = {}
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Where, str] = {}
-        # Threads, kernels, operations and steps.
+        # Threads, operations and steps.
         self._names: Names[Hashable] = Names(MAX_NAMES)
         self._count = self._kept = self._untimed = 0
 
@@ -139,7 +139,6 @@ class _Events:
                 self._found.note_name(label)
                 kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
         names = name, kind, hash(operation) if kind and "Conv" in kind else 0
-        self._names.number(names)
         gpu.add(stream, names, begin_us, duration_us)
 
     def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
