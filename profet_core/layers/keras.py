@@ -216,7 +216,7 @@ class KerasModel:
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
         if shapes is None or not 0 <= tensor.index < len(shapes):
-            raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
+            raise InputError(f"layer {shown(tensor.call[0])} doesn't have the output that the file names.")
         shape = shapes[tensor.index]
         if self._pixels is None and tensor.recorded is not None:
             stated = tensor.recorded[1:]
@@ -284,7 +284,7 @@ class KerasModel:
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
     def _input_shape(self, batch_shape: object) -> Shape:
-        """The shape of an input, at the pixels that are asked for if it is an image."""
+        """The shape of an input, at the requested pixels if it is an image."""
         if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
@@ -403,5 +403,5 @@ def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int
         return
     here, there = (sum(layer.parameters for layer in each.layers) for each in (model, own))
     if here != there:
-        said = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
-        model.caveats.add(f"{said}: its dense layers take all of the image")
+        change = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
+        model.caveats.add(f"{change}: its dense layers take all of the image")

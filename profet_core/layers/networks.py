@@ -179,7 +179,7 @@ def native_pixels(name: str) -> int:
 
 
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
-    """What a named network asks for one image of `pixels` x `pixels`.
+    """What a named network takes for one image of `pixels` x `pixels`.
 
     Between and beyond the sizes that were counted, each count grows with the number of pixels, as it does between the
     nearest two.

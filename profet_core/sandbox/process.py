@@ -30,7 +30,7 @@ AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
 SMALL_BYTES = 64 * 2**10
 #: What waits is held in memory.
 MAX_WAITING, MAX_WAITING_BYTES = 100, 512 * 2**20
-#: Whoever waits is asked this often whether they still do.
+#: Seconds between two checks whether somebody still waits.
 BEAT_S = 0.25
 
 Waiting = Callable[[int], None]
@@ -278,11 +278,11 @@ def _last_word(
             except queue.Empty:
                 pass
             else:
-                match said := _parsed(line):
+                match document := _parsed(line):
                     case {"share": float(given)} if 0 <= given <= 1:
                         share = max(share, given)
                     case _:
-                        return said if line else _why_it_ended(process)
+                        return document if line else _why_it_ended(process)
             if progress:
                 progress(share)
         return {"limit": "time"}

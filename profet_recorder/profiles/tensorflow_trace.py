@@ -1,6 +1,6 @@
 """What a TensorFlow trace holds, whichever file it came in, and the profile of its mean step.
 
-The operation type in an event's name is told as XProf tells it, and no other part of a name is let through. XProf's
+The operation type in an event's name is read as XProf reads it, and no other part of a name is let through. XProf's
 rules hold for kernels that name their operation: they count with their time, and the device is idle for what they leave
 of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out, count for
 the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation stay out,
