@@ -359,7 +359,8 @@ def recorded_profile(
     batch_sizes, pixels = (sizes.batch_size, read.meta.batch_size), (sizes.pixels, read.meta.pixels)
     batch_size = next(filter(None, reversed(batch_sizes) if sizes.is_guess else batch_sizes), None)
     side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
-    return Profile(
+    return replace(
+        read,
         operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
         meta=ProfileMeta(
             gpu=facts.gpu,
@@ -375,11 +376,7 @@ def recorded_profile(
             peak_memory_mib=None if facts.peak_memory_mib is None else round(facts.peak_memory_mib, 1),
             onednn=facts.onednn,
         ),
-        source_format=read.source_format,
-        steps=read.steps,
-        steps_basis=read.steps_basis,
         warnings=tuple(_warnings(read, facts, plan, odd)),
-        refusal=read.refusal,
     )
 
 

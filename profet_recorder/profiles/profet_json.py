@@ -236,10 +236,9 @@ def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
 def write_profile(profile: Profile) -> bytes:
     """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 
-    Operations (microseconds of one step) and meta read back exactly; fields of meta that are None are not written. Where
-    the number of steps was known, the meta's `steps` says that the totals are of one. Beside them stand `"warnings"`
-    and `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may
-    tell names.
+    Operations (microseconds of one step) and meta read back exactly. Where the number of steps was known, the meta's
+    `steps` says that the totals are of one. Beside them stand `"warnings"` and `"refusal"` if there are any. What the
+    reader of the trace ignored, and its format, are not written: they may tell names.
 
     Raises
     ------
