@@ -22,8 +22,9 @@ def predicted(core, sample, instance: str, **fields) -> float:
     return float(f"{plans[instance].latency_ms:.6g}")
 
 
-@pytest.mark.parametrize("method", ["default", "profet"])
-@pytest.mark.parametrize(("axis", "ends", "at"), [("batch", (16, 256), 97), ("pixels", (32, 256), 225)])
+@pytest.mark.parametrize(
+    ("axis", "ends", "at", "method"), [("batch", (16, 256), 97, "profet"), ("pixels", (32, 256), 225, "default")]
+)
 def test_it_starts_with_predict_s_answer_and_has_every_size(open_app, core, models, samples, axis, ends, at, method):
     app = open_app("scaler", sample=SAMPLE, scaler_axis=axis, scaler_method=method)
     assert not app.error and not app.exception, lines(app.error)

@@ -317,19 +317,16 @@ def test_a_manifest_that_is_none_is_refused(folder, content, said):
         read_dataset(folder)
 
 
-def test_a_missing_file_is_named(folder, tmp_path):
+def test_a_missing_file_is_named_and_a_failed_writing_leaves_nothing(folder, tmp_path, dataset):
     (folder / OPERATIONS_FILE).unlink()
     with pytest.raises(DataError, match=r"No operations\.parquet in"):
         read_dataset(folder)
     with pytest.raises(DataError, match=r"No dataset\.json in"):
         read_dataset(tmp_path / "nowhere")
-
-
-def test_a_failed_writing_leaves_nothing(dataset, tmp_path):
     broken = Dataset(dataset.cells, dataset.operations.assign(time_us="soon"), dataset.sources, dataset.instances)
     with pytest.raises(pa.ArrowException):
-        write_dataset(broken, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+        write_dataset(broken, tmp_path / "other")
+    assert {path.name for path in tmp_path.iterdir()} == {"data", folder.name}
 
 
 def part_of(dataset: Dataset, rows: pd.Series, source: Source) -> Dataset:
