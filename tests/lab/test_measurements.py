@@ -150,8 +150,12 @@ def training(tmp_path):
 CARD = ("RTX A6000", "ResNet50", "tf32")
 
 
-def test_rows_of_training_are_read_by_gpu_and_precision(training):
+def test_rows_of_training_are_read_by_gpu_and_precision_small_batches_for_vgg_alone(training):
     assert training(V100, A6000) == {CARD: 150.0, ("Tesla V100-SXM2-16GB", "ResNet50", "fp32"): 100.0}
+    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
+    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
+    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
+    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
 
 
 @pytest.mark.parametrize(
@@ -168,13 +172,6 @@ def test_rows_of_training_are_read_by_gpu_and_precision(training):
 )
 def test_rows_of_something_else_do_not_count(training, other):
     assert training(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == training(V100, A6000)
-
-
-def test_small_batches_of_one_script_count_for_vgg_alone(training):
-    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
-    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
-    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
-    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
 
 
 def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
