@@ -211,18 +211,18 @@ class Expected:
     def step_ms(self, cell: Cell) -> float:
         """Expected step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
-        depthwise = _FORWARD_AND_BACKWARD * batch * counts.depthwise_flops
-        others = _FORWARD_AND_BACKWARD * batch * counts.flops - depthwise
+        depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
+        others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
         peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
         if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
             # Speed grows with about the square root of the peak.
             peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
         return (
             _START_MS
-            + _LAYER_MS * counts.layers
+            + _LAYER_MS * counts.layers.all
             + _FLOPS_FACTOR * others / peak / 1e9
             + _DEPTHWISE_PASSES * depthwise / bandwidth / 1e6
-            + _ACTIVATION_PASSES * _FP32_BYTES * counts.activation_elements * batch / bandwidth / 1e6
+            + _ACTIVATION_PASSES * _FP32_BYTES * counts.elements.all * batch / bandwidth / 1e6
             + _PARAMETER_PASSES * _FP32_BYTES * counts.parameters / bandwidth / 1e6
             + _COPY_MS_PER_MB * cell.pixels**2 * 12 * batch / 1e6
         )
@@ -232,7 +232,7 @@ class Expected:
 
 
 def _layers(cell: Cell) -> int:
-    return counts_of(cell.model, cell.pixels).layers
+    return counts_of(cell.model, cell.pixels).layers.all
 
 
 _MODULES: Mapping[Framework, str] = {"pytorch": "torch", "tensorflow": "tensorflow"}

@@ -417,7 +417,7 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
         yield f"warning: {profile.refusal}"
     if meta.batch_size is None:
         yield "the batch size is unknown: set it with --batch-size N (batch_size=N)"
-        if meta.pixels is None and any("Conv2" in name for name in profile.operations):
+        if meta.pixels is None and any("Conv2" in name or "Conv3" in name for name in profile.operations):
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
     step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"

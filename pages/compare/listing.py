@@ -11,7 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import Prediction, Profile, ProfileError
-from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.predict import answer_compare
+from profet_core.answers.questions import ProfileQuestion
 from profet_core.prediction.checks import counted
 from profet_core.units import format_ms
 from profet_recorder.profiles.profet_json import write_profile
@@ -67,9 +68,18 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
-    how = {"method": network.method, "precision": network.precision, "training_code": network.training_code}
-    found = answer_compare(resources, recorded, **how)
+    asked = [
+        ProfileQuestion(
+            profile=one.profile,
+            anchor=one.anchor,
+            latency_ms=one.latency_ms,
+            method=network.method,
+            precision=network.precision,
+            training_code=network.training_code,
+        )
+        for one in held
+    ]
+    found = answer_compare(resources, asked)
     compared = []
     for candidate, each in zip(candidates, found, strict=True):
         prediction, doubt = each.prediction, each.doubt

@@ -278,5 +278,5 @@ def _names(rows: Sequence[OfferRow]) -> list[str]:
 def why_not(row: OfferRow) -> str:
     """Why a row has no number: "doesn't fit; largest batch 48"."""
     if row.fit is not None and does_not_fit(row.fit):
-        return row.fit.words
+        return row.fit.description
     return "enter step time in 3 to see it" if row.is_anchor else row.reason

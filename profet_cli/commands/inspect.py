@@ -52,7 +52,7 @@ def run_inspect(options: argparse.Namespace) -> None:
 
 def _print_limits(output: str) -> None:
     if output == "json":
-        print_json({"limits": [asdict(limit) for limit in LIMITS]})
+        print_json({"limits": [limit._asdict() for limit in LIMITS]})
     else:
         print_table(("bound", "maximum", "unit"), [(each.what, f"{each.maximum:,.0f}", each.unit) for each in LIMITS])
 

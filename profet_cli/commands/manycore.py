@@ -133,8 +133,8 @@ def _counted(text: str, pixels: int | None) -> Network:
             raise
         read = read_network_file(Path(text), pixels)
         print_warnings(read.caveats)
-        return scaled_network(read.name, read.counts.flops)
-    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops)
+        return scaled_network(read.name, read.counts.flops.all)
+    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops.all)
 
 
 def _is_path(text: str) -> bool:

@@ -9,18 +9,21 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError, not_a_cnn
-from profet_core.layers.keras_kinds import (
-    AUGMENTATION,
-    FUNCTIONS,
-    JOINING,
-    OPERATION_RULES,
-    OPERATIONS,
-    RULES,
-    Settings,
-    counted,
+from profet_core.layers.network import (
+    MAX_DIMENSIONS,
+    Caveats,
+    Kind,
+    Layer,
+    LayerList,
+    Network,
+    Shape,
+    count,
+    packing_problem,
+    shape_text,
+    shown,
+    whole,
 )
-from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
-from profet_core.layers.rules import MAX_DIMENSIONS, Kind, Layer, Shape, elementwise, resized, shape_text
+from profet_core.layers.rules import AUGMENTATION, KINDS, Settings, elementwise, is_function, layers_of, resized
 from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
@@ -52,24 +55,6 @@ class LayerRecord:
     config: Mapping[str, Any]
     record: Mapping[str, Any]
     calls: tuple[tuple[Tensor, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
-    """One model."""
-
-    layers: list[LayerRecord]
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-
-
-def model_record(config: object) -> ModelRecord:
-    """The model that a config describes."""
-    if not isinstance(config, dict):
-        raise InputError("it has no layers: save a model that was built.")
-    # A tensor, a list of them, or a record of them.
-    tensors = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
-    return ModelRecord(layer_records(config.get("layers")), *tensors)
 
 
 def layer_records(layers: object) -> list[LayerRecord]:
@@ -164,10 +149,12 @@ class KerasModel:
             raise InputError(
                 f"it is a {shown(class_name)}, whose layers only its code defines: save a functional model."
             )
-        model = model_record(config)
+        if not isinstance(config, dict):
+            raise InputError("it has no layers: save a model that was built.")
+        layers = layer_records(config.get("layers"))
         if class_name == "Sequential":
-            return self._sequence(model.layers, record, inputs, path)
-        return self._graph(model, inputs, path)
+            return self._sequence(layers, record, inputs, path)
+        return self._graph(layers, config, inputs, path)
 
     def _sequence(
         self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
@@ -203,8 +190,11 @@ class KerasModel:
         self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
         return self._input_shape([None, None, None, 3])
 
-    def _graph(self, model: ModelRecord, inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
-        layers, entries = model.layers, model.inputs
+    def _graph(
+        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
+    ) -> list[Shape]:
+        # A tensor, a list of them, or a record of them.
+        entries, ends = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
         by_name = {layer.name: layer for layer in layers}
         recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
         outputs: dict[Call, list[Shape]] = {}
@@ -224,9 +214,9 @@ class KerasModel:
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
             before = tensors[0].recorded if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
-        if not model.outputs:
+        if not ends:
             raise InputError("it has no outputs.")
-        return [self._tensor(end, outputs) for end in model.outputs]
+        return [self._tensor(end, outputs) for end in ends]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
@@ -276,33 +266,28 @@ class KerasModel:
             return [elementwise(shapes[0])]
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        settings = Settings(layer.config)
         if _is_operation(layer):
-            return self._operation(layer, shapes, recorded)
-        if name in (RULES.keys() | JOINING.keys()) and not _is_custom_class(layer):
+            # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
+            if f"ops.{name}" in KINDS:
+                return layers_of(f"ops.{name}", settings, shapes)
+            if is_function(name):
+                return [elementwise(*shapes)]
+            if (output := _operation_output(name, shapes, recorded)) is None:
+                raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
+            self.caveats.add("Operations counted by their output", shown(layer.name))
+            return [resized(output)]
+        if not _is_custom_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
-            settings = Settings(layer.config)
-            return counted(RULES[name], settings, shapes) if name in RULES else JOINING[name](settings, shapes)
+            if name.isidentifier() and name in KINDS:
+                return layers_of(name, settings, shapes)
+            function = layer.config.get("function") if name == "TFOpLambda" else name
+            if isinstance(function, str) and is_function(function):
+                return [elementwise(*shapes)]
         if any(word in name for word in _RECURRENT):
             raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
-        function = layer.config.get("function")
-        if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
-            return [elementwise(*shapes)]
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
-
-    def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
-        """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""
-        name = layer.class_name
-        if name in OPERATIONS:
-            return [elementwise(*shapes)]
-        if name == "Concatenate":
-            return JOINING[name](Settings(layer.config), shapes)
-        if name in OPERATION_RULES:
-            return counted(OPERATION_RULES[name], Settings(layer.config), shapes)
-        if (output := _operation_output(name, shapes, recorded)) is None:
-            raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
-        self.caveats.add("Operations counted by their output", shown(layer.name))
-        return [resized(output)]
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 

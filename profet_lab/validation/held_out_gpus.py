@@ -161,7 +161,7 @@ class FoldModels:
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank
-    folds: list[ClassFold]
+    folds: Sequence[ClassFold]
     members: Mapping[str, StackedNetworks | BoostedTrees]
 
     def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
@@ -169,7 +169,7 @@ class FoldModels:
         number = next(
             number
             for number, fold in enumerate(self.folds)
-            if fold.pair == (anchor, target) and architecture in fold.held_out
+            if fold.training.pair == (anchor, target) and architecture in fold.held_out
         )
         found = [
             models.predict(
@@ -202,9 +202,8 @@ class FoldModels:
 
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
-    folds = one_held_out(bank.architectures, pairs(bank.instances))
-    training_rows = [fold.training for fold in folds]
-    tasks = [(bank, member, training_rows, True, False, seed, steps) for member in MEMBERS]
+    folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
+    tasks = [(bank, member, [fold.training for fold in folds], seed, steps) for member in MEMBERS]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 

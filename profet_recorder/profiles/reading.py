@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles import profet_json
+from profet_recorder.profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
 from profet_recorder.profiles.kernel_names import clear_name_caches
 from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.protobuf_wire import WireStream
-from profet_recorder.profiles.pytorch import reader as pytorch
 from profet_recorder.profiles.record import Profile
-from profet_recorder.profiles.tensorflow import trace_json, xplane
-from profet_recorder.profiles.tensorflow.statistics import CSV, JSON, STATS
+from profet_recorder.profiles.statistics import CSV, JSON, STATS
 from profet_recorder.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
@@ -50,19 +48,11 @@ class Reader(Protocol):
 
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
-READERS: tuple[Reader, ...] = (
-    CSV,
-    JSON,
-    STATS,
-    xplane,
-    trace_json,
-    pytorch,
-    profet_json,
-)
+READERS: tuple[Reader, ...] = (CSV, JSON, STATS, xplane, trace_json, pytorch_trace, profet_json)
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch, profet_json)
+PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch_trace, profet_json)
 
 
 def find_reader(head: bytes) -> Reader | None:

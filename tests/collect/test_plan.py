@@ -91,7 +91,8 @@ def expected() -> Expected:
 
 def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
     deep, other = Cell("tensorflow", "fp32", "ResNet18", 128, 32), Cell("pytorch", "fp32", "LeNet5", 32, 16)
-    others, layers = expected.seconds(other), {cell: counts_of(cell.model, cell.pixels).layers for cell in (CELL, deep)}
+    others = expected.seconds(other)
+    layers = {cell: counts_of(cell.model, cell.pixels).layers.all for cell in (CELL, deep)}
 
     def took_s(cell: Cell, latency_ms: float) -> float:
         """On a machine that starts in 9 s and takes 0.2 s a layer."""
@@ -102,7 +103,7 @@ def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
     expected.calibrate(shallow, timed)
     assert expected.seconds(deep) == pytest.approx(timed.took_s)
     for cell in (CELL, LARGE):
-        layers[cell] = counts_of(cell.model, cell.pixels).layers
+        layers[cell] = counts_of(cell.model, cell.pixels).layers.all
         assert expected.seconds(cell) == pytest.approx(took_s(cell, 2 * expected.step_ms(cell)))
     assert expected.seconds(other) == others
     # No cell may take longer than its time.

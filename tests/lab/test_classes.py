@@ -10,7 +10,7 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
+from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
     ensemble_ms,
@@ -36,8 +36,7 @@ def bank(many) -> ClassBank:
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
 ) -> BoostedTrees:
-    sets = [TrainingRows(*PAIR, rows)]
-    return fit_trees(bank, sets, latency_known=known, sizes_known=sizes, seed=0, rounds=rounds)
+    return fit_trees(bank, [Training(*PAIR, rows, known, sizes)], seed=0, rounds=rounds)
 
 
 def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
@@ -84,7 +83,7 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     assert trees.unseen[0, depthwise]
     assert written(trees) == written(fit(bank, rows=learned, known=False))
     # Of D, the class is excluded and scaled by a power of the typical ratio, here one half.
-    inputs = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
+    inputs = fold_inputs(bank, Training(*PAIR, learned, False), ~learned, trees.unseen[0])
     assert not inputs.classes_ms[:, depthwise].any()
     found = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
@@ -92,12 +91,10 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     np.testing.assert_allclose(found - without, unknown_ms * 0.5**UNKNOWN_POWER)
 
 
-def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
+def test_each_has_a_model_of_its_own(bank):
     learned = [bank.architectures != name for name in "AB"]
-    sets = [TrainingRows(*PAIR, rows) for rows in learned] + [TrainingRows("fast", "slow", learned[0])]
-    reported: list[int] = []
-    trees = fit_trees(bank, sets, latency_known=True, sizes_known=False, seed=0, rounds=40, progress=reported.append)
-    assert sum(reported) == 40
+    trainings = [*(Training(*PAIR, rows, True) for rows in learned), Training(*PAIR[::-1], learned[0], True)]
+    trees = fit_trees(bank, trainings, seed=0, rounds=40)
     assert trees.constants.shape == (3, 1, bank.device_classes)
     assert trees.typical_log_ratio == pytest.approx([np.log(0.5), np.log(0.5), np.log(2)])
     assert written(trees)[0] == written(fit(bank, rows=learned[0]))[0]
@@ -172,8 +169,8 @@ def test_folds_and_nearest_others_leave_out_what_is_held_out():
     spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
     groups = np.array(list("ABBCA"))
-    folds = one_held_out(groups, [PAIR, PAIR[::-1]])
-    assert [(*fold.pair, *fold.held_out) for fold in folds] == [
+    folds = one_held_out(groups, [PAIR, PAIR[::-1]], latency_known=True)
+    assert [(*fold.training.pair, *fold.held_out) for fold in folds] == [
         (*pair, name) for pair in (PAIR, PAIR[::-1]) for name in "ABC"
     ]
     for fold in folds:
@@ -186,9 +183,9 @@ def test_folds_and_nearest_others_leave_out_what_is_held_out():
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measurements, member, known, sizes):
     held_out = measurements.architectures == "MobileNetV2"
-    training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)
+    training = Training("g3s.xlarge", "p2.xlarge", ~held_out, known, sizes)
     one, other = (
-        fit_member(class_bank(each), member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=3)
+        fit_member(class_bank(each), member, [training], seed=0, steps=3)
         for each in (measurements, without_numbers(measurements, held_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):
@@ -220,18 +217,18 @@ STEPS = 5
 
 
 def trained(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    training = TrainingRows("slow", "fast", rows)
-    return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
+    return fit_networks(bank, member, [Training(*PAIR, rows, known, sizes)], seed=0, steps=steps)
 
 
 def predicted_ms(bank, networks, rows, known=True, sizes=False):
-    return networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, known, sizes), bank.device_classes)
+    training = Training(*PAIR, rows, known, sizes)
+    return networks.predict(0, fold_inputs(bank, training, rows, networks.unseen[0]), bank.device_classes)
 
 
 def test_constants_are_the_ratios_of_the_training_rows(classed):
     bank = class_bank(classed)
     learned = bank.architectures != "D"
-    ratios, typical = bank.log_ratios("slow", "fast", learned, True)
+    ratios, typical = bank.log_ratios(Training(*PAIR, learned, True))
     np.testing.assert_allclose(ratios, np.log(0.5))
     assert typical == pytest.approx(np.log(0.5))
     unseen = bank.unseen("slow", learned)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.layers.estimate import estimate
+from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode, load_rates
 from profet_lab.estimate_fit import (
@@ -105,7 +105,7 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     fit_problem = problem(few)
     fitted = fit(fit_problem)
     content = coefficients(fit_problem, fitted, 0.1)
-    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)
     assert content["log_costs"][mode][place] == pytest.approx(
@@ -113,12 +113,10 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     )
     assert set(content["instances"]) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert len(content["known"]["steps"]) == len(few)
-    fit_problem = problem(few)
-    fitted = fit(fit_problem)
     changed = dict(
         zip(
             fit_problem.keys,
-            zip(fitted.values, as_new_source(fit_problem.keys, fitted).values, strict=True),
+            zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True),
             strict=True,
         )
     )
@@ -133,16 +131,14 @@ def test_a_published_step_is_within_its_interval(every, models, catalog):
     for row in range(len(published)):
         gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))
         name = str(published.networks[row])
-        found = estimate(
-            models,
-            catalog,
+        step = NetworkStep(
             counts_of(name, int(published.pixels[row])),
-            batch_size=int(published.batch_sizes[row]),
+            int(published.batch_sizes[row]),
             name=name,
-            targets=[gpu],
             precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(mode, "amp"),
             training_code="channels-last" if mode is Mode.HALF_CHANNELS_LAST else "plain",
         )
+        found = estimate(models, catalog, step, [gpu])
         interval = found.gpus[gpu].interval_at()
         inside.append(interval.low_ms <= published.latency_ms[row] <= interval.high_ms)
     assert len(inside) > 250 and np.mean(inside) >= 0.95

@@ -39,8 +39,8 @@ def five_sizes(classed):
         yield classed
 
 
-def train(measurements, out, **how):
-    return training.train(measurements, out, quiet=True, **how)
+def train(measurements, out, epochs=1, steps=1, **how):
+    return training.train(measurements, out, length=training.Length(epochs, steps), **how)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
-    FoldCase,
     default_report,
     distances,
     fastest_report,
@@ -179,7 +178,7 @@ PAIR = ("slow", "fast")
 
 def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
     bank = class_bank(classed)
-    folds = two_held_out(bank, [PAIR])
+    folds = two_held_out(bank, [PAIR], latency_known=True)
     assert len(folds) == 6
     for fold in folds:
         assert len(fold.held_out) == 2
@@ -210,10 +209,10 @@ def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_int
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
-    (plain,) = predict_cases(clean, [FoldCase(one_held_out(clean.architectures, [pair]), True)], seed=0, steps=3)
+    (plain,) = predict_cases(clean, [one_held_out(clean.architectures, [pair], True)], seed=0, steps=3)
     half, weights = [], []
     for bank in (clean, spoilt):
-        (inner,) = predict_cases(bank, [FoldCase(two_held_out(bank, [pair]), True)], seed=0, steps=3)
+        (inner,) = predict_cases(bank, [two_held_out(bank, [pair], True)], seed=0, steps=3)
         # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
         own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(held_out[:, None], own, learned)}

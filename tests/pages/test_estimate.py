@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.layers.estimate import disagreement_words, disagreements, estimate
+from profet_core.layers.estimate import NetworkStep, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
@@ -14,7 +14,7 @@ TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64
 
 
 def expected(models, catalog, network, batch_size, **more):
-    found = estimate(models, catalog, network, batch_size=batch_size, **more)
+    found = estimate(models, catalog, NetworkStep(network, batch_size, **more))
     return {row.instance: format_ms(row.latency_ms) for row in found.rows}
 
 
@@ -99,7 +99,9 @@ def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, mod
     by_profile = {row.instance: row.latency_ms for row in prediction.predictions if row.latency_ms is not None}
     shown = column(app, "From profile")
     assert shown["p3.2xlarge"] == format_ms(by_profile["p3.2xlarge"])
-    found = estimate(models, catalog, counts_of(f"PROFET {sample.model}", sample.pixels), batch_size=sample.batch_size)
+    found = estimate(
+        models, catalog, NetworkStep(counts_of(f"PROFET {sample.model}", sample.pixels), sample.batch_size)
+    )
     words = disagreement_words(disagreements(found.rows, prediction))
     assert any(words in block for block in lines(app.markdown))
     # Of another step nothing is compared.

@@ -93,6 +93,9 @@ def tensor(*shape: object) -> SimpleNamespace:
         # The channels tell, whatever the framework's layout is.
         ([tensor(8, 32, 48, 3)], False, (8, 32, 48)),
         ({"pixel_values": tensor(8, 1, 28, 28)}, True, (8, 28, 28)),
+        # Videos of 16 pictures.
+        (tensor(4, 3, 16, 112, 96), False, (4, 112, 96)),
+        (tensor(4, 16, 112, 96, 3), True, (4, 112, 96)),
         # Feature maps: the layout decides.
         (tensor(4, 64, 14, 15), False, (4, 14, 15)),
         (tensor(4, 14, 15, 64), True, (4, 14, 15)),

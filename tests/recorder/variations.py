@@ -331,6 +331,12 @@ step = tf.function(update, jit_compile=True)
 for batch in batches:
     step(*batch)
 """,
+    ("keras", "function that takes its batch from an iterator"): """
+step = tf.function(lambda batches: update(*next(batches)))
+iterator = iter(batches.repeat().prefetch(2))
+for _ in range(14):
+    step(iterator)
+""",
     # The recorder profiles from the end of the 12th step on.
     ("keras", "profiles itself now and then"): """
 # command: --keep-running

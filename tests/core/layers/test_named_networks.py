@@ -193,14 +193,14 @@ def test_the_measured_networks_are_counted_as_the_measurements_count_them(name, 
     assert MEASURED[name, pixels] == (
         counts.classes,
         counts.parameters,
-        counts.convolution_flops,
-        counts.depthwise_flops,
-        counts.dense_flops,
-        counts.activation_elements,
-        counts.convolutions,
-        counts.normalizations,
-        counts.pools,
-        counts.layers,
+        counts.flops.convolution,
+        counts.flops.depthwise,
+        counts.flops.dense,
+        counts.elements.all,
+        counts.layers.convolutions,
+        counts.layers.normalizations,
+        counts.layers.pools,
+        counts.layers.all,
     )
     assert len(measured_networks()) == 15
 
@@ -209,15 +209,15 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
     half, own, double = (counts_of("resnet50", pixels) for pixels in (112, 224, 448))
     assert half.parameters == own.parameters == double.parameters
     # 112, 224 and 448 pixels are divided by 32 without rest, so that convolutions grow with the number of pixels.
-    assert half.convolution_flops == pytest.approx(own.convolution_flops / 4, rel=0.01)
-    assert double.convolution_flops == pytest.approx(own.convolution_flops * 4, rel=0.01)
-    assert own.dense_flops == double.dense_flops == 2 * 2_048 * 1_000
+    assert half.flops.convolution == pytest.approx(own.flops.convolution / 4, rel=0.01)
+    assert double.flops.convolution == pytest.approx(own.flops.convolution * 4, rel=0.01)
+    assert own.flops.dense == double.flops.dense == 2 * 2_048 * 1_000
     # VGG's dense layers grow with the image in the measurements.
     vgg = [counts_of("PROFET VGG16", pixels, 10).dense_parameters for pixels in (128, 160, 224)]
     assert vgg == sorted(vgg) and len(set(vgg)) == 3
     own, other = counts_of("resnet50"), counts_of("resnet50", classes=10)
     assert own.parameters - other.parameters == 990 * 2_049
-    assert other.dense_flops == 2 * 2_048 * 10 and other.convolution_flops == own.convolution_flops
+    assert other.flops.dense == 2 * 2_048 * 10 and other.flops.convolution == own.flops.convolution
     assert [counts_of("PROFET VGG11", pixels).classes for pixels in (32, 64, 223, 224)] == [10, 100, 100, 1000]
 
 

@@ -27,7 +27,6 @@ from profet_core.latency import quantile
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,
-    check_predictable,
     counted,
     doubted_steps,
     read_as,
@@ -392,7 +391,7 @@ def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_r
     profile = Profile(HOST_ONLY, refusal=cold)
     assert refused(models, catalog, profile) == cold
     with pytest.raises(NoPredictionError, match=cold):
-        check_predictable(models, profile)
+        predict(models, catalog, profile, "T4")
 
 
 def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):

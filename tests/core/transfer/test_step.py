@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Estimate
 from profet_core.transfer.model import Spread
 from profet_core.transfer.step_model import (
@@ -150,7 +150,7 @@ PROFILE = Profile(
 
 
 def parts_of(*profiles: Profile) -> StepParts:
-    return step_parts(load_operation_classes(), ProfileBatch(profiles, "fast", None).inputs)
+    return step_parts(load_operation_classes(), profile_batch(profiles, "fast", None).inputs)
 
 
 def test_a_profile_splits_into_kinds_copy_and_gaps():

@@ -18,7 +18,7 @@ from profet_core import Profile, ProfileError, ProfileMeta, read_profile
 from profet_recorder.profiles import write_profile
 from profet_recorder.profiles.limits import LIMITS
 from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_from_link_text, profile_to_link_text
-from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.xplane import messages
 from tests.made.chrome_traces import op, tensorflow_trace, tf_event, trace
 from tests.made.xplane import xplane
 
@@ -319,9 +319,9 @@ def test_every_bound_is_listed_once_and_a_small_upload_has_less_time(monkeypatch
 @pytest.mark.parametrize(
     ("module", "data"),
     [
-        ("pytorch.events", trace([op("aten::mm", at, 1) for at in range(11)])),
-        ("tensorflow.trace_json", tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)])),
-        ("tensorflow.xplane", xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}})),
+        ("pytorch_events", trace([op("aten::mm", at, 1) for at in range(11)])),
+        ("trace_json", tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)])),
+        ("xplane", xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}})),
     ],
 )
 def test_operations_of_a_trace_have_a_bound(monkeypatch, module, data):

@@ -11,8 +11,8 @@ import pytest
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
-from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_events import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_recorder.profiles.record import NO_WORK
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 
@@ -455,6 +455,19 @@ def test_batch_and_pixels_are_those_of_the_first_convolution_as_a_square_of_its_
     assert square.meta.pixels == 64 and not any("images of" in line for line in square.ignored)
 
 
+def test_a_video_counts_as_its_pictures():
+    inputs = {"Input Dims": [[4, 3, 16, 112, 112], [64, 3, 3, 7, 7]]}
+    meta = read_profile(trace([op("aten::conv3d", 0, 9), op("aten::convolution", 1, 5, **inputs)])).meta
+    assert (meta.batch_size, meta.pixels) == (4, 112)
+
+
+def test_times_in_nanoseconds_are_refused():
+    steps = [event for number in range(4) for event in cuda_step(number, 1000 * number)]
+    assert not read_profile(trace(steps)).refusal
+    longer = [{**event, "ts": 1000 * event["ts"], "dur": 1000 * event["dur"]} for event in steps]
+    assert "the times look like nanoseconds" in read_profile(trace(longer)).refusal
+
+
 def image(at: float, batch: int, height: int, width: int, channels: int = 3) -> list[dict]:
     """The first convolution of a step, and one inside of the network."""
     shapes = {at + 100: [batch, channels, height, width], at + 300: [batch, 256, height // 4, width // 4]}
@@ -522,6 +535,10 @@ REFUSED = {
     "cut short": (WHOLE[:-400], "truncated: copy it again"),
     "something after the end": (WHOLE + b"{}", "continues after the end"),
     "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "has no PyTorch operation"),
+    "pairs of events": (
+        trace([{**op("aten::mm", at, 0), "ph": ph} for ph, at in (("B", 0), ("E", 5))]),
+        'has pairs of begin and end events ("ph": "B" and "E")',
+    ),
     "an ExecutionTrace": (
         json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
         "This is a PyTorch ExecutionTrace, which has no times: upload the trace of",

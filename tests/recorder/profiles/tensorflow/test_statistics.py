@@ -9,7 +9,7 @@ import json
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_recorder.profiles.tensorflow import statistics as reader
+from profet_recorder.profiles import statistics as reader
 from tests.made.tensorflow_stats import tensorflow_stats
 
 NEW = "Rank,Host/device,Operation Type,Operation Name,#Occurrences,Total time (us),Total self-time (us)"

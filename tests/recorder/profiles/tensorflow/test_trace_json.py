@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from profet_core import Profile, ProfileError, read_profile
-from profet_recorder.profiles.tensorflow import trace_json as reader
-from profet_recorder.profiles.tensorflow.operation_names import kernel_operation, operation_type, public_type
+from profet_recorder.profiles import trace_json as reader
+from profet_recorder.profiles.tensorflow_trace import kernel_operation, operation_type, public_type
 from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import GPU_STEP_US, gpu_step, gpu_step_2_4, xplane

@@ -10,7 +10,7 @@ from profet_core import ProfileError, read_profile
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES
 from profet_recorder.profiles.record import NO_WORK
-from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.xplane import messages
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
 
 
@@ -317,7 +317,7 @@ def test_times_that_no_step_takes_are_refused(start_us, duration_us):
 
 
 def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("profet_recorder.profiles.tensorflow.xplane.MAX_METADATA", 2_000)
+    monkeypatch.setattr("profet_recorder.profiles.xplane.MAX_METADATA", 2_000)
     for part, count, says in (
         (3, 20_001, "damaged or truncated"),
         (5, 2_001, "more than 2,000 names"),

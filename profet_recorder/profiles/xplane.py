@@ -33,15 +33,18 @@ from profet_recorder.profiles.limits import (
 )
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_recorder.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile, is_forward
-from profet_recorder.profiles.tensorflow.operation_names import (
+from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
+    Gpu,
+    Thread,
+    Trace,
     eager_type,
     is_derived_line,
+    is_graph_operation,
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"

@@ -11,23 +11,29 @@ import re
 from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
-from profet_recorder.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
-from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
-    MAX_THREADS,
-    NamesKept,
-    TraceTooLargeError,
+from profet_recorder.profiles.chrome_trace import (
+    MAX_TIME_US,
+    NO_DURATION,
+    ChromeTrace,
+    Event,
+    Where,
+    is_chrome_trace,
+    nothing_found,
 )
+from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept, TraceTooLargeError
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
-from profet_recorder.profiles.tensorflow.operation_names import (
+from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
+    Gpu,
+    Thread,
+    Trace,
     is_derived_line,
+    is_graph_operation,
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow trace.json"
@@ -61,7 +67,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return events.trace().profile(NAME, _NOTHING, content.check_time)
+    return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float]:
