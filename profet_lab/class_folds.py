@@ -186,8 +186,10 @@ def fit_scale(
 ) -> IntervalScale:
     """Fit an `IntervalScale` to out-of-fold predictions.
 
-    members_ms : pair -> members' latencies (rows, members). ensemble_ms : pair -> the ensemble's, (rows,).
-    true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
+    members_ms : pair -> members' latencies (rows, members).
+    ensemble_ms : pair -> the ensemble's, (rows,).
+    true_ms : pair -> measured, (rows,).
+    distance : pair -> from the nearest profile the networks had learned from.
 
     The log scale is fitted by least absolute deviations (iteratively reweighted least squares) over all pairs, with an
     offset a pair; the quantile is half the pair's own and half that of all pairs, for 15 groups a pair are few.

@@ -59,7 +59,8 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
     """The table in a Parquet file's content.
 
-    path : what errors name. remedy : what to do about a damaged file.
+    path : what errors name.
+    remedy : what to do about a damaged file.
     schema : what its columns must be; None for any.
     """
     try:
