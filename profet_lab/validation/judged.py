@@ -26,7 +26,7 @@ def judged(
 
 
 def judged_estimate(found: Estimate, true_ms: np.ndarray, **names: object) -> pd.DataFrame:
-    """The same of an estimate; rows without a measurement are left out."""
+    """The same of an estimate; rows without a measurement are dropped."""
     rows = judged(found.latency_ms, true_ms, found.log_half_width, **names)
     return rows[np.isfinite(true_ms)]
 
