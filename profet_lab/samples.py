@@ -15,15 +15,19 @@ import pandas as pd
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.gpus import AMP
 from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
+from profet_core.latency import smooth_max
+from profet_core.layers.network import Counts
+from profet_core.layers.networks import counts_of
+from profet_core.layers.rates import KINDS, Mode, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
-from profet_lab.class_folds import ClassFold, FoldCase, predict_cases
+from profet_lab.class_bank import ClassBank, Training, class_bank
+from profet_lab.class_folds import ClassFold, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
-from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
+from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ AMP_CHOICE = Choice(
 
 
 def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> list[dict]:
-    """Write every trace of `CHOICES`, the one in AMP, and the index to `out`; returns the index.
+    """Write every trace of `CHOICES`, those in AMP and from layer counts, and the index to `out`; returns the index.
 
     parameters : number of parameters by (model, pixels). folder : holds published speeds.
     """
@@ -104,6 +108,7 @@ def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path
         (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
         index.append(entry)
     index.append(write_amp_sample(measurements, parameters, folder, out))
+    index.append(write_counted_sample(out))
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
     return index
 
@@ -140,6 +145,86 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
     }
     (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
     return entry
+
+
+#: Kind of work in a step by its layers -> operations that do it; kinds that aren't here are part of all.
+_OPERATIONS = {
+    "convolution": ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"),
+    "normalization": ("FusedBatchNormV3", "FusedBatchNormGradV3"),
+    "activation function": ("Relu", "ReluGrad"),
+    "elementwise": ("AddV2", "AddN", "BiasAdd", "BiasAddGrad", "Mul"),
+    "pooling": ("MaxPool", "MaxPoolGrad"),
+    "copy": ("Transpose",),
+    "images": ("_Recv",),
+    "parameters": ("ResourceApplyGradientDescent",),
+}
+_CONVOLVES = (
+    *("1 x 1 convolution", "narrow convolution"),
+    *("convolution and product outputs", "convolution and product inputs"),
+)
+
+
+def write_counted_sample(out: Path) -> dict:
+    """Write the trace of larger images, and return its entry: made from layer counts, and marked so, as none is known.
+
+    It has no latency and no truth: nothing of it was measured.
+    """
+    network, pixels, batch_size, instance = "retinanet_resnet50_fpn", 640, 8, CHOICES[0].anchor
+    counts = counts_of(network, pixels)
+    source = "made from RetinaNet's layer counts, not recorded"
+    measured_us = json.loads((out / f"{_name(CHOICES[0])}.json").read_text())["operations"]
+    trace = {
+        "operations": _counted_us(counts, batch_size, instance, measured_us),
+        "meta": {
+            "gpu": load_catalog()[instance].gpu,
+            "precision": "fp32",
+            "batch_size": batch_size,
+            "pixels": pixels,
+            "parameters": counts.parameters,
+            "steps": 1,
+        },
+        "warnings": [f"This profile is {source}: it shows how larger images are answered."],
+    }
+    entry = {
+        "name": f"retinanet-{pixels}px-b{batch_size}-{instance.split('.')[0]}-from-counts",
+        "title": f"RetinaNet (from counts), {pixels} pixels, batch {batch_size}, on {instance}",
+        "description": f"larger images, up to 1,280 pixels; {source}",
+        "anchor": instance,
+        "model": "RetinaNet",
+        "batch_size": batch_size,
+        "pixels": pixels,
+        "latency_ms": None,
+        "measured_ms": {},
+        "left_out_ms": {},
+        "left_out_without_latency_ms": {},
+    }
+    (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
+    return entry
+
+
+def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Mapping[str, float]) -> dict[str, float]:
+    """Microseconds of the operations of a step by its layers: each kind as `profet estimate` takes it to be.
+
+    A kind's time is split among its operations as in `measured_us`, a measured step of the same instance.
+    """
+    models = load_models()
+    step = models.transfer.step
+    gpu = load_gpus()[step.instances[instance].gpu]
+    target = gpu, step.hosts[instance]
+    work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32, instance)
+    kind_us = dict(zip(KINDS, (1e3 * work_ms).tolist(), strict=True))
+    kind_us["convolution"] += sum(kind_us[kind] for kind in _CONVOLVES)
+    times_us: dict[str, float] = {}
+    for kind, operations in _OPERATIONS.items():
+        names = [DEVICE_PREFIX + name for name in operations]
+        total_us = sum(measured_us[name] for name in names)
+        times_us |= {name: kind_us[kind] * measured_us[name] / total_us for name in names}
+    scale = 1e3 * float(work_ms.sum()) / sum(times_us.values())
+    # Every step has a counter; a profile without an operation as short counts as truncated.
+    times_us = {name: scale * us for name, us in times_us.items()} | {DEVICE_PREFIX + "AssignAddVariableOp": 2.0}
+    step_us = 1e3 * (float(smooth_max(float(work_ms.sum()), launch_ms)) + start_ms)
+    times_us |= {DEVICE_IDLE: step_us - sum(times_us.values()), "Host_IDLE": step_us}
+    return {name: round(us, 3) for name, us in times_us.items()}
 
 
 def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: float) -> dict[str, float]:
@@ -183,8 +268,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
     """
     weights = load_models().method("default").rule(known).weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    case = FoldCase(_sample_folds(bank, rows, targets), known, sizes_known=True)
-    (out_of_fold,) = predict_cases(bank, [case], seed=SEED)
+    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
@@ -195,7 +279,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
 
 def _sample_folds(
-    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]]
+    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
 ) -> list[ClassFold]:
     """A fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
@@ -204,7 +288,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(TrainingRows(anchor, target, bank.architectures != model), names)
+        ClassFold(Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

@@ -56,7 +56,9 @@ record
 unpacking
 chrome_trace, protobuf_wire, intervals, kernel_names
 profet_json
-pytorch, tensorflow
+pytorch_events, tensorflow_trace
+pytorch_work, statistics, trace_json, xplane
+pytorch_trace
 reading
 """
 #: What a library is called where it is installed, if not as where it is imported.

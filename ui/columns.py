@@ -81,13 +81,6 @@ def _range(
     )
 
 
-def _fit_cell(row: PlanRow) -> str:
-    """With the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
-    if row.fit is None:
-        return MISSING
-    return f"{row.fit.verdict}, ≤ {row.fit.largest_batch:,}" if row.fit.largest_batch else row.fit.verdict
-
-
 #: An instance that one GPU trains on, by its name.
 INSTANCE: Column[PlanRow] = Column(
     "instance",
@@ -100,6 +93,7 @@ INSTANCE: Column[PlanRow] = Column(
         "provider": row.plan.offer.provider,
         "batch_size": row.plan.batch_size,
     },
+    row_key=lambda row: row.plan.label,
 )
 STEP: Column[PlanRow] = Column(
     "latency_ms",
@@ -119,7 +113,10 @@ MEMORY: Column[PlanRow] = Column(
     "memory",
     "Memory",
     lambda row: row.fit and row.fit.largest_batch,
-    cell=_fit_cell,
+    # 'fits, ≤ 512', 'does not fit, ≤ 16', "can't tell".
+    cell=lambda row: (
+        f"{row.fit.verdict}" + (f", ≤ {most:,}" if (most := row.fit.largest_batch) else "") if row.fit else MISSING
+    ),
     data=lambda row: {
         "fits_in_memory": row.fit and row.fit.verdict.value,
         "largest_batch": row.fit and row.fit.largest_batch,
@@ -284,6 +281,7 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
                 "provider": row.offer.provider,
                 "batch_size": row.step.batch_size,
             },
+            row_key=lambda row: row.label,
         ),
         _hidden(STEP, tip="Step latency on all GPUs."),
         _hidden(STEP_RANGE),

@@ -50,6 +50,7 @@ class Column(Generic[ColumnRow]):
     export : the value's name in exports, if not the key. data : where exports have more: name with unit -> full digits.
     tip : what the title means, one line.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
+    row_key : of the first column, what tells a row from the others, in links too; None: its value.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Column(Generic[ColumnRow]):
     by_default: bool = True
     tip: str = ""
     narrow_under: str = ""
+    row_key: Callable[[ColumnRow], str] | None = None
 
     def drawn(self, row: ColumnRow) -> Cell:
         """The row's cell."""
@@ -70,10 +72,6 @@ class Column(Generic[ColumnRow]):
             return Cell(MISSING if value is None else self.words(value))
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
-
-    def is_numeric(self, rows: Sequence[ColumnRow]) -> bool:
-        """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
-        return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
 
 
 def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
@@ -136,20 +134,19 @@ def result_table(
     choices: Table,
     stem: str,
     title: str,
-    row_key: Callable[[Row], str],
-    charts: bool = True,
-    exports: bool = True,
+    charts: bool | None = True,
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
     rows : in the order that they have until the visitor sorts them.
     columns : all that can be shown; the first names the row and is always there.
-    choices : of the visitor. stem : of the names of its exports.
-    title : its name for screen readers. row_key : what tells a row from the others, in links too.
-    charts : whether the page has charts to save. exports : whether the view's row of exports is drawn here.
+    choices : of the visitor. stem : of the names of its exports. title : its name for screen readers.
+    charts : whether the page has charts to save; None: the page draws the view's row of exports itself.
     """
+    first = columns[0]
+    row_key = first.row_key or (lambda row: f"{first.value(row)}")
     key = f"{choices.prefix}:table"
-    shown_rows = sorted_rows(rows, columns, choices.sort)
+    found = sorted_rows(rows, columns, choices.sort)
     shown = chosen_columns(columns, choices.columns)
 
     def sort() -> None:
@@ -168,7 +165,8 @@ def result_table(
             "key": column.key,
             "title": column.title,
             "tip": column.tip,
-            "numeric": column.is_numeric(shown_rows),
+            # Numbers, a mark's place in line aside, stand flush right.
+            "numeric": any(isinstance(column.value(row), int | float) and not column.drawn(row).mark for row in found),
             "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
             "under": places.get(column.narrow_under, -1),
         }
@@ -180,7 +178,7 @@ def result_table(
             "open": row_key(row) == choices.open,
             "cells": [column.drawn(row)._asdict() for column in shown],
         }
-        for row in shown_rows
+        for row in found
     ]
     data = {"title": title, "columns": heads, "rows": cells}
     component("result_table", Path(__file__).parent / "assets")(
@@ -188,10 +186,10 @@ def result_table(
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
-        if shown_rows:
-            made = partial(exported_rows, shown_rows, shown)
+        if found:
+            made = partial(exported_rows, found, shown)
             save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
-            if exports:
+            if charts is not None:
                 export_row(stem, made, charts=charts)
     return next((row for row in rows if row_key(row) == choices.open), None)
 

@@ -91,7 +91,6 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         choices=session.compare_table,
         stem="profet-compare",
         title=f"{_TITLES[metric]} on every instance, one column per profile",
-        row_key=lambda row: row.offer.label,
     )
     st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
     if warned := [one for one in compared if one.warnings and not one.refusal]:

@@ -118,7 +118,6 @@ def main(resources: Resources) -> None:
         choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
-        row_key=lambda row: row.label,
     )
     st.caption(
         "Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "

@@ -95,7 +95,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     shows = session.sizes.shows
     lines = [_curve(curve, answer.sizes, shows) for curve in answer.curves]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
-    if axis == "pixels":
+    if axis == "pixels" and max(answer.sizes) <= axis_range(axis)[1]:
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(resources, answer, axis, at)
 
@@ -114,7 +114,6 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None)
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
-        row_key=lambda row: row.plan.label,
     )
     without = [row.offer.name for row in chosen if does_not_fit(row.fit)]
     if without and session.sizes.each_at == "size":

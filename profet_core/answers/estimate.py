@@ -13,9 +13,10 @@ from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
+from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
 from profet_core.errors import Code, InputError, Note
-from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
+from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, NetworkStep, disagreements, estimate
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
@@ -118,18 +119,16 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     offer_filter = question.offer_filter
     context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, names)
-    found = estimate(
-        context.models,
-        context.catalog,
+    step = NetworkStep(
         question.network,
-        batch_size=question.batch_size,
+        question.batch_size,
         name=question.name if question.caveats is None else "",
-        targets=question.targets,
         optimizer=question.optimizer,
         precision=question.precision,
         training_code=question.training_code,
         frozen_backbone=question.frozen_backbone,
     )
+    found = estimate(context.models, context.catalog, step, question.targets)
     rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows}
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
@@ -207,12 +206,20 @@ _DOCUMENT = record(
     **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
     **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
 )
-_COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"
+_COUNTS = record(
+    **keys(Counts, "pixels classes parameters"),
+    flops=at("flops.all", NUMBER),
+    convolution_flops=at("flops.convolution", NUMBER),
+    depthwise_flops=at("flops.depthwise", NUMBER),
+    dense_flops=at("flops.dense", NUMBER),
+    activation_elements=at("elements.all", NUMBER),
+    layers=at("layers.all", INTEGER),
+)
 #: An `EstimateAnswer` as JSON.
 ESTIMATED = record(
     network=at("estimate.name", TEXT),
     **keys(NetworkEstimate, "batch_size method", "estimate"),
-    counts=at("estimate.network", record(**keys(Counts, _COUNTS))),
+    counts=at("estimate.network", _COUNTS),
     interval_level=COVERAGE,
     estimates=at(_rows, many(_DOCUMENT)),
     gpus=at(_gpus, many(record(gpu=TEXT, latency_ms=NUMBER, low_ms=NUMBER, high_ms=NUMBER))),

@@ -29,6 +29,8 @@ SIGNS = (
     "activation",
     "pooling",
 )
+#: The first of them say how long the GPU waits.
+_WAITS = SIGNS.index("copy over step")
 _CLASSES_OF_SIGN = {
     "convolution": ("convolution", "convolution filter gradient", "convolution input gradient"),
     "depthwise": ("depthwise", "depthwise filter gradient", "depthwise input gradient"),
@@ -218,9 +220,15 @@ class AnchorGrowthModel:
         if (self.spread <= 0).any() or not self.sharpness > 0:
             raise ArtifactError("The scaling model is invalid: retrain.")
 
-    def growth(self, instances: Sequence[str], signs: FloatArray) -> Growth:
-        """Scaling on each instance; `signs` as `step_signs` gives them, (instances, features)."""
+    def growth(self, instances: Sequence[str], signs: FloatArray, *, is_large: bool = False) -> Growth:
+        """Scaling on each instance; `signs` as `step_signs` gives them, (instances, features).
+
+        `is_large`: the step's images are larger than any measured one, as in detection. What such a step's kinds of
+        operations would say was learned from classifiers: only the GPU's waits count.
+        """
         known = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
+        if is_large:
+            known[:, _WAITS:] = 0.0
         columns = np.column_stack([np.ones(len(known)), known])
         offsets = np.array([self.offsets.get(name, (0.0, 0.0, 0.0)) for name in instances]).reshape(-1, 3)
         share, batch, area = (

@@ -359,18 +359,19 @@ class Sample:
     """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
 
     Of the test data of PROFET's demo it is the first, whose latencies its documentation quotes.
-    The sample in AMP is derived from one; only FP32 was measured elsewhere.
+    The sample in AMP is derived from one; only FP32 was measured elsewhere. That of larger images is made from layer
+    counts, and nothing of it was measured.
 
     Attributes
     ----------
     name : short name, used in links and as the file's stem.
     title, description : display text.
     anchor : instance it was recorded on.
-    latency_ms : measured step latency there, milliseconds.
+    latency_ms : measured step latency there, milliseconds; None if nothing was measured.
     measured_ms : instance -> measured FP32 step latency of the same workload on every other instance, milliseconds; of
         the sample in AMP on its anchor too.
     left_out_ms, left_out_without_latency_ms : instance -> prediction of the default method's models trained WITHOUT
-        this architecture, with and without the anchor's latency; empty for the sample in AMP. The shipped models'
+        this architecture, with and without the anchor's latency; empty for both derived samples. The shipped models'
         answer is not a valid test, this is.
     """
 
@@ -381,7 +382,7 @@ class Sample:
     model: str
     batch_size: int
     pixels: int
-    latency_ms: float
+    latency_ms: float | None
     measured_ms: Mapping[str, float]
     left_out_ms: Mapping[str, float]
     left_out_without_latency_ms: Mapping[str, float]

@@ -262,7 +262,7 @@ class Workload:
         runs = whole_number("The number of runs", self.runs)
         return runs if self.at_once else 1
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """Runs that one machine trains."""
         return self.runs // self.machines

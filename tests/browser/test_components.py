@@ -44,7 +44,6 @@ opened = result_table(
     choices=session.predict_table,
     stem="made",
     title="Made plans",
-    row_key=lambda plan: plan[0],
 )
 st.title("Made")
 st.text(f"open: {opened and opened[0]}")

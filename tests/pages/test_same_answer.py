@@ -6,7 +6,7 @@ import http.client
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from profet_cli.main import main
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, shared_time_unit
-from profet_recorder.profiles.profet_json import profile_to_link_text, write_profile
+from profet_recorder.profiles.profet_json import profile_to_link_text
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
 RESNET, SMALL, VGG, LENET = (
@@ -262,19 +262,20 @@ def test_the_sentence_is_the_command_line_s_and_the_report_s(open_app, samples, 
     assert sentence.startswith("Rent ") and sentence in [clean(text) for text in lines(app.markdown)]
 
 
-def test_images_larger_than_measured_where_the_profile_s_are(open_app, samples, port, capsys, tmp_path):
-    sample, path = samples[RESNET], tmp_path / "detector.json"
-    profile = replace(sample.profile, meta=replace(sample.profile.meta, pixels=640, batch_size=8))
-    path.write_bytes(write_profile(profile))
-    link = {"source": "upload", "profile": profile_to_link_text(profile), "anchor": sample.anchor, "pixels": "1024"}
-    app = open_app(preset="all", retired="True", predict_columns=",".join(ALL_COLUMNS["predict"]), **link)
+def test_images_larger_than_measured_where_the_profile_s_are(open_app, counted_sample, port, capsys):
+    columns = ",".join(ALL_COLUMNS["predict"])
+    link = {"sample": counted_sample.name, "pixels": "1024"}
+    app = open_app(preset="all", retired="True", predict_columns=columns, **link)
     assert app.select_slider(key="slider:pixels").options[-1] == "1280"
-    asked = {"anchor": sample.anchor, "images": 1_281_167, "epochs": 90, "at_pixels": 1024}
+    assert any("not recorded" in text for text in map(clean, lines([*app.warning, *app.info, *app.markdown])))
+    asked = {"anchor": counted_sample.anchor, "images": 1_281_167, "epochs": 90, "at_pixels": 1024}
     arguments = [text for name, value in asked.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     capsys.readouterr()
-    assert main(["advise", str(path), *arguments, "--include-retired", "--format", "json"]) == 0
+    assert main(["advise", str(counted_sample.path), *arguments, "--include-retired", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert posted(asked | {"include_retired": True, "profile": json.loads(path.read_bytes())}, port) == document
+    assert any("not recorded" in warning for warning in document["warnings"])
+    profile = json.loads(counted_sample.data)
+    assert posted(asked | {"include_retired": True, "profile": profile}, port) == document
     shown = column(app, "Step")
     assert shown and shown == {
         plan["plan"]: format_ms(plan["latency_ms"]) for plan in document["plans"] if plan["plan"] in shown

@@ -35,7 +35,7 @@ def sizes(manager: MemoryUploadedFileManager, session: str) -> dict[str, int]:
     return {number: len(each.data) for number, each in manager.file_storage[session].items()}
 
 
-def test_a_session_holds_its_budget_and_no_more(manager):
+def test_a_session_holds_its_budget_and_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
     for number in range(6):
         held.add_file("one", file(number))
@@ -48,20 +48,17 @@ def test_a_session_holds_its_budget_and_no_more(manager):
     manager.remove_file("one", "0")
     held.add_file("one", file(6))
     assert sizes(manager, "one")["6"] == KIB
-
-
-def test_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
-    held.add_file("one", file(0))
+    held.add_file("two", file(0))
     now_s = time.monotonic()
     held.sweep(now_s + server.UNREAD_S - 1)
-    assert sizes(manager, "one") == {"0": KIB}
+    assert sizes(manager, "two") == {"0": KIB}
     held.sweep(now_s + server.UNREAD_S + 1)
-    assert sizes(manager, "one") == {"0": 0}
-    assert is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
-    manager.remove_session_files("one")
+    assert sizes(manager, "two") == {"0": 0}
+    assert is_dropped(UploadedFile(manager.get_files("two", ["0"])[0], None))
+    manager.remove_session_files("two")
     held.sweep(now_s)
-    assert "one" not in manager.file_storage
+    assert "two" not in manager.file_storage
 
 
 def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):

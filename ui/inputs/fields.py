@@ -17,7 +17,7 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, 
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count
+from profet_core.units import format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
 from ui.state.custom import held_in
 from ui.state.resources import Resources
@@ -55,7 +55,6 @@ def some_of(label: str, field: Field[list[str]], options: Collection[str], **mor
 def number_field(
     label: str,
     field: Field[Any] | str,
-    bounds: tuple[float, float] = (SMALLEST_NUMBER, LARGEST_NUMBER),
     *,
     empty: str | None = None,
     tip: str | None = None,
@@ -64,15 +63,15 @@ def number_field(
 ) -> None:
     """A number above 0; whole bounds take whole numbers only.
 
-    `field`: of the session, with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
+    `field`: with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
     """
-    key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
-    kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
+    field = Field(None, key=field) if isinstance(field, str) else field
+    kind: dict[str, Any] = {"format": "%d"} if isinstance(field.bounds[0], int) else {"format": "%g", "step": 0.1}
     (st if at is None else at).number_input(
         label,
-        *bounds,
+        *field.bounds,
         value="min" if empty is None else None,
-        key=key,
+        key=field.key,
         placeholder=empty,
         help=tip,
         on_change=on_change,
@@ -166,11 +165,8 @@ def costs_input() -> None:
 
 def validation_input() -> None:
     """Images that only run forward."""
-    number_field(
-        "Validation images per epoch",
-        Training.validation_images,
-        tip="A validation step runs only the forward pass and counts as a third of a training step.",
-    )
+    tip = "A validation step runs only the forward pass and counts as a third of a training step."
+    number_field("Validation images per epoch", Training.validation_images, tip=tip)
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
@@ -264,4 +260,5 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if axis == "pixels" else None)
+    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1]
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

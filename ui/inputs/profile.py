@@ -31,7 +31,7 @@ from ui.state.custom import (
     remove_profiles,
 )
 from ui.state.resources import Held, Resources
-from ui.state.session import Network, Slot, latency_text, session
+from ui.state.session import Network, Slot, latency_text, number, session
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.
@@ -90,7 +90,7 @@ def _size_inputs(held: Held, prefix: str) -> None:
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name)
-            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+            number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
 
 
 def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
@@ -148,10 +148,11 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
+                size = number(None, 1, MAX_IMAGES, key=keys[name])
+                number_field(label, size, empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
-            st.caption("Until you continue, results are per step at the recorded size.")
+            st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
 
 
 def latency_question(network: Predicted) -> None:
@@ -178,7 +179,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
-        select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
+        select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:
@@ -189,7 +190,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         _profile_choice(slot)
     held = held_in(resources, slot)
     if slot.source != "sample":
-        kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
+        kind = {"upload": "your upload", "paste": "your", "link": "the profile"}.get(held.origin, "the sample")
         facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
         shown = f"{kind} {plain(held.name)}"
         st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
@@ -309,8 +310,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     st.session_state[key] = shown.steps
     number_field(
         "Steps in the file",
-        key,
-        (1, MAX_STEPS),
+        number(None, 1, MAX_STEPS, key=key),
         tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from profet_core import ArtifactError, predict
 from profet_core.prediction.models import load_samples
+from profet_lab.samples import write_counted_sample
 
 
 def test_there_are_at_least_eight_over_all_anchors_with_titles(samples, models, catalog, repository):
@@ -13,7 +16,7 @@ def test_there_are_at_least_eight_over_all_anchors_with_titles(samples, models, 
     assert {sample.anchor for sample in samples.values()} == set(models.instances)
     assert catalog[next(iter(samples.values())).anchor].status == "available", "the first runs where one can rent"
     shipped = load_samples(repository / "sample_traces")
-    assert len({sample.title for sample in shipped}) == len(shipped) == len(samples) + 1
+    assert len({sample.title for sample in shipped}) == len(shipped) == len(samples) + 2
     assert all(sample.title and sample.description for sample in samples.values())
 
 
@@ -63,6 +66,19 @@ def test_the_sample_in_amp_has_its_truth_and_answers_every_precision(amp_sample,
     amp = {row.instance: row for row in predict(models, catalog, profile, sample.anchor).predictions}
     assert amp[sample.anchor].latency_ms < rows[sample.anchor].latency_ms / 1.9
     assert amp["g4dn.xlarge"].interval.log_half_width < rows["g4dn.xlarge"].interval.log_half_width
+
+
+def test_the_sample_of_larger_images_says_that_it_is_made_from_counts(counted_sample, tmp_path, repository):
+    sample = counted_sample
+    marks = (sample.name, sample.title, sample.description, *sample.profile.warnings)
+    assert all("counts" in text for text in marks) and len(marks) == 4
+    assert sample.pixels == sample.profile.meta.pixels == 640 > 256
+    assert sample.latency_ms is None and sample.profile.meta.step_latency_ms is None
+    first = load_samples(repository / "sample_traces")[0]
+    (tmp_path / first.path.name).write_bytes(first.data)
+    assert write_counted_sample(tmp_path)["name"] == sample.name
+    again, shipped = ((folder / sample.path.name).read_text() for folder in (tmp_path, sample.path.parent))
+    assert json.loads(again) == json.loads(shipped)
 
 
 def test_left_out_predictions_are_not_the_shipped_models_answers(samples, models, catalog):
