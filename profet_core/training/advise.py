@@ -134,14 +134,15 @@ class Advice:
             # A node on which only one of several GPUs trains never dominates another plan.
             if plan.offer.offer_key in kept:
                 continue
-            best, surest = None, surest_certainty(plan.basis)
+            best, highest, surest = None, 0.0, surest_certainty(plan.basis)
             for by in self.frontier:
+                # Plans of one GPU share their error: only such a one can be surer still.
+                if highest >= surest and by.offer.gpu != plan.offer.gpu:
+                    continue
                 if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd:
                     certainty = certainty_of(by, plan)
-                    if best is None or (certainty or 0.0) > (best.certainty or 0.0):
-                        best = Dominated(plan, by, certainty)
-                    if certainty == surest:
-                        break
+                    if best is None or (certainty or 0.0) > highest:
+                        best, highest = Dominated(plan, by, certainty), certainty or 0.0
             found += [best] if best else []
         return tuple(found)
 
