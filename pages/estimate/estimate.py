@@ -151,7 +151,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
     if opened is not None:
         fit = "" if opened.fit is None else f" Memory: {opened.fit.description}."
         plan = opened.plan
-        st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
+        st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.row.note)}.{fit}"))
 
 
 def _linked() -> tuple[Part | str, ...]:

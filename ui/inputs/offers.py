@@ -24,7 +24,7 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.latency import StepTime
 from profet_core.training.advise import Preset, PresetRow, preset_rows
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Limits, Plan, Request, plan_of
+from profet_core.training.plans import Plan, plan_of
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.custom import custom_prices
@@ -185,5 +185,4 @@ def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: i
     more = {name: values[name] for name in ("price", "spot_discount")}
     offers, names = market_offers(resources, offer_filter, values["market"], **more)
     known = {step.instance: step for step in filtered_rows(steps, offer_filter, names, "")}
-    request = Request(work, Limits())
-    return [plan_of(request, known[offer.name], offer) for offer in offers if offer.name in known]
+    return [plan_of(work, known[offer.name], offer) for offer in offers if offer.name in known]
