@@ -20,7 +20,7 @@ def export_row(
     `assets/exports.js` handles Copy link and PNG in the browser: the picture has all charts of the page, below its
     title and the text of the container with the key "shown", above that of the key "legend".
 
-    stem : of the files' names: "profet-sizes". rows, report : made when they are asked for; None: no such button.
+    `stem` begins the files' names: "profet-sizes"; `rows` and `report` are made on demand, and None is no such button.
     """
     with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
         st.button("Copy link", key=f"copy-link:{stem}", icon=":material/link:", type="tertiary")

@@ -31,9 +31,8 @@ class MissingAnchorError(NoPredictionError):
 class Predicted:
     """The training as predicted, and what of the visitor's input could not be used for it.
 
-    question : what was asked, without what could not be used. held : its profile.
-    doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
-    problems : one line for each input that is not used, and why.
+    The question is without these inputs, of which `problems` has a line each that says why. `doubt`: the latency makes
+    no sense beside the profile, and the visitor has not said yet what to do.
     """
 
     question: AdviseQuestion

@@ -194,7 +194,8 @@ class AnchorGrowthModel:
 
     Attributes
     ----------
-    centre, spread : mean and standard deviation of each feature in training. low, high : features are clipped to these.
+    centre, spread : mean and standard deviation of each feature in training.
+    low, high : features are clipped to these.
     share, batch, area : coefficients of a constant and of each feature, (1 + features,).
     offsets : measured instance -> offsets added to the three.
     sharpness : as in `Growth`.

@@ -64,7 +64,8 @@ class RecordedStep:
     ----------
     profile, latency_ms : as recorded; the latency is None if unknown.
     base, base_ms : in FP32 or TF32, with the number of steps used.
-    log_slower : log ratio of the base's latency to the recorded one. log_sd : its standard deviation.
+    log_slower : log ratio of the base's latency to the recorded one.
+    log_sd : its standard deviation.
     log_work_slower : log ratio of the GPU's work alone.
     """
 
@@ -231,7 +232,8 @@ class Change:
 
     Attributes
     ----------
-    requested : precision as requested. tuned : the training has channels-last tensors and is compiled.
+    requested : precision as requested.
+    tuned : the training has channels-last tensors and is compiled.
     """
 
     models: Models

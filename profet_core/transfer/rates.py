@@ -54,9 +54,10 @@ class GpuRates:
     Attributes
     ----------
     compute, fp32_compute : of convolutions and matrix products in its default precision, TF32 if it has it, and in
-        FP32. bandwidth : of all other work in both.
-    amp_compute, amp_bandwidth : what AMP adds to the default precision. tuned : what channels-last and compiled code
-        adds to AMP beyond `Rates.tuned`.
+        FP32.
+    bandwidth : of all other work in both.
+    amp_compute, amp_bandwidth : what AMP adds to the default precision.
+    tuned : what channels-last and compiled code adds to AMP beyond `Rates.tuned`.
     log_sd, fp32_log_sd, amp_log_sd : standard deviations of the benchmark's speed in the default precision, in FP32,
         and of AMP's over the default precision's.
     tables : published tables that it follows from; 0: specs alone.
@@ -88,9 +89,11 @@ class SpecRates:
     Attributes
     ----------
     efficiency : log of the bandwidth that other GPUs attain, relative to the reference's.
-    amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one. amp_peak : power of it.
+    amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one.
+    amp_peak : power of it.
     generations : compute capability -> log factor on compute, its standard deviation, and log factor on FP32's.
-    generation_log_sd : standard deviation of an unknown generation. gpu_log_sd, amp_log_sd : of a GPU around these.
+    generation_log_sd : standard deviation of an unknown generation.
+    gpu_log_sd, amp_log_sd : of a GPU around these.
     tf32_log_sd : of TF32 over FP32.
     """
 
@@ -163,9 +166,10 @@ class Rates:
 
     Attributes
     ----------
-    from_specs : rates of GPUs that no table has. gpus : full name -> rates of all others.
-    amp_classes : added to those of AMP, by class. tuned : added to AMP's compute and bandwidth by channels-last tensors
-        and a compiler.
+    from_specs : rates of GPUs that no table has.
+    gpus : full name -> rates of all others.
+    amp_classes : added to those of AMP, by class.
+    tuned : added to AMP's compute and bandwidth by channels-last tensors and a compiler.
     within_log_sd : spread of networks around the speedup of a precision.
     no_tensor_cores_log_sd : of AMP over FP32 on GPUs without tensor cores, where the speedup is assumed to be 1.
     activation_share : activations in AMP over those in FP32, from the batches that tables ran in the same memory.
@@ -229,7 +233,8 @@ class Factors:
 
     Attributes
     ----------
-    by_class : of `CLASSES`. log_sd : standard deviation of a step's.
+    by_class : of `CLASSES`.
+    log_sd : standard deviation of a step's.
     """
 
     by_class: ByClass
@@ -240,8 +245,8 @@ class Factors:
 
         Parameters
         ----------
-        shares : of `CLASSES` in the GPU's own work in the slower precision. launch_share : of launch time in the step,
-            which no precision changes.
+        shares : of `CLASSES` in the GPU's own work in the slower precision.
+        launch_share : of launch time in the step, which no precision changes.
 
         >>> factors = Factors((math.log(4),) * 2 + (math.log(2),) * 3, 0.1)
         >>> half = (0.5, 0.0, 0.1, 0.1, 0.3)

@@ -33,7 +33,8 @@ class StepParts:
 
     Attributes
     ----------
-    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`. copy_ms, idle_ms : (profiles,).
+    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`.
+    copy_ms, idle_ms : (profiles,).
     host_ms : CPU time of the step's operations, (profiles,); infinity if the profile doesn't indicate it.
     """
 
@@ -116,16 +117,18 @@ class InstanceStep:
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host CPU.
-    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
-        in which the GPU waits for the batch: these grow with it, launches don't.
+    gpu : its full name.
+    host : name of the host CPU.
+    idle_ms : gaps in the profile of a network with hardly any launches.
+    idle_per_copy : gaps per millisecond of copy, in which the GPU waits for the batch: these grow with it, launches
+        don't.
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
     profiling_slowdown : factor on a launch-bound step while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
     inferred_log_half_width : 90% of steps are within this of the latency inferred from their profile, in the logarithm.
     kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
-    benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
-        profile here.
+    benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64).
+    benchmark_kinds_ms : by kind, in its profile here.
     """
 
     gpu: str
@@ -156,7 +159,8 @@ class StepModel:
 
     Attributes
     ----------
-    start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
+    start_ms : per step, on the reference host.
+    copy_factor : time of the copy over its time in the profile.
     tail_share : tails as a share of the launch time on the reference host.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
     instances : profiled instance -> model for its profiles.
@@ -241,7 +245,8 @@ def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray)
 
     Parameters
     ----------
-    free_ms : without the host's limit, of which `fixed_ms` are copy and start. launch_ms : of all launches.
+    free_ms : without the host's limit, of which `fixed_ms` are copy and start.
+    launch_ms : of all launches.
     """
     free, launch = free_ms**SMOOTH_MAX_POWER, launch_ms**SMOOTH_MAX_POWER
     launched = launch / (free + launch)

@@ -119,7 +119,8 @@ class StepsThere:
 
     Attributes
     ----------
-    free_ms : latency without the host's limit. launch_ms : CPU launch overhead of the step.
+    free_ms : latency without the host's limit.
+    launch_ms : CPU launch overhead of the step.
     log_sd : of the latency, in the logarithm.
     weights : (targets, instances, profiles), power of each known latency.
     """
@@ -142,10 +143,12 @@ class TargetSpeeds:
 
     Attributes
     ----------
-    names : profiled instances. hosts : of the targets.
-    log_sd, runs_ahead : as in `Target`, (targets, 1). tails : kernel tails over the reference's, (targets, 1).
-    distances : between speeds, (targets, instances). times : time ratios by kind of work, (targets, instances, kinds,
-        1).
+    names : profiled instances.
+    hosts : of the targets.
+    log_sd, runs_ahead : as in `Target`, (targets, 1).
+    tails : kernel tails over the reference's, (targets, 1).
+    distances : between speeds, (targets, instances).
+    times : time ratios by kind of work, (targets, instances, kinds, 1).
     kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
     """
 
@@ -315,7 +318,8 @@ class AsRecorded:
 
     Attributes
     ----------
-    latency_ms : there, by the analytical model alone, (profiles,). parts : predicted content of a profile there.
+    latency_ms : there, by the analytical model alone, (profiles,).
+    parts : predicted content of a profile there.
     kind_factors : time there over the recorded time, by kind, (kinds,).
     """
 
@@ -331,7 +335,8 @@ class MappedSteps:
     Attributes
     ----------
     anchor_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,).
-    floor_ms : launches on the reference host, (profiles,). by_instance : profiled instance -> the steps there.
+    floor_ms : launches on the reference host, (profiles,).
+    by_instance : profiled instance -> the steps there.
     doubt_log_sd : uncertainty from the host, and a latency that the profile does not explain,
         standard deviation in the logarithm, (profiles,).
     """

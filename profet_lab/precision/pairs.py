@@ -37,8 +37,9 @@ _OTHER = "AlexNet"
 class ClassShares:
     """Shares of classes of operations: of products in the compute, of normalizations and depthwise kernels in the rest.
 
-    profiled : network -> the three shares. per_count : of other networks, times `class_counts`: products' time over
-        convolutions', normalizations' share, depthwise time over other time.
+    profiled : network -> the three shares.
+    per_count : of other networks, times `class_counts`: products' time over convolutions', normalizations' share,
+        depthwise time over other time.
     """
 
     profiled: dict[str, tuple[float, float, float]]
@@ -89,7 +90,8 @@ def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tup
 
     Parameters
     ----------
-    counts : `class_counts` of it. per_count : factors on them.
+    counts : `class_counts` of it.
+    per_count : factors on them.
     """
     product, normalization, depthwise = (factor * amount for factor, amount in zip(per_count, counts, strict=True))
     depthwise /= 1 + depthwise
@@ -211,7 +213,8 @@ class Pairs:
     """Published pairs.
 
     amp : of AMP over FP32 or TF32 on tensor cores: table, gpu, network, pixels, over, log_speedup, base_ms, share,
-        layers, peak_ratio, batch_ratio. plain : the same of GPUs without tensor cores.
+        layers, peak_ratio, batch_ratio.
+    plain : the same of GPUs without tensor cores.
     tf32 : of TF32 over FP32: table, gpu, network, log_speedup, share, log_ratio (of the peaks).
     failed : pairs left out, since tensor cores were not used.
     """

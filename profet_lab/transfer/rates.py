@@ -85,7 +85,9 @@ Terms = dict[Key, float]
 class _Row:
     """One speed, or a ratio of two speeds of one step.
 
-    shares : of `CLASSES`. rates : terms of each class's log rate. over : the same of the speed it is relative to; else
+    shares : of `CLASSES`.
+    rates : terms of each class's log rate.
+    over : the same of the speed it is relative to; else
     None. launches : table, and layers per microsecond of the step it is relative to.
     """
 

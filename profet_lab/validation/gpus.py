@@ -43,8 +43,13 @@ from profet_lab.tasks import Progress
 from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
 from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
-from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
-from profet_lab.validation.judged import ensemble_latencies
+from profet_lab.validation.held_out_gpus import (
+    ensemble_latencies,
+    fold_models,
+    held_out_anchors,
+    plain_specs_log_sd,
+    profiled_gpus,
+)
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
