@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_of, ordered
+from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_from_tables, ordered
 from profet_lab.dataset_files import read_tables, write_dataset
 from profet_lab.measurements.tables import data_folder
 
@@ -28,5 +28,5 @@ def write_custom_data(
         cells = cells.assign(instance=name).drop(columns=["gpu", "source"])
         operations = operations[operations["cell"].isin(cells["cell"])]
         source = Source(name, "collection", {f"{name}.jsonl": "0" * 64})
-        write_dataset(dataset_of(cells, operations, source, {name: facts}), folder)
+        write_dataset(dataset_from_tables(cells, operations, source, {name: facts}), folder)
     return folder

@@ -67,9 +67,10 @@ def test_a_refusal_is_the_same_line():
         assert str(here.value) == str(there.value)
 
 
-def test_too_much_memory_is_reported():
+def test_too_much_memory_is_reported(monkeypatch):
+    monkeypatch.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
     with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(WIDE, "net.json", limits=ReadLimits(80, 5))
+        read_network_guarded(WIDE, "net.json")
 
 
 def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
