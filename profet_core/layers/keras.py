@@ -133,8 +133,6 @@ class KerasModel:
         if not self.image:
             raise InputError("it has no image as its input.")
 
-    # --- models -------------------------------------------------------------------------------------------------------
-
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
@@ -225,8 +223,6 @@ class KerasModel:
                 raise InputError(f"{where}, and the file says otherwise: save the model again.")
         return shape
 
-    # --- layers -------------------------------------------------------------------------------------------------------
-
     def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         here = (*path, layer.name)
@@ -280,8 +276,6 @@ class KerasModel:
         if any(word in name for word in _RECURRENT):
             raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
-
-    # --- sizes and sides ----------------------------------------------------------------------------------------------
 
     def _input_shape(self, batch_shape: object) -> Shape:
         """The shape of an input, at the requested pixels if it is an image."""

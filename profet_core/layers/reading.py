@@ -27,7 +27,7 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
-from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, Waiting, is_line, read_file
+from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -258,15 +258,13 @@ _MAX_ANSWER_BYTES = 8 * 2**20
 _MAX_CAVEATS = 100
 
 
-def read_network_guarded(
-    source: bytes | BinaryIO, name: str = "network", pixels: int | None = None, *, waiting: Waiting | None = None
-) -> Network:
+def read_network_guarded(source: bytes | BinaryIO, name: str = "network", pixels: int | None = None) -> Network:
     """Read a third-party network file as `read_network` does, within limits; as `read_file` has it."""
 
     def begin(start: bytes) -> Task[Network] | Network:
         return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)], waiting=waiting)
+    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)])
     return replace(network, name=shown_file_name(name))
 
 
