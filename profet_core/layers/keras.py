@@ -28,6 +28,8 @@ from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
 _RECURRENT = ("LSTM", "GRU", "RNN")
+#: Operations that take an average over sides, and make a matrix, unlike the layers and functions of these names.
+_OTHER_OPERATIONS = frozenset({"Average", "Identity"})
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
 #: Shapes before and after a layer, with the batch, where the file has them.
@@ -259,7 +261,7 @@ class KerasModel:
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
                 return layers_of(f"ops.{name}", settings, shapes)
-            if is_function(name):
+            if is_function(name) and name not in _OTHER_OPERATIONS:
                 return [elementwise(*shapes)]
             if (output := _operation_output(name, shapes, recorded)) is None:
                 raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
