@@ -376,7 +376,7 @@ def recorded_profile(
             peak_memory_mib=None if facts.peak_memory_mib is None else round(facts.peak_memory_mib, 1),
             onednn=facts.onednn,
         ),
-        warnings=tuple(_warnings(read, facts, plan, odd)),
+        warnings=tuple(dict.fromkeys(_warnings(read, facts, plan, odd))),
     )
 
 

@@ -71,7 +71,7 @@ _BESIDE = "upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it"
 _RUN_FOLDER = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _STEP_TIMES = "TensorFlow's input_pipeline.pb, which has times of whole steps only"
 _KERNELS_ALONE = "TensorFlow's kernel statistics, which lack idle time and the host's operations"
-_NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu), which doesn't name the framework's operations"
+_NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu)"
 _MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
 _LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
 
