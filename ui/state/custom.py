@@ -99,7 +99,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     return held
 
 
-def asked_profile(resources: Resources) -> Held:
+def profile_to_predict(resources: Resources) -> Held:
     """The shown profile with the anchor and the latency that its numbers are for.
 
     A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
