@@ -334,7 +334,7 @@ def parse_kernel(name: str) -> Kernel:
 
 
 class Translation(NamedTuple):
-    """TensorFlow's types of one operation: none if it is left out; the gradients of input and filter if `splits`."""
+    """TensorFlow's types of one operation: none if it is ignored; the gradients of input and filter if `splits`."""
 
     types: tuple[str, ...]
     splits: bool = False
@@ -378,7 +378,7 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
 
     Parameters
     ----------
-    kernel : the kernel that the time is of; None for the host. Where the operation is left out or unknown, the kernel's
+    kernel : the kernel that the time is of; None for the host. Where the operation is ignored or unknown, the kernel's
         own name tells.
     mask : of a convolution's gradient, "10" if only the input's was computed, "01" only the filter's, "11" both;
         None if that was not recorded.

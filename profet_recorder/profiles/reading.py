@@ -280,11 +280,6 @@ class _Candidate(NamedTuple):
         parts = enumerate(_NUMBERS.split(self.file.name))
         return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
 
-    @property
-    def preference(self) -> int:
-        """Place of its format among those that tell most."""
-        return PREFERRED_FORMATS.index(self.reader) if self.reader in PREFERRED_FORMATS else len(PREFERRED_FORMATS)
-
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
@@ -293,7 +288,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
     candidates.sort(key=lambda each: each.order)
     candidates.sort(key=lambda each: each.run, reverse=True)
-    candidates.sort(key=lambda each: each.preference)
+    candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
     failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:

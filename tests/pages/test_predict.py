@@ -218,13 +218,10 @@ def test_a_senseless_link_opens_the_first_view(open_app, first_view, query):
     assert not app.error and answer(app) == first_view()
 
 
-def test_a_link_reopens_the_view(open_app):
+def test_a_link_reopens_the_view_and_details_of_a_row_say_what_was_measured_there(open_app, samples):
     app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
     again = open_app(**dict(app.query_params))
     assert dict(again.query_params) == dict(app.query_params) and answer(again) == answer(app)
-
-
-def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples):
     app = open_app(preset="original", predict_open="p3.2xlarge")
     assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
     assert app.number_input(key="price_p3.2xlarge").value is None

@@ -221,15 +221,12 @@ def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
     assert str(error.value).startswith("mine.csv: ") and "\n" not in str(error.value)
 
 
-def test_pixels_have_an_end_and_come_from_somewhere():
+def test_pixels_have_an_end_and_the_guide_names_every_column_and_kind(repository):
     for pixels in (0, 4097):
         with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels are not supported: use 1 to 4,096"):
             read_network(LENET, "mine.csv", pixels)
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)
-
-
-def test_the_guide_to_tables_names_every_column_and_kind(repository):
     text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in text for name in (*COLUMNS, *TABLE_KINDS, "input"))
     example = text.partition("```csv\n")[2].partition("```")[0]

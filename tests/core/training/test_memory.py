@@ -286,11 +286,17 @@ def shipped(repository):
     return load_memory(repository / "models")
 
 
-def test_vgg16_at_256_pixels_fits_where_it_did(shipped):
+def test_vgg16_at_256_pixels_fits_where_it_did_and_shipped_measurements_where_the_samples_say(
+    shipped, samples, models, catalog
+):
     for gib, batch, room in ((8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)):
         # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
         grows_gib = shipped.formula.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
         assert (shipped.formula.held_gib(169_814_824) + grows_gib < gib) == room
+    for sample in samples.values():
+        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
+        for name, answer in found.items():
+            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
@@ -359,13 +365,6 @@ def test_what_was_measured_at_a_size_fits_there():
         found = answered(MEASURED, replace(ON_TENSORFLOW, **other), 16.0, 8.0, times=times, batch_size=32)
         assert found.largest_batch != 32, other
     assert answered(MEASURED, ON_TENSORFLOW, 16.0, 8.0, times=times, state_copies=2.0).largest_batch != 32
-
-
-def test_the_shipped_measurements_ran_where_the_samples_say(samples, models, catalog):
-    for sample in samples.values():
-        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
-        for name, answer in found.items():
-            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
 def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
