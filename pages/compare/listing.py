@@ -68,18 +68,9 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    questions = [
-        ProfileQuestion(
-            profile=one.profile,
-            anchor=one.anchor,
-            latency_ms=one.latency_ms,
-            method=network.method,
-            precision=network.precision,
-            training_code=network.training_code,
-        )
-        for one in held
-    ]
-    found = answer_compare(resources, questions)
+    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code")}
+    known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
+    found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
     compared = []
     for candidate, each in zip(candidates, found, strict=True):
         prediction, doubt = each.prediction, each.doubt

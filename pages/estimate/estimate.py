@@ -117,10 +117,8 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     held = held_in(resources, session.profile)
     name = question.name.removeprefix("PROFET ")
     sample, step = held.sample, (name, question.network.pixels, question.batch_size)
-    if sample is not None and (sample.model, sample.pixels, sample.batch_size) != step:
-        return None, ()
-    found = shown_network(resources)
-    if found is None:
+    is_other = sample is not None and (sample.model, sample.pixels, sample.batch_size) != step
+    if is_other or (found := shown_network(resources)) is None:
         return None, ()
     unknown = ("Compare only if your profile is of this network.", *other_sizes(held.profile, question))
     return found.training.prediction, () if sample else unknown

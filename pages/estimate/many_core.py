@@ -58,9 +58,8 @@ def _network_input() -> Network:
     # Drawn first: the FLOPs of a file go into the field above.
     number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
     given = network_file(_FILE_TIP, pixels=state.manycore_file_pixels, take=use_flops)
-    number_field(
-        "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
-    )
+    tip = "Forward pass. A multiply-add counts as two."
+    number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip, at=field)
     if given.problem:
         show_error(given.problem)
     elif given.network is not None and given.network.counts.flops.all == state.manycore_flops:
