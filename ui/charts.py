@@ -38,7 +38,7 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
-    `on_pick` takes what a clicked mark carries as its `customdata`.
+    `on_pick` is called with the `customdata` of a clicked mark.
     """
 
     def picked() -> None:
