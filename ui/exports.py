@@ -56,7 +56,7 @@ def made_later() -> MadeLater:
 def save_button(
     label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, icon: str = ":material/download:"
 ) -> None:
-    """A file to save; data that is made of a function is made when it is asked for."""
+    """A file to save; data that is made of a function is made when it is saved."""
     st.download_button(
         label, data, file_name, mime, key=f"save:{file_name}", icon=icon, type="tertiary", on_click="ignore"
     )

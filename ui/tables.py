@@ -152,7 +152,7 @@ def result_table(
     def sort() -> None:
         # What a browser sends may be anything.
         if (column := st.session_state[key].get("sort")) in [one.key for one in columns]:
-            # The smallest first, asked again the largest first, and a third time as the rows come.
+            # The smallest first, then the largest first, and a third time as the rows come.
             choices.sort = {column: f"-{column}", f"-{column}": ""}.get(choices.sort, column)
 
     def open_row() -> None:

@@ -259,9 +259,6 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
     return replace(Counts.from_values(grown), pixels=pixels)
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
-
-
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
     """Unique name -> network, read once."""

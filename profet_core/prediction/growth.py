@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
@@ -113,20 +112,6 @@ class Growth:
         )
 
 
-class AnyGrowth(Protocol):
-    """Interface of `Growth` and `GrowthBySource`."""
-
-    @property
-    def share(self) -> FloatArray:
-        """Share of the known step that grows, (instances,)."""
-
-    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """log(latency / known latency), (instances, sizes)."""
-
-    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> AnyGrowth:
-        """Scaling of steps that are also known at a larger size."""
-
-
 @dataclass(frozen=True)
 class GrowthBySource:
     """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
@@ -179,8 +164,8 @@ class ScalingError:
     of_size, of_still : for batch up, batch down, area up, area down.
     """
 
-    of_size: tuple[float, float, float, float]
-    of_still: tuple[float, float, float, float]
+    of_size: tuple[float, ...]
+    of_still: tuple[float, ...]
 
     def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
@@ -223,7 +208,7 @@ class AnchorGrowthModel:
     share: FloatArray
     batch: FloatArray
     area: FloatArray
-    offsets: Mapping[str, tuple[float, float, float]]
+    offsets: Mapping[str, tuple[float, ...]]
     sharpness: float
 
     def __post_init__(self) -> None:
@@ -320,7 +305,7 @@ def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
         models=MappingProxyType({name: _anchor_model(row) for name, row in content["laws"].items()}),
-        error=ScalingError(*(_four_numbers(content["error"][name]) for name in ("of_size", "of_still"))),
+        error=ScalingError(*(_numbers(content["error"][name], 4) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
@@ -331,18 +316,14 @@ def _anchor_model(row: JsonObject) -> AnchorGrowthModel:
         name: np.array([finite_number(value) for value in row[name]])
         for name in ("centre", "spread", "low", "high", "share", "batch", "area")
     }
-    offsets = {name: _three_numbers(values) for name, values in row["offsets"].items()}
+    offsets = {name: _numbers(values, 3) for name, values in row["offsets"].items()}
     return AnchorGrowthModel(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
-def _three_numbers(values: Iterable[object]) -> tuple[float, float, float]:
-    first, second, third = (finite_number(value) for value in values)
-    return first, second, third
-
-
-def _four_numbers(values: Iterable[object]) -> tuple[float, float, float, float]:
-    first, second, third, fourth = (finite_number(value) for value in values)
-    return first, second, third, fourth
+def _numbers(values: Sequence[object], count: int) -> tuple[float, ...]:
+    if len(values) != count:
+        raise ValueError(f"{count} numbers are needed")
+    return tuple(map(finite_number, values))
 
 
 #: Between two sizes, errors are this fraction of the pooled error of both endpoints: 90% of the measured latencies
@@ -379,7 +360,7 @@ class KnownPoint:
     at: Sizes
     log_ms: FloatArray
     log_sd: FloatArray
-    growth: AnyGrowth
+    growth: Growth | GrowthBySource
 
 
 def scale_from_one(known: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:

@@ -27,7 +27,7 @@ from profet_core.catalog.gpus import (
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, Note
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
+from profet_core.latency import Basis, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
@@ -195,19 +195,6 @@ def _shares(parts: StepParts, batch: ProfileBatch) -> ByClass:
     product = kinds_ms[KINDS.index(PRODUCT)] / max(compute_ms, 1e-9)
     normalization, depthwise = recorded_ms[ON_TENSOR_CORES:-1] / max(rest_ms, 1e-9)
     return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
-
-
-def faster_step(step: Estimate, log_speedup: float, log_sd: float, *notes: Note) -> Estimate:
-    """Speed up a step by exp(log_speedup), with uncertainty; launch time stays."""
-    if step.latency_ms is None:
-        return step
-    factor = math.exp(-log_speedup)
-    parts = step.parts
-    return replace(
-        step.widened(log_sd).noted(*notes),
-        latency_ms=step.latency_ms * factor,
-        parts=parts and LatencyParts(parts.free_ms * factor, parts.launch_ms),
-    )
 
 
 def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:

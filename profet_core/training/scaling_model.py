@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -140,25 +140,19 @@ class Strategy(StrEnum):
     'parameter server on the CPU'
     """
 
-    RING = "ring"
-    TREE = "tree"
-    PS_CPU = "ps-cpu"
-    PS_GPU = "ps-gpu"
-    ONE_PROCESS = "one-process"
+    words: str
 
-    @property
-    def words(self) -> str:
-        """Display text."""
-        return _WORDS[self]
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """A member with its words."""
+        strategy = str.__new__(cls, value)
+        strategy._value_, strategy.words = value, words
+        return strategy
 
-
-_WORDS = {
-    Strategy.RING: "ring all-reduce",
-    Strategy.TREE: "tree all-reduce",
-    Strategy.PS_CPU: "parameter server on the CPU",
-    Strategy.PS_GPU: "parameter server on the GPUs",
-    Strategy.ONE_PROCESS: "one process for all GPUs (DataParallel)",
-}
+    RING = "ring", "ring all-reduce"
+    TREE = "tree", "tree all-reduce"
+    PS_CPU = "ps-cpu", "parameter server on the CPU"
+    PS_GPU = "ps-gpu", "parameter server on the GPUs"
+    ONE_PROCESS = "one-process", "one process for all GPUs (DataParallel)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pages.predict.charts import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
 from profet_core.units import format_time
-from tests.made.step_times import OFFERS, ROWS, planned
+from tests.made.step_times import OFFERS, ROWS, changed, planned
 from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
 
@@ -211,7 +211,7 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 
 def test_points_have_the_color_of_their_basis_and_names_stay_text():
     slow = PLANS["slow"]
-    estimated = slow.row.changed(basis=Basis.TRANSFERRED)
+    estimated = changed(slow.row, basis=Basis.TRANSFERRED)
     hostile = replace(slow, offer=replace(slow.offer, gpu="<b>x&y</b>"), row=estimated)
     _, traces = drawn(hostile, PLANS["fast"])
     for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):

@@ -1,4 +1,4 @@
-"""One visitor's session: each field with its type, its default and what it may be; links carry the fields they can."""
+"""One visitor's session: each field with its type, its default and what it may be; links have those they can."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 
-#: One process for all GPUs needs the number of weight tensors, which is not asked.
+#: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-#: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
+#: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
 RELOADED = "reloaded"
@@ -493,7 +493,7 @@ class Session:
 
 
 session = Session()
-#: Key -> field: all that links carry.
+#: Key -> field: all that links have.
 LINKED = {
     key: one
     for part in vars(Session).values()

@@ -15,7 +15,6 @@ from profet_core.ensemble.members import step_inputs
 from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
     FeatureSpec,
-    OperationCluster,
     is_set_aside,
     kind_of,
     load_operation_kinds,
@@ -269,7 +268,7 @@ def test_any_factor_is_a_number_between_1_and_2(device_ms, idle_share, host_ms, 
 
 
 SPEC = FeatureSpec(
-    clusters=(OperationCluster(("Conv2D", "Conv3D")), OperationCluster(("IDLE",)), OperationCluster(("Relu", "Relu6"))),
+    clusters=(("Conv2D", "Conv3D"), ("IDLE",), ("Relu", "Relu6")),
     host_operations=("Dataset", "IDLE"),
     near=2.0,
 )
@@ -313,7 +312,7 @@ def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_n
     assert vector == [60, 0, 0, 0, 0]
     assert unknown.left_out == ("Host_Conv2D", "Host_Datasets")
     assert unknown.share == 140 / 200
-    spec = FeatureSpec((OperationCluster(("Conv2D",)),), (), near=10.0)
+    spec = FeatureSpec((("Conv2D",),), (), near=10.0)
     vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
     assert vector == [1]
     assert unknown == NO_UNKNOWN_OPERATIONS
@@ -345,6 +344,6 @@ def test_no_time_is_lost_or_made_up(times):
 
 def test_the_shipped_features_are_in_the_manifests_order(models):
     assert list(models.features.names) == models.manifest["features"]["order"]
-    operations = [name for cluster in models.features.clusters for name in cluster.operations]
+    operations = [name for cluster in models.features.clusters for name in cluster]
     assert len(operations) == len(set(operations))
     assert len(models.features.columns) == len(operations) + len(models.features.host_operations)

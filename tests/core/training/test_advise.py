@@ -15,7 +15,7 @@ from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.training.advise import advise, without_larger_nodes
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Per, Request, plan_of
+from profet_core.training.plans import Limits, Per, plan_of
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
@@ -25,7 +25,7 @@ from profet_core.training.words import (
     pick_line,
     upgrade_line,
 )
-from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, changed, offer, planned, row
 
 
 def advised(limits=None, rows=ROWS, offers=OFFERS, **more):
@@ -142,7 +142,7 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     offers = (replace(OFFERS[0], status="retired"), *OFFERS[1:])
     advice = advised(offers=offers)
     assert advice.cheapest.plan.label == "middle"
-    assert [one.instance for one in advice.excluded] == ["slow"] and "retired" in advice.excluded[0].reason
+    assert list(advice.excluded) == ["slow"] and "retired" in advice.excluded["slow"]
     assert advised(offers=offers, include_retired=True).cheapest.plan.label == "slow"
     fits = {
         "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
@@ -150,7 +150,7 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
         "fast": FitAnswer(Verdict.FITS, 0.99, 512, "needs 4 GiB"),
     }
     advice = advised(fits=fits)
-    assert [(one.instance, "needs 20 GiB" in one.reason) for one in advice.excluded] == [("slow", True)]
+    assert [(name, "needs 20 GiB" in reason) for name, reason in advice.excluded.items()] == [("slow", True)]
     assert advice.answer.note == "memory: can't tell if it fits"
     assert "Memory: can't tell if it fits." in answer_sentences(advice)
 
@@ -165,7 +165,7 @@ def test_one_instance_in_two_markets_is_two_plans():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [row.changed(log_sd=None) for row in ROWS]
+    rows = [changed(row, log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
@@ -183,9 +183,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
-    lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(changed(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.CALIBRATED) for row in ROWS]))
+    lines = answer_sentences(advised(rows=[changed(row, basis=Basis.CALIBRATED) for row in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
@@ -266,10 +266,10 @@ LISTED = {
 @pytest.fixture
 def plans(catalog):
     """Name -> its plan."""
-    request = Request(Workload(50_000, 64), Limits())
+    work = Workload(50_000, 64)
     return {
         name: plan_of(
-            request,
+            work,
             StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
             replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
         )

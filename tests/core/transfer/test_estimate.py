@@ -162,8 +162,8 @@ def test_a_launch_bound_row_has_a_note(shipped):
     steps = AnchorSteps("p3.2xlarge", recorded("p3.2xlarge", 21.0, idle).parts, np.array([21.0]))
     pair = (shipped.gpus["H100-SXM5-80GB"], HOST)
     (found,) = estimate_gpus(shipped, steps, {}, [pair], tf32=True).values()
-    assert found.at(0).limited_by_host
-    assert not by_name(estimates(shipped))["L40S"].at(0).limited_by_host
+    assert found.limited_by_host
+    assert not by_name(estimates(shipped))["L40S"].limited_by_host
 
 
 def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
