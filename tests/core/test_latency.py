@@ -55,12 +55,9 @@ def test_an_interval_lies_around_its_latency_and_is_as_wide_as_its_level_asks(lo
     assert log_sd_of(made.log_half_width) == pytest.approx(log_sd)
 
 
-def test_what_was_given_and_what_nothing_is_known_of_have_no_interval():
+def test_scaling_keeps_the_width_and_widening_the_middle_where_there_is_an_interval():
     assert step(Basis.GIVEN, log_sd=0.0).interval is None and step(Basis.MEASURED).interval is None
     assert step(Basis.MEASURED, log_sd=0.1).changed(latency_ms=None).interval is None
-
-
-def test_scaling_keeps_the_width_and_widening_the_middle():
     parts = LatencyParts(80.0, 90.0)
     made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), parts=parts, least_ms=95.0).estimate
     scaled, wider = made.scaled(3.0), made.widened(0.4)
