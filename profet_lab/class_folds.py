@@ -14,7 +14,6 @@ from profet_core.ensemble.classes import ClassTimes
 from profet_core.ensemble.members import (
     DISTANCE_BANDS,
     MEMBERS,
-    TREES,
     IntervalScale,
     StepInputs,
     class_shares,
@@ -26,7 +25,7 @@ from profet_core.latency import quantile
 from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.members import combine
 from profet_lab.class_bank import ClassBank, Training
-from profet_lab.class_members import STEPS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.class_members import STEPS, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.profiles.record import ProfileMeta
@@ -53,26 +52,6 @@ def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
 def least_error(errors: Iterable[np.ndarray]) -> Weights:
     """The weights with the least sum of `summed_errors`, each row counting once."""
     return WEIGHTS[int(np.argmin(np.sum(list(errors), axis=0)))]
-
-
-def fit_member(
-    bank: ClassBank,
-    member: str,
-    trainings: Sequence[Training],
-    seed: int,
-    steps: int = STEPS,
-    progress: Progress | None = None,
-) -> StackedNetworks | BoostedTrees:
-    """The member's models, one a training.
-
-    `steps` is the networks' number; progress counts every member as so many.
-    """
-    if member != TREES:
-        return fit_networks(bank, member, trainings, seed, steps, progress)
-    trees = fit_trees(bank, trainings, seed)
-    if progress:
-        progress(steps)
-    return trees
 
 
 @dataclass(frozen=True)

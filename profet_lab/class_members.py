@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,16 +58,32 @@ RECIPES = {
 }
 
 
-class _Models(ABC):
-    """Models of one member, each of a pair and its training rows."""
+@dataclass(frozen=True)
+class MemberModels:
+    """Models of one member, each of a pair and its training rows: networks or boosted trees.
+
+    constants : (models, 1, ...), as `members.network_latency` takes them.
+    typical_log_ratio : (models,).
+    unseen : (models, classes).
+    kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs), with the standardization.
+    trees : by model: class shares -> log of the latency over the typical one.
+    """
 
     member: str
     constants: np.ndarray
     typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+    kernels: tuple[np.ndarray, ...] = ()
+    biases: tuple[np.ndarray, ...] = ()
+    trees: tuple[lightgbm.Booster, ...] = ()
 
-    @abstractmethod
     def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
         """One model's raw output, (rows, inputs) -> (1, rows, outputs)."""
+        if self.trees:
+            return np.asarray(self.trees[model].predict(inputs))[None, :, None]
+        only = slice(model, model + 1)
+        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
+        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
 
     def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
         """One model's latency on its target, milliseconds (rows,)."""
@@ -86,29 +101,6 @@ def _training_inputs(
     latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
     sizes = bank.sizes[rows] if training.sizes_known else None
     return network_inputs(np, member, classes, bank.device_classes, latency, sizes), classes, latency, unseen
-
-
-@dataclass(frozen=True)
-class StackedNetworks(_Models):
-    """Trained networks of one member, standardization folded into the first layer.
-
-    kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
-    constants : (networks, 1, ...), as `members.network_latency` takes them.
-    typical_log_ratio : (networks,). unseen : (networks, classes).
-    """
-
-    member: str
-    kernels: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...]
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-    unseen: np.ndarray
-
-    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
-        """One network's raw output, (rows, inputs) -> (1, rows, outputs)."""
-        only = slice(model, model + 1)
-        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
-        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
 
 
 class Rows(NamedTuple):
@@ -229,15 +221,23 @@ def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
     return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))
 
 
-def fit_networks(
+def fit_member(
     bank: ClassBank,
     member: str,
     trainings: Sequence[Training],
     seed: int,
     steps: int = STEPS,
     progress: Progress | None = None,
-) -> StackedNetworks:
-    """Train a network each, all together, of which the same is known; each sees its own rows alone."""
+) -> MemberModels:
+    """A model of the member for each training, which sees its own rows alone; the same is known of all profiles.
+
+    `steps` is the networks' number, which are trained all together; progress counts every member as so many.
+    """
+    if member == TREES:
+        trees = fit_trees(bank, trainings, seed)
+        if progress:
+            progress(steps)
+        return trees
     recipe, device = RECIPES[member], bank.device_classes
     parts = [_prepare(bank, member, each) for each in trainings]
     mean, deviation, *known = (np.stack(part) for part in zip(*parts, strict=True))
@@ -269,7 +269,7 @@ def fit_networks(
     # Standardization is folded into the first layer.
     kernels[0] = kernels[0] / np.swapaxes(deviation, 1, 2)
     biases[0] = biases[0] - mean @ kernels[0]
-    return StackedNetworks(member, tuple(kernels), tuple(biases), *known)
+    return MemberModels(member, known[0], known[1], known[2], tuple(kernels), tuple(biases))
 
 
 def _prepare(
@@ -376,31 +376,11 @@ PARAMETERS = {
 REPEATS = 3
 
 
-@dataclass(frozen=True)
-class BoostedTrees(_Models):
-    """Trained trees of many models.
-
-    trees : by model: class shares -> log of the latency over the typical one.
-    constants : (models, 1, classes), as `members.network_latency` takes them.
-    typical_log_ratio : (models,). unseen : (models, classes).
-    """
-
-    trees: tuple[lightgbm.Booster, ...]
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-    unseen: np.ndarray
-    member: str = TREES
-
-    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
-        """One model's raw output, (rows, inputs) -> (1, rows, 1)."""
-        return np.asarray(self.trees[model].predict(inputs))[None, :, None]
-
-
-def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> BoostedTrees:
+def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> MemberModels:
     """Train trees each; each model sees its own rows alone."""
     parts = [_fit(bank, training, seed, rounds) for training in trainings]
     trees, constants, typical, unseen = zip(*parts, strict=True)
-    return BoostedTrees(tuple(trees), np.stack(constants), np.array(typical), np.stack(unseen))
+    return MemberModels(TREES, np.stack(constants), np.array(typical), np.stack(unseen), trees=tuple(trees))
 
 
 def _fit(

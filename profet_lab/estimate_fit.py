@@ -95,7 +95,7 @@ class EstimateRows:
     def __len__(self) -> int:
         return len(self.latency_ms)
 
-    def of(self, rows: np.ndarray) -> EstimateRows:
+    def subset(self, rows: np.ndarray) -> EstimateRows:
         """Some rows, by mask or by number."""
         return EstimateRows(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
@@ -310,10 +310,10 @@ class Problem:
         starts = np.searchsorted(found, np.arange(len(self.rows) + 1) * width)
         return rows, parts, np.concatenate([each.data for each in matrices]), merged, found % width, starts
 
-    def of(self, rows: np.ndarray) -> Problem:
+    def subset(self, rows: np.ndarray) -> Problem:
         """Some rows, by mask."""
         parts = {name: getattr(self, name)[rows] for name in ("launch", "start", "offsets")}
-        return replace(self, rows=self.rows.of(rows), kinds=[matrix[rows] for matrix in self.kinds], **parts)
+        return replace(self, rows=self.rows.subset(rows), kinds=[matrix[rows] for matrix in self.kinds], **parts)
 
 
 def _terms(

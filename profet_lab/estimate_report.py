@@ -222,7 +222,7 @@ class Judge:
 
     def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, np.ndarray]]:
         pairs = list(folds)
-        tasks = [(self.fit_problem.of(learned), self.fitted) for learned, _ in pairs]
+        tasks = [(self.fit_problem.subset(learned), self.fitted) for learned, _ in pairs]
         return list(zip(pairs, run_tasks(fit, tasks, progress=self.progress, threads=True), strict=True))
 
     def _held_out(
@@ -234,16 +234,16 @@ class Judge:
         for number, ((learned, judged), fitted) in enumerate(fits):
             numbers[judged] = number
             answered = as_new_source(fit_problem.keys, fitted) if is_new_source else fitted
-            latency_ms[judged] = predicted_ms(fit_problem.of(judged), answered)
-            launched = launched_shares(fit_problem.of(judged), answered)
-            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.of(judged))]
+            latency_ms[judged] = predicted_ms(fit_problem.subset(judged), answered)
+            launched = launched_shares(fit_problem.subset(judged), answered)
+            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.subset(judged))]
             counts = Counter(data.gpus[learned].tolist())
             chips = set(map(chip_of, counts))
             steps[judged] = [counts[gpu] if chip_of(gpu) in chips else -1 for gpu in data.gpus[judged].tolist()]
             if is_known:
-                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.of(learned), answered))
-                known = known_steps_in(known_steps(data.of(learned), ratios))
-                corrections, shares[judged] = _corrections(known, data.of(judged))
+                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.subset(learned), answered))
+                known = known_steps_in(known_steps(data.subset(learned), ratios))
+                corrections, shares[judged] = _corrections(known, data.subset(judged))
                 latency_ms[judged] *= np.exp(corrections)
         return HeldOut(latency_ms, numbers, steps, shares, host_log_sds, is_new_source)
 
@@ -511,7 +511,7 @@ def regressions(rows: EstimateRows) -> dict[str, dict[str, Any]]:
     Returns:
     Split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
     """
-    cells = rows.of(rows.sources == PROFET)
+    cells = rows.subset(rows.sources == PROFET)
     features, log_ms = _features(cells), np.log(cells.latency_ms)
     found: dict[str, dict[str, Any]] = {}
     for name, folds in _splits(cells).items():

@@ -187,7 +187,7 @@ def write_counted_sample(out: Path) -> dict:
     }
     entry = {
         "name": f"retinanet-{pixels}px-b{batch_size}-{instance.split('.')[0]}-from-counts",
-        "title": f"RetinaNet, {pixels} pixels, batch {batch_size}, on {instance} (from layer counts)",
+        "title": f"RetinaNet (from counts), {pixels} pixels, batch {batch_size}, on {instance}",
         "description": f"larger images, up to 1,280 pixels; {source}",
         "anchor": instance,
         "model": "RetinaNet",

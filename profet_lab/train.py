@@ -26,14 +26,13 @@ from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     OutOfFold,
     distances,
-    fit_member,
     least_error,
     nearest_other,
     one_held_out,
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, BoostedTrees, StackedNetworks
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, fit_member
 from profet_lab.documented import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
 from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
 from profet_lab.models_folder import (
@@ -89,9 +88,7 @@ def train_default(
     }
 
 
-def _write_stack(
-    models: StackedNetworks | BoostedTrees, wanted: Sequence[Pair], anchor: str, case: str, folder: Path
-) -> dict:
+def _write_stack(models: MemberModels, wanted: Sequence[Pair], anchor: str, case: str, folder: Path) -> dict:
     """Write an anchor's models of one member and case; returns the manifest's row."""
     chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
     name = write_fitted(_fitted(models, chosen), folder, anchor, f"{models.member.replace(' ', '_')}_{case}")
@@ -106,8 +103,8 @@ def _write_stack(
     }
 
 
-def _fitted(models: StackedNetworks | BoostedTrees, chosen: Sequence[int]) -> Fitted:
-    if isinstance(models, BoostedTrees):
+def _fitted(models: MemberModels, chosen: Sequence[int]) -> Fitted:
+    if models.trees:
         return boosted_stack([models.trees[number] for number in chosen])
     return network_stack(
         [kernel[chosen] for kernel in models.kernels],

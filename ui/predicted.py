@@ -110,12 +110,12 @@ def shown_words(resources: Resources, network: Predicted) -> str:
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
     precision = Network.precision.options[network.question.precision]
     code = Network.training_code.options[network.question.training_code].lower()
-    offer = resources.catalog.get(anchor)
+    offer, is_counted = resources.catalog.get(anchor), sample is not None and not sample.measured_ms
     parts = (
         network.held.name if sample is None else sample.model,
         f"{pixels} px" if pixels else "",
         f"batch {batch_size:,}" if batch_size else "",
-        f"profiled on {anchor if offer is None else gpu_words(offer)}",
+        f"{'layer counts for' if is_counted else 'profiled on'} {anchor if offer is None else gpu_words(offer)}",
         precision if network.question.precision != Network.precision.default else "",
         code if network.question.training_code != Network.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"

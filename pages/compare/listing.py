@@ -225,7 +225,7 @@ def _use_button(chosen: Candidate) -> None:
 def _download_button(held: Held) -> None:
     """The profile as PROFET JSON, with the fields above."""
     try:
-        data = held.sample.data if held.sample else write_profile(as_said(held))
+        data = held.sample.data if held.sample else write_profile(with_answers(held))
     except ProfileError as error:
         show_error(str(error))
         return
@@ -233,7 +233,7 @@ def _download_button(held: Held) -> None:
     save_button("PROFET JSON", data, name, "application/json")
 
 
-def as_said(custom: Held) -> Profile:
+def with_answers(custom: Held) -> Profile:
     """One step of it, with the step latency and whatever else the visitor said."""
     profile = counted(custom.profile, custom.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))

@@ -130,12 +130,7 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     """A row for each offer that the filter leaves, the cheapest first."""
     compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
-        EstimateRow(
-            plan=plan,
-            fit=found.fits.get(plan.instance),
-            regime=found.regimes[plan.instance],
-            profiled_ms=compared.get(plan.instance),
-        )
+        EstimateRow(plan, found.fits.get(plan.instance), found.regimes[plan.instance], compared.get(plan.instance))
         for plan in offered_plans(resources, found.rows, found.batch_size)
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))

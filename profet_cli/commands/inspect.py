@@ -28,7 +28,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     """The profile."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
-    parser.add_argument("--limits", action="store_true", help="list the most that a profile's file may hold and take")
+    parser.add_argument("--limits", action="store_true", help="list the limits on files: size, time and memory")
     add_steps(parser)
     add_models(parser)
 

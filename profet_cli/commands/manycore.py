@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "network",
         nargs="?",
         metavar="NETWORK|FILE",
-        help=f"{', '.join(PUBLISHED)}(published networks), a network name such as ResNet50, or a .keras, ONNX or "
+        help=f"{', '.join(PUBLISHED)} (published networks), a network name such as ResNet50, or a .keras, ONNX or "
         "layer table file",
     )
     parser.add_argument("--pixels", type=int, help=f"height and width of the image (default: {_PIXELS}, or the file's)")

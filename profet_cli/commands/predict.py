@@ -108,7 +108,7 @@ def run_cost(options: argparse.Namespace) -> None:
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
-        (f"{question.epochs} epochs", lambda row: total.words(row.total_s)),
+        (f"{question.epochs} epoch{'s' * (question.epochs > 1)}", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
         ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),

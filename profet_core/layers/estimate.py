@@ -254,6 +254,10 @@ def estimate(
     step = replace(step, batch_size=batch_size, precision=requested_precision(step.precision))
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
+    notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
+    if step.name and (others := other_definitions(step.name)):
+        library = named_network(step.name).library
+        notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
     rows = [
         priced_row(catalog[instance], found[one][0], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
@@ -266,7 +270,7 @@ def estimate(
         regimes={instance: found[one][1] for instance, one in by_instance.items()},
         method=METHOD,
         fits=_fits(models, catalog, step, list(by_instance)),
-        warnings=tuple(_network_notes(step.network, step.name)),
+        warnings=tuple(notes),
         gpus={name: found[one][0] for name, one in gpus_only.items()},
     )
 
@@ -383,14 +387,3 @@ def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequen
     copies = OPTIMIZERS[step.optimizer]
     answers = {one: counted_fit(models.memory, step.network, step.batch_size, one, copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
-
-
-def _network_notes(network: Counts, name: str) -> list[Note]:
-    found = []
-    if case_of(network) is Case.HYBRID:
-        found.append(Note(Code.HYBRID_NETWORK))
-    if name and (others := other_definitions(name)):
-        found.append(
-            Note(Code.OTHER_DEFINITIONS, name=name, library=named_network(name).library, others=", ".join(others))
-        )
-    return found

@@ -127,16 +127,11 @@ class KerasModel:
         self.caveats = Caveats()
         self.image: Shape = ()
         self._pixels = pixels
-        self._built = LayerList()
+        self.layers = LayerList()
         self._counted: set[tuple[str, ...]] = set()
         self.outputs = self._model(document, None, ())
         if not self.image:
             raise InputError("it has no image as its input.")
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """What was counted, in order."""
-        return tuple(self._built)
 
     # --- models -------------------------------------------------------------------------------------------------------
 
@@ -208,7 +203,7 @@ class KerasModel:
             layer = by_name[call[0]]
             if layer.class_name == _INPUT:
                 shape = self._input_shape(_batch_shape(layer))
-                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
+                outputs[call] = [self.layers.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
@@ -221,7 +216,7 @@ class KerasModel:
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
         if shapes is None or not 0 <= tensor.index < len(shapes):
-            raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
+            raise InputError(f"layer {shown(tensor.call[0])} doesn't have the output that the file names.")
         shape = shapes[tensor.index]
         if self._pixels is None and tensor.recorded is not None:
             stated = tensor.recorded[1:]
@@ -247,17 +242,14 @@ class KerasModel:
         self._counted.add(here)
         output: Shape = ()
         for each in made:
-            output = self._built.put(self._weighed(each, layer, is_shared), name=shown(layer.name))
+            if is_shared:
+                # It has the parameters it had.
+                each = replace(each, parameters=0, trainable=0)
+            elif each.trainable and layer.config.get("trainable") is False:
+                self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
+                each = replace(each, trainable=0)
+            output = self.layers.put(each, name=shown(layer.name))
         return [output]
-
-    def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:
-        """A layer that is called again has the parameters it had; a frozen one has no gradients."""
-        if is_shared:
-            return replace(counted, parameters=0, trainable=0)
-        if counted.trainable and layer.config.get("trainable") is False:
-            self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
-            return replace(counted, trainable=0)
-        return counted
 
     def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
         name = layer.class_name
@@ -292,7 +284,7 @@ class KerasModel:
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
     def _input_shape(self, batch_shape: object) -> Shape:
-        """The shape of an input, at the pixels that are asked for if it is an image."""
+        """The shape of an input, at the requested pixels if it is an image."""
         if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
@@ -398,7 +390,9 @@ def read_description(data: bytes, name: str, pixels: int | None) -> Network:
     size = model.caveats.square(*model.image[:2])
     classes = model.outputs[0][-1] if model.outputs[0] else 1
     counts = count(model.layers, size, classes)
-    return Network(name, _format(document), model.layers, counts, model.caveats.lines())
+    version = document.get("keras_version")
+    source = f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"
+    return Network(name, source, tuple(model.layers), counts, model.caveats.lines())
 
 
 def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int) -> None:
@@ -409,12 +403,5 @@ def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int
         return
     here, there = (sum(layer.parameters for layer in each.layers) for each in (model, own))
     if here != there:
-        said = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
-        model.caveats.add(f"{said}: its dense layers take all of the image")
-
-
-def _format(document: Mapping[str, Any]) -> str:
-    version = document.get("keras_version")
-    kind = document["class_name"]
-    assert kind in MODELS
-    return f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"
+        change = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
+        model.caveats.add(f"{change}: its dense layers take all of the image")

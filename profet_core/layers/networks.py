@@ -179,7 +179,7 @@ def native_pixels(name: str) -> int:
 
 
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
-    """What a named network asks for one image of `pixels` x `pixels`.
+    """What a named network takes for one image of `pixels` x `pixels`.
 
     Between and beyond the sizes that were counted, each count grows with the number of pixels, as it does between the
     nearest two.
@@ -207,15 +207,12 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     smallest = min(network.sizes)
     if network.library == "profet" and pixels < smallest:
         raise InputError(f"{network.name} can't be built for images of {pixels} pixels: they are too small.")
-    classes = _classes_at(network, pixels) if classes is None else classes
+    if classes is None:
+        # The measurements' go with the image size: those of the largest size that is not above it.
+        below = max([size for size in network.sizes if size <= pixels], default=smallest)
+        classes = (network.sizes[below] if network.library == "profet" else network.counts).classes
     sizes = {size: _with_classes(counts, classes) for size, counts in network.sizes.items()}
     return sizes[pixels] if pixels in sizes else _grown(sizes, pixels)
-
-
-def _classes_at(network: NamedNetwork, pixels: int) -> int:
-    """The measurements' classes go with the image size: those of the largest size that is not above it."""
-    below = [size for size in network.sizes if size <= pixels] or [min(network.sizes)]
-    return network.sizes[max(below)].classes if network.library == "profet" else network.counts.classes
 
 
 def _with_classes(counts: Counts, classes: int) -> Counts:
@@ -302,7 +299,12 @@ def _shared() -> Mapping[str, str]:
             continue
         alike = groups.setdefault(network.counts.trainable_parameters, [])
         for by_library in alike:
-            if network.library not in by_library and _is_alike(next(iter(by_library.values())), network):
+            one = next(iter(by_library.values()))
+            counts = one.counts, counts_of(network.name, one.native_pixels)
+            # FLOPs and values of normalizations, at one size.
+            pairs = zip(*((each.flops.all, each.elements.normalization) for each in counts), strict=True)
+            is_alike = all(abs(first - second) <= _ALIKE * first for first, second in pairs)
+            if network.library not in by_library and is_alike:
                 by_library[network.library] = network
                 break
         else:
@@ -315,13 +317,6 @@ def _shared() -> Mapping[str, str]:
             for network in by_library.values()
         }
     )
-
-
-def _is_alike(one: NamedNetwork, other: NamedNetwork) -> bool:
-    """Whether FLOPs and values of normalizations nearly agree, at one size."""
-    counts = one.counts, counts_of(other.name, one.native_pixels)
-    pairs = ((each.flops.all for each in counts), (each.elements.normalization for each in counts))
-    return all(abs(first - second) <= _ALIKE * first for first, second in pairs)
 
 
 @cache

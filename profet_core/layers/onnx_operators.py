@@ -338,16 +338,16 @@ def _flatten(node: Node, data: np.ndarray, _: Inputs) -> np.ndarray:
     return data.reshape(prod(data.shape[:axis]), prod(data.shape[axis:]))
 
 
-def _squeeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
+def _axes(node: Node, inputs: Inputs) -> tuple[int, ...] | None:
     axes = _whole_numbers(node, inputs, 1, "axes")
-    return np.squeeze(data, None if axes is None else tuple(axes))
+    return None if axes is None else tuple(axes)
 
 
 def _unsqueeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
-    axes = _whole_numbers(node, inputs, 1, "axes") or []
+    axes = _axes(node, inputs) or ()
     if data.ndim + len(axes) > MAX_DIMENSIONS:
         raise InputError(f"its output has more than {MAX_DIMENSIONS} sides.")
-    return np.expand_dims(data, tuple(axes))
+    return np.expand_dims(data, axes)
 
 
 def _slice(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
@@ -508,7 +508,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Reshape": _moving(_reshape),
         "Flatten": _moving(_flatten),
         "Transpose": _moving(lambda node, data, _: np.transpose(data, node.numbers("perm") or None)),
-        "Squeeze": _moving(_squeeze, None),
+        "Squeeze": _moving(lambda node, data, inputs: np.squeeze(data, _axes(node, inputs)), None),
         "Unsqueeze": _moving(_unsqueeze, None),
         "Slice": _moving(_slice),
         "Expand": _moving(_expand),

@@ -26,7 +26,7 @@ from profet_core.layers.networks import PROFET
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
 
-#: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
+#: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (
     *("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product"),
     *("narrow convolution", "narrow grouped convolution"),

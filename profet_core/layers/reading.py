@@ -27,18 +27,7 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
-from profet_core.sandbox.process import (
-    QUEUE,
-    SMALL_BYTES,
-    Progress,
-    ReadingQueue,
-    ReadLimits,
-    Task,
-    Waiting,
-    file_suffix,
-    is_line,
-    opened,
-)
+from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, Waiting, is_line, read_file
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -270,34 +259,15 @@ _MAX_CAVEATS = 100
 
 
 def read_network_guarded(
-    source: bytes | BinaryIO,
-    name: str = "network",
-    pixels: int | None = None,
-    *,
-    waiting: Waiting | None = None,
-    limits: ReadLimits | None = None,
-    queue: ReadingQueue = QUEUE,
+    source: bytes | BinaryIO, name: str = "network", pixels: int | None = None, *, waiting: Waiting | None = None
 ) -> Network:
-    """Read a third-party network file as `read_network` does, within limits; safe to call from any thread.
+    """Read a third-party network file as `read_network` does, within limits; as `read_file` has it."""
 
-    Parameters
-    ----------
-    source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first.
-    waiting : called with the place in the queue, 1 for the next one, often; what it raises ends the reading.
-    limits : those of its size if None. queue : where to wait; profiles wait there too.
+    def begin(start: bytes) -> Task[Network] | Network:
+        return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    Raises
-    ------
-    InputError : one line: what is wrong with this file, or that it takes more than the limits.
-    BusyError : too many wait.
-    """
-    with opened(source) as (file, start, size):
-        if len(start) <= SMALL_BYTES and is_table(start):
-            return read_network(start, name, pixels)
-        with queue.turn(size, waiting):
-            shown = shown_file_name(name)
-            arguments = [file_suffix(name), "" if pixels is None else str(pixels)]
-            return replace(TASK.run(file, shown, limits or ReadLimits.for_size(size), arguments=arguments), name=shown)
+    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)], waiting=waiting)
+    return replace(network, name=shown_file_name(name))
 
 
 def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:

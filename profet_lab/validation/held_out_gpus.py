@@ -21,8 +21,8 @@ from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_lab.class_bank import ClassBank
-from profet_lab.class_folds import ClassFold, ensemble_ms, fit_member, one_held_out
-from profet_lab.class_members import BoostedTrees, StackedNetworks
+from profet_lab.class_folds import ClassFold, ensemble_ms, one_held_out
+from profet_lab.class_members import MemberModels, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
@@ -162,7 +162,7 @@ class FoldModels:
 
     bank: ClassBank
     folds: Sequence[ClassFold]
-    members: Mapping[str, StackedNetworks | BoostedTrees]
+    members: Mapping[str, MemberModels]
 
     def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
         """Latencies on the target, (rows,), of steps mapped to the anchor; no model saw the architecture."""

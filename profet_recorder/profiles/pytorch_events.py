@@ -128,6 +128,7 @@ class PyTorchEvents:
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    image_calls : calls of a convolution of images with three channels.
     image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     untimed : events of the host without a valid time.
@@ -145,6 +146,7 @@ class PyTorchEvents:
         self.first_input: tuple[int, ...] | None = None
         self._first_input_us = float("inf")
         self.image_areas: list[int] = []
+        self.image_calls = 0
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
         self._threads: Names[Where] = Names(MAX_THREADS)
@@ -213,7 +215,8 @@ class PyTorchEvents:
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
         is_convolution = "convolution" in name or "conv2d" in name
         if is_convolution or name in _PRODUCTS:
-            self._look_at_inputs(is_convolution, args, event.ts)
+            shape = self._look_at_inputs(is_convolution, args, event.ts)
+            self.image_calls += name == "aten::conv2d" and shape is not None and shape[1] == RGB
         elif len(name) <= MAX_NAME_CHARACTERS:
             self._plain[name] = number
         return number
@@ -226,14 +229,14 @@ class PyTorchEvents:
         if 0 <= device < _MAX_DEVICE and 0 < held < _MAX_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
-    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
+    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> tuple[int, ...] | None:
         # PyTorch 1.8 wrote them with a small letter.
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
         shape = _image(shapes, _MAX_SIZE) if is_convolution else None
         if shape is None:
-            return
+            return None
         strides = _image(args.get("Input Strides"), _MAX_BYTES)
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
@@ -242,6 +245,7 @@ class PyTorchEvents:
             self.image_areas.append(shape[2] * shape[3])
         if begin_us < self._first_input_us:
             self.first_input, self._first_input_us = shape, begin_us
+        return shape
 
 
 #: Channels of an image.
@@ -330,7 +334,7 @@ def parse_kernel(name: str) -> Kernel:
 
 
 class Translation(NamedTuple):
-    """TensorFlow's types of one operation: none if it is left out; the gradients of input and filter if `splits`."""
+    """TensorFlow's types of one operation: none if it is ignored; the gradients of input and filter if `splits`."""
 
     types: tuple[str, ...]
     splits: bool = False
@@ -374,7 +378,7 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
 
     Parameters
     ----------
-    kernel : the kernel that the time is of; None for the host. Where the operation is left out or unknown, the kernel's
+    kernel : the kernel that the time is of; None for the host. Where the operation is ignored or unknown, the kernel's
         own name tells.
     mask : of a convolution's gradient, "10" if only the input's was computed, "01" only the filter's, "11" both;
         None if that was not recorded.

@@ -12,7 +12,13 @@ from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace, 
 from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch_events import RGB, Args, PyTorchEvents
-from profet_recorder.profiles.record import Profile, ProfileMeta, hidden_copies_note, profile_from_totals
+from profet_recorder.profiles.record import (
+    Profile,
+    ProfileMeta,
+    hidden_copies_note,
+    profile_from_totals,
+    several_calls_note,
+)
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.units import US_PER_MS
 
@@ -129,7 +135,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             estimated_share=totals.times.estimated_share,
         ),
         ignored=tuple(_ignored(events, totals)),
-        warnings=tuple(_warnings(totals, processes)),
+        warnings=tuple(_warnings(events, totals, processes)),
         refusal=_refusal(events, totals),
         may_be_cut=False,
     )
@@ -173,9 +179,12 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     return ""
 
 
-def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
+def _warnings(events: PyTorchEvents, totals: StepTotals, processes: int) -> Iterator[str]:
     communication_us, unlinked_us = totals.other_us["communication"], totals.other_us["unlinked"]
     yield TRANSLATED_WARNING
+    steps = len(totals.steps.bounds_us) + totals.steps.partial + (totals.cold_us is not None)
+    if (times := round(events.image_calls / steps)) > 1:
+        yield several_calls_note(times)
     if totals.kernels_us and (totals.gpus > 1 or processes > 1 or communication_us > 0):
         several = f"; the times are those of the busiest of the {totals.gpus} GPUs" if totals.gpus > 1 else ""
         share = communication_us / totals.window_us if totals.window_us else 0.0

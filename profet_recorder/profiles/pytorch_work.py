@@ -1,6 +1,6 @@
 """Adds up what the CPU's threads and one GPU did in a PyTorch trace: time per TensorFlow operation of the mean step.
 
-Steps are told apart by the profiler's marks, the optimizer's, or what comes again.
+Steps are found by the profiler's marks, the optimizer's, or what repeats.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class StepBounds:
     follows : (steps,), True where the step before it is the one that ran before it.
     basis : how the number is known.
     on_device : the times are those of kernels, as the trace holds no operation of the host.
-    partial : steps that were left out because they are not complete.
+    partial : incomplete steps, which are ignored.
     """
 
     bounds_us: np.ndarray

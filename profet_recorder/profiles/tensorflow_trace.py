@@ -1,6 +1,6 @@
 """What a TensorFlow trace holds, whichever file it came in, and the profile of its mean step.
 
-The operation type in an event's name is told as XProf tells it, and no other part of a name is let through. XProf's
+The operation type in an event's name is read as XProf reads it, and no other part of a name is let through. XProf's
 rules hold for kernels that name their operation: they count with their time, and the device is idle for what they leave
 of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out, count for
 the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation stay out,
@@ -26,7 +26,7 @@ from profet_recorder.profiles.kernel_names import (
     moves_memory,
     operation_of_kernel,
 )
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, TraceTooLargeError
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -171,8 +171,6 @@ _TPU_PREFIX = "/device:TPU"
 _UNMARKED_ENDS = 2
 #: Share of the operations whose count is the number of steps, where not all agree.
 _NEARLY_ALL = 0.75
-#: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
-MAX_KERNELS = 10_000
 #: Distinct kernels and operations that are kept for one GPU; a large network has a few thousand.
 MAX_PAIRS = 50_000
 #: A GPU that worked less than this share of what the busiest did only copied something.
@@ -226,7 +224,7 @@ class Gpu:
     Attributes
     ----------
     number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
-    names : name of a kernel, the operation type it names if any, and a number of that operation -> index in `keys`.
+    names : name of a kernel, the operation type it names if any, and a number of that operation; `keys` numbers them.
     begins_us, durations_us, keys, streams : of every kernel and copy; times are NaN where the trace has none that
         could be.
     steps : steps marked on the GPU.
@@ -234,7 +232,7 @@ class Gpu:
 
     number: str = "0"
     name: str | None = None
-    names: dict[tuple[str, str | None, int], int] = field(default_factory=dict)
+    names: Names[tuple[str, str | None, int]] = field(default_factory=lambda: Names(MAX_PAIRS))
     begins_us: array[float] = field(default_factory=lambda: array("d"))
     durations_us: array[float] = field(default_factory=lambda: array("d"))
     keys: array[int] = field(default_factory=lambda: array("i"))
@@ -243,12 +241,10 @@ class Gpu:
 
     def add(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
         """Add a kernel or a copy."""
-        self.keys.append(self.names.setdefault(names, len(self.names)))
+        self.keys.append(self.names.number(names))
         self.begins_us.append(begin_us)
         self.durations_us.append(duration_us)
         self.streams.append(stream)
-        if len(self.names) > MAX_PAIRS:
-            raise TraceTooLargeError(f"The trace has more than {MAX_PAIRS:,} different kernels")
         if len(self.keys) > MAX_KEPT_EVENTS:
             raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
 
@@ -351,7 +347,7 @@ class Trace:
 
     def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
-        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.names]
+        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.keys]
         gpu = max(worked, key=lambda each: each.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
@@ -406,8 +402,6 @@ class Trace:
 
 def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
-    if len(gpu.kernels_us) > MAX_KERNELS:
-        raise TraceTooLargeError(f"The trace has more than {MAX_KERNELS:,} different kernels")
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():

@@ -15,8 +15,8 @@ from statistics import median
 import pytest
 
 from profet_cli.main import main
-from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, plan_of
-from profet_collect.run import Expected, Grid, Machine, Protocol, cells_of, collect
+from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, record_plan
+from profet_collect.run import Expected, Grid, Machine, Protocol, collect, grid_cells
 from profet_collect.store import Cell, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
@@ -146,7 +146,7 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     """What a GPU leaves behind: a profile as the recorder writes it, and the peak of the GPU's memory."""
     sample = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
     task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
-    with plan_of(task) as plan:
+    with record_plan(task) as plan:
         recording = Recording(plan, engine=None)
         recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
         plan.output.write_bytes(sample.read_bytes())
@@ -201,7 +201,7 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
     machine = Machine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
     expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
-    cells = cells_of(grid)
+    cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
         collect(cells, machine, store, expected, Protocol())

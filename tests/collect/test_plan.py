@@ -14,10 +14,10 @@ from profet_collect.run import (
     Expected,
     Grid,
     Timed,
-    cells_of,
+    grid_cells,
     known_error,
     measurable,
-    models_of,
+    parse_models,
     print_result,
     quick_cells,
     quick_workloads,
@@ -27,7 +27,7 @@ from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from tests.recorder.runs import needs
 
-GRID = Grid(models_of("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
+GRID = Grid(parse_models("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
 def expected_on(gpu: str) -> Expected:
@@ -35,20 +35,20 @@ def expected_on(gpu: str) -> Expected:
 
 
 def test_the_grid_of_the_published_measurements_has_its_355_cells_and_every_dimension_multiplies():
-    cells = cells_of(GRID)
+    cells = grid_cells(GRID)
     # 15 networks at 5 sizes and 5 batches, without Inception* under 75 pixels.
     assert len(cells) == len(set(cells)) == 375 - 2 * 2 * 5
     assert not [cell for cell in cells if cell.model.startswith("Inception") and cell.pixels < 75]
     grid = Grid(("LeNet5",), (32, 64), (16,), ("fp32", "tf32", "amp"), ("pytorch", "tensorflow"), repeats=2)
-    cells = cells_of(grid)
+    cells = grid_cells(grid)
     assert len(set(cells)) == 2 * 3 * 2 * 2
     assert {cell.precision for cell in measurable(cells, 7.5)} == {"fp32", "amp"}
     assert measurable(cells, 8.0) == cells
-    assert models_of("newer") == tuple(NEWER)
-    assert models_of("resnet50, newer,ResNet50") == ("ResNet50", *NEWER)
-    assert len(models_of("measured")) == 15 and set(models_of("all")) == {*NEWER, *models_of("measured")}
+    assert parse_models("newer") == tuple(NEWER)
+    assert parse_models("resnet50, newer,ResNet50") == ("ResNet50", *NEWER)
+    assert len(parse_models("measured")) == 15 and set(parse_models("all")) == {*NEWER, *parse_models("measured")}
     with pytest.raises(InputError, match="Name at least one network"):
-        models_of(" , ")
+        parse_models(" , ")
 
 
 def test_quick_takes_the_head_of_a_table_that_tells_more_with_every_stretch_and_fits_into_the_time():

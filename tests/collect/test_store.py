@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.store import line_of, only_collector, open_store, read_collection, whole_lines
+from profet_collect.store import json_line, only_collector, open_store, read_collection, whole_lines
 from profet_core.errors import InputError
 from tests.made.collected import MANIFEST, result
 
@@ -63,7 +63,7 @@ def numbers(folder: Path) -> list[int]:
 
 
 def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
-    lines = [line_of(result(number)) for number in range(3)]
+    lines = [json_line(result(number)) for number in range(3)]
     data = b"".join(lines)
     ends = [sum(map(len, lines[: number + 1])) for number in range(len(lines))]
     for point in range(len(data) + 1):
@@ -133,7 +133,7 @@ def test_a_cell_is_never_there_twice_and_a_wrong_one_with_a_right_checksum_is_da
         with pytest.raises(InputError, match="already"):
             store.append(result(0))
     path = tmp_path / "c" / "cells.jsonl"
-    path.write_bytes(path.read_bytes() * 2 + line_of(result(1)))
+    path.write_bytes(path.read_bytes() * 2 + json_line(result(1)))
     with pytest.raises(InputError, match=r"line 2 of cells\.jsonl has"):
         read_collection(tmp_path / "c")
     changes = (
@@ -150,7 +150,7 @@ def test_a_cell_is_never_there_twice_and_a_wrong_one_with_a_right_checksum_is_da
         compact = json.dumps(cell, sort_keys=True, separators=(",", ":")).encode()
         line = json.dumps({"crc": zlib.crc32(compact), "cell": cell}).encode() + b"\n"
         with pytest.raises(InputError, match="line 1"):
-            list(whole_lines(line + line_of(result(1)), "cells.jsonl"))
+            list(whole_lines(line + json_line(result(1)), "cells.jsonl"))
             pytest.fail(f"{change} is taken")
 
 

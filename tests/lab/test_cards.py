@@ -22,8 +22,21 @@ from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards import accuracy_by_gpu, fixed, gpu_card, listed, model_card, real_section, render, table
-from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, read_report
+from profet_lab.reports import (
+    CARD_NAME,
+    PARTS,
+    accuracy_by_gpu,
+    fixed,
+    gpu_card,
+    listed,
+    load_real_report,
+    load_validation,
+    model_card,
+    read_report,
+    real_section,
+    render,
+    table,
+)
 
 pytestmark = pytest.mark.training
 

@@ -14,14 +14,13 @@ from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
     ensemble_ms,
-    fit_member,
     fit_scale,
     fold_inputs,
     nearest_other,
     one_held_out,
     summed_errors,
 )
-from profet_lab.class_members import RECIPES, REPEATS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.class_members import RECIPES, REPEATS, MemberModels, fit_member, fit_trees
 from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
@@ -35,7 +34,7 @@ def bank(many) -> ClassBank:
 
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
-) -> BoostedTrees:
+) -> MemberModels:
     return fit_trees(bank, [Training(*PAIR, rows, known, sizes)], seed=0, rounds=rounds)
 
 
@@ -45,7 +44,7 @@ def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
     return replace(bank, latency_ms={**bank.latency_ms, "fast": target_ms})
 
 
-def written(trees: BoostedTrees) -> list[str]:
+def written(trees: MemberModels) -> list[str]:
     return [model.model_to_string() for model in trees.trees]
 
 
@@ -217,7 +216,7 @@ STEPS = 5
 
 
 def trained(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    return fit_networks(bank, member, [Training(*PAIR, rows, known, sizes)], seed=0, steps=steps)
+    return fit_member(bank, member, [Training(*PAIR, rows, known, sizes)], seed=0, steps=steps)
 
 
 def predicted_ms(bank, networks, rows, known=True, sizes=False):
@@ -250,10 +249,10 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
 def test_what_is_served_answers_what_the_networks_answer(member):
     random = np.random.default_rng(0)
     widths = [(7, 6), (6, 5), (5, 3)]
-    networks = StackedNetworks(
+    networks = MemberModels(
         member,
-        tuple(random.normal(size=(4, *width)) for width in widths),
-        tuple(random.normal(size=(4, 1, width[1])) for width in widths),
+        kernels=tuple(random.normal(size=(4, *width)) for width in widths),
+        biases=tuple(random.normal(size=(4, 1, width[1])) for width in widths),
         constants=np.zeros((4, 1, 1)),
         typical_log_ratio=np.zeros(4),
         unseen=np.zeros((4, 2), bool),

@@ -10,7 +10,6 @@ import pytest
 
 from profet_core.files import shipped_folder
 from profet_core.prediction.scaler import AXIS_RANGE, KNOTS
-from profet_lab.cards import SCALER_MAPE, baseline_pairs
 from profet_lab.documented import (
     DocumentedFold,
     cluster_names,
@@ -22,6 +21,7 @@ from profet_lab.documented import (
     fit_folds,
     scaler_report,
 )
+from profet_lab.reports import SCALER_MAPE, baseline_pairs
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import US_DIGITS
 from tests.lab.conftest import SAME_TRAINING, without_numbers

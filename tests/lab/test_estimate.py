@@ -43,14 +43,14 @@ def few(every) -> EstimateRows:
         & (every.gpus == "TITAN RTX")
         & (every.modes == int(Mode.FP32))
     )
-    return every.of(cells | published)
+    return every.subset(cells | published)
 
 
 def test_rows_are_cells_and_published_steps_of_convolutional_networks(every):
     assert (every.sources == PROFET).sum() == 1304
-    timm = every.of((every.sources == TIMM) & (every.modes == int(Mode.HALF)))
+    timm = every.subset((every.sources == TIMM) & (every.modes == int(Mode.HALF)))
     assert len(timm) > 480 and set(timm.gpus) == {"GeForce RTX 3090"}
-    step = timm.of(timm.networks == "timm/convnext_tiny")
+    step = timm.subset(timm.networks == "timm/convnext_tiny")
     assert step.latency_ms[0] == pytest.approx(256 / 813.0 * 1_000, rel=1e-3)
     assert not {"vit_base_patch16_224", "mixer_b16_224", "sequencer2d_s"} & set(every.networks.tolist())
     assert len(set(every.gpus.tolist())) > 30
@@ -82,7 +82,7 @@ def test_poisoned_rows_that_are_held_out_change_nothing(few):
     fit_problem = problem(few)
     held = few.networks == "VGG16"
     poisoned = problem(replace(few, latency_ms=np.where(held, 7 * few.latency_ms, few.latency_ms)))
-    found = [predicted_ms(one.of(held), fit(one.of(~held))) for one in (fit_problem, poisoned)]
+    found = [predicted_ms(one.subset(held), fit(one.subset(~held))) for one in (fit_problem, poisoned)]
     assert np.array_equal(*found)
 
 
@@ -126,7 +126,7 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
 
 
 def test_a_published_step_is_within_its_interval(every, models, catalog):
-    published = every.of(np.flatnonzero(every.sources != PROFET)[::9])
+    published = every.subset(np.flatnonzero(every.sources != PROFET)[::9])
     inside = []
     for row in range(len(published)):
         gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))

@@ -191,8 +191,8 @@ def test_other_pixels_are_what_keras_builds_at_them(tmp_path):
 def test_named_networks_are_what_keras_builds(name):
     model = getattr(keras.applications, name)(weights=None, input_shape=(224, 224, 3))
     read, named = read_network(model.to_json().encode()).counts, counts_of(f"keras/{name}", 224)
-    assert (named.parameters, named.layers) == (model.count_params(), read.layers)
-    assert named.depthwise_flops == pytest.approx(read.depthwise_flops, rel=1e-5)
+    assert (named.parameters, named.layers.all) == (model.count_params(), read.layers.all)
+    assert named.flops.depthwise == pytest.approx(read.flops.depthwise, rel=1e-5)
 
 
 def test_channels_first_open_sizes_and_a_base_behind_preprocessing():

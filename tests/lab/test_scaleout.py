@@ -193,7 +193,7 @@ def test_published_rows_are_judged_or_have_a_reason(published, tmp_path):
     assert (round(alexnet.efficiency, 3), alexnet.batch_per_gpu) == (0.746, 512)
     counted = published.kept["data_set"].value_counts().to_dict()
     assert counted == {TENSORFLOW_2017: 89, THROUGHPUTS: 1510}
-    held_out = {name: published.held_out(name) for name in counted}
+    held_out = {name: published.excluded_counts(name) for name in counted}
     assert held_out[TENSORFLOW_2017] == {REAL_DATA: 67}
     assert sum(held_out[THROUGHPUTS].values()) == 1988 - 1510
     assert held_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from profet_core.layers.estimate import NetworkStep, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
@@ -58,6 +60,17 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
         steps(again)["p3.2xlarge"]
         == expected(models, catalog, counts_of("resnet18", 160), 48, name="resnet18")["p3.2xlarge"]
     )
+
+
+def test_runs_multiply_a_training_s_cost_and_not_an_epoch_s(open_app):
+    once, often = (
+        everything(open_app("estimate", preset="original", retired="True", epochs="2", runs=runs), "estimate")
+        for runs in ("1", "5")
+    )
+    for title in ("Step", "Epoch time", "Epoch cost"):
+        assert column(often, title) == column(once, title)
+    one, five = (float(column(app, "Cost")["g4dn.xlarge"].removeprefix("$")) for app in (once, often))
+    assert five == pytest.approx(5 * one, rel=0.01)
 
 
 def test_a_file_is_counted_and_estimated(open_app, models, catalog):

@@ -68,8 +68,10 @@ def test_a_refusal_is_the_same_line():
 
 
 def test_too_much_memory_is_reported_and_nonsense_not_believed(monkeypatch):
-    with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(WIDE, "net.json", limits=ReadLimits(80, 5))
+    with monkeypatch.context() as small:
+        small.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
+        with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
+            read_network_guarded(WIDE, "net.json")
     monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))
     with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
         read_network_guarded(MODEL, "net")

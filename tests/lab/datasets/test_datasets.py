@@ -25,7 +25,7 @@ from profet_lab.dataset import (
     InstanceFacts,
     Source,
     check_dataset,
-    measurements_of,
+    measurements_from_dataset,
     merged,
     ordered,
 )
@@ -59,18 +59,22 @@ def test_they_are_what_the_published_tables_give(measurements, tmp_path):
         "p2.xlarge": "Tesla K80",
         "p3.2xlarge": "Tesla V100-SXM2-16GB",
     }
-    assert_same(measurements_of(found), measurements)
+    assert_same(measurements_from_dataset(found), measurements)
 
 
 def test_runs_are_those_that_all_named_instances_have(dataset):
     cells = dataset.cells.copy()
     lacks = (cells["instance"] == "p2.xlarge") & (cells["batch_size"] == 10) & (cells["repeat"] == 2)
     fewer = replaced(dataset, cells.assign(status=np.where(lacks, "failed", "ok")))
-    assert measurements_of(fewer).workloads[["batch_size", "repeat"]].to_numpy().tolist() == [[10, 1], [20, 1], [20, 2]]
-    alone = measurements_of(fewer, ["p3.2xlarge"])
+    assert measurements_from_dataset(fewer).workloads[["batch_size", "repeat"]].to_numpy().tolist() == [
+        [10, 1],
+        [20, 1],
+        [20, 2],
+    ]
+    alone = measurements_from_dataset(fewer, ["p3.2xlarge"])
     assert alone.latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
     # The same columns, whoever is asked about: one operation is in a single run of the other instance.
-    only_p2 = measurements_of(fewer, ["p2.xlarge"])
+    only_p2 = measurements_from_dataset(fewer, ["p2.xlarge"])
     assert only_p2.operations == alone.operations == ("Device_Conv2D", "Device_IDLE", "Host_Dataset", "Host_IDLE")
     assert only_p2.times_us["p2.xlarge"][:, 2].tolist() == [0, 0, 0]
     assert alone.times_us["p3.2xlarge"][:, 2].tolist() == [0, 0, 0, 2]
@@ -81,15 +85,15 @@ def test_frameworks_are_a_choice_and_unknown_instances_and_impossible_times_refu
     cells.loc[cells["repeat"] == 2, ["framework", "repeat"]] = ["pytorch", 1]
     both = replaced(dataset, cells)
     with pytest.raises(DataError, match="measured in pytorch fp32, tensorflow fp32: choose one framework"):
-        measurements_of(both)
-    assert len(measurements_of(both, framework="pytorch").workloads) == 2
+        measurements_from_dataset(both)
+    assert len(measurements_from_dataset(both, framework="pytorch").workloads) == 2
     for bad in (0.0, np.nan, np.inf):
         cells = dataset.cells.copy()
         cells.loc[3, "batch_latency_ms"] = bad
         with pytest.raises(DataError, match="not positive numbers"):
-            measurements_of(replaced(dataset, cells))
+            measurements_from_dataset(replaced(dataset, cells))
     with pytest.raises(InputError, match=r"No measurements of 'p9'"):
-        measurements_of(dataset, ["p9"])
+        measurements_from_dataset(dataset, ["p9"])
 
 
 def checked(dataset: Dataset, **changes: object) -> dict:
@@ -352,7 +356,7 @@ def test_halves_in_any_order_are_the_whole_and_shared_cells_are_there_once(halve
     # The same name with other files is another source; what both have is the first one's.
     assert [(source.name, source.licence) for source in joined.sources] == [("a", ""), ("a-2", "MIT")]
     assert joined.cells["source"].value_counts().to_dict() == {"a": 7, "a-2": 2}
-    assert measurements_of(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
+    assert measurements_from_dataset(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
     joined = merged([dataset, dataset, dataset], ["a", "b", "c"])
     assert (len(joined.cells), len(joined.operations), joined.sources) == (9, len(dataset.operations), dataset.sources)
     third = part_of(dataset, dataset.cells["model"] == "VGG11", Source("b", "profet tables", {"all files": "3"}))

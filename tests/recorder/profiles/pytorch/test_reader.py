@@ -483,6 +483,15 @@ def several_losses(number: int, at: float) -> list[dict]:
     return [*loop_step(number, at), *again]
 
 
+@pytest.mark.parametrize("calls", [1, 2, 4])
+def test_accumulated_gradients_are_named(calls):
+    events = [event for number in range(2) for event in loop_step(number + 1, 1000 * number)]
+    events += [one for number in range(2) for call in range(calls) for one in image(1000 * number + call, 4, 64, 64)]
+    profile = read_profile(trace(events))
+    said = [line for line in profile.warnings if f"ran {calls} times in one step" in line]
+    assert (profile.steps, profile.meta.batch_size, len(said)) == (2, 4, int(calls > 1))
+
+
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_detector_s_steps_batch_and_sizes_are_read(marked):
     """Images are padded to the largest of a batch of two, so that each step has another size."""
