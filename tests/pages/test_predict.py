@@ -230,7 +230,7 @@ def test_a_link_reopens_the_view_and_details_of_a_row_say_what_was_measured_ther
     assert app.number_input(key="price_p3.2xlarge").value is None
 
 
-SMALL, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
+OTHER = "resnet50-128px-b256-g4dn"
 P2 = "measured_p2.xlarge"
 
 
