@@ -29,11 +29,11 @@ def training_set() -> Iterator[None]:
 def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
     """The measurements that `--data` names, PROFET's tables or a folder of the data layout, and their folder."""
     with training_set():
-        from profet_lab.dataset import measurements_of
+        from profet_lab.dataset import measurements_from_dataset
         from profet_lab.dataset_files import is_dataset, read_dataset
         from profet_lab.measurements.tables import data_folder, load_measurements
     if options.data and is_dataset(Path(options.data)):
-        return measurements_of(read_dataset(Path(options.data))), Path(options.data)
+        return measurements_from_dataset(read_dataset(Path(options.data))), Path(options.data)
     folder = data_folder(options.data)
     return load_measurements(folder), folder
 

@@ -30,7 +30,7 @@ _NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 _MODULES = {"pytorch": "profet_collect.in_pytorch", "tensorflow": "profet_collect.in_keras"}
 #: The process of a cell: it gets a task and the file that its answer goes to, and ends with whoever holds its stdin.
 _CHILD = "import sys; from profet_collect.cell import main; main(*sys.argv[1:])"
-_LONGEST_WHY = 300
+_MAX_WHY_LENGTH = 300
 _LOG_BYTES = 20_000
 #: A process that a driver holds can't be killed: it is left behind after so many seconds.
 _DEATH_S = 30.0
@@ -107,7 +107,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _ProcessEnd:
     """How a process ended: its exit status (None: it took too long), its log's end, its answer (None: it gave none)."""
 
     status: int | None
@@ -115,16 +115,16 @@ class _End:
     document: Any
 
     @property
-    def said(self) -> str:
+    def last_line(self) -> str:
         """The log's last line that is not the recorder's own, behind a colon; empty without one."""
         lines = (line.strip() for line in reversed(self.log.splitlines()))
         last = next((line for line in lines if line and not line.startswith("profet: ")), "")
-        return f": {last[:_LONGEST_WHY]}" if last else ""
+        return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
 
 
 def measure(task: Task, timeout_s: float) -> Measured:
     """A cell's measurement; whatever becomes of its process is a status."""
-    end = _end_of(task, timeout_s)
+    end = _run(task, timeout_s)
     if end.document is not None:
         return Measured(**{**end.document, "latencies_ms": tuple(end.document["latencies_ms"])})
     if end.status is None:
@@ -133,28 +133,28 @@ def measure(task: Task, timeout_s: float) -> Measured:
         return Measured("out-of-memory", "the system killed it, as it does where the machine runs out of memory")
     words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
     return Measured(
-        "out-of-memory" if _says_full_memory(end.log) else "failed", f"its process ended with {words}{end.said}"
+        "out-of-memory" if _says_full_memory(end.log) else "failed", f"its process ended with {words}{end.last_line}"
     )
 
 
 def look(task: Task, timeout_s: float) -> Seen:
     """What a framework sees of the machine; raises InputError if it can't be started."""
-    end = _end_of(task, timeout_s)
+    end = _run(task, timeout_s)
     if end.document is None:
         name = _NAMES[task.framework]
-        raise InputError(f"{name} can't be started{end.said}: fix it, or exclude it with --frameworks.")
+        raise InputError(f"{name} can't be started{end.last_line}: fix it, or exclude it with --frameworks.")
     return Seen(**end.document)
 
 
-def _end_of(task: Task, timeout_s: float) -> _End:
+def _run(task: Task, timeout_s: float) -> _ProcessEnd:
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
-        with log.open("wb") as said:
+        with log.open("wb") as log_file:
             process = subprocess.Popen(
                 [sys.executable, "-c", _CHILD, json.dumps(asdict(task)), str(answer)],
                 stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=said,
+                stdout=log_file,
+                stderr=log_file,
                 env=_environment(task),
                 # Ctrl-C is for the collector, which ends its cell itself.
                 start_new_session=True,
@@ -164,12 +164,12 @@ def _end_of(task: Task, timeout_s: float) -> _End:
                 with suppress(subprocess.TimeoutExpired):
                     status = process.wait(timeout_s)
             finally:
-                _end(process)
+                _kill(process)
         document = json.loads(answer.read_bytes()) if answer.exists() else None
-        return _End(status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document)
+        return _ProcessEnd(status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a process with all that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -223,10 +223,10 @@ def measure_here(task: Task) -> Measured:
     """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
     module: Any = import_module(_MODULES[task.framework])
     try:
-        with plan_of(task) as plan:
+        with record_plan(task) as plan:
             return measured_in(module.record(task, plan), task)
     except module.ERRORS as error:
-        why = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_WHY]
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_WHY_LENGTH]
         names = {kind.__name__ for kind in type(error).__mro__}
         return Measured("out-of-memory" if names & _FULL_NAMES or _says_full_memory(str(error)) else "failed", why)
 
@@ -240,7 +240,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def plan_of(task: Task) -> Iterator[RecordPlan]:
+def record_plan(task: Task) -> Iterator[RecordPlan]:
     """The recorder's plan of a task; its profile lives as long as the block."""
     assert task.cell is not None
     with tempfile.TemporaryDirectory(prefix="profet-cell-") as folder:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.network import LayerList
-from profet_core.layers.rules import Kind, Layer, Padding, Shape
+from profet_core.layers.network import Kind, Layer, LayerList, Shape
+from profet_core.layers.rules import Padding, Window
+
+
+class ConvolutionOptions(TypedDict, total=False):
+    """Of a convolution; `activation` is within the layer, not one of its own."""
+
+    groups: int
+    bias: bool
+    activation: str
 
 
 class Builder:
@@ -46,24 +54,17 @@ class Builder:
         kernel: int | tuple[int, int],
         stride: int = 1,
         padding: Padding | int = "same",
-        *,
-        groups: int = 1,
-        bias: bool = True,
-        activation: str = "",
+        **options: Unpack[ConvolutionOptions],
     ) -> Shape:
-        """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
+        """By default with a bias, in one group; `padding` as a number is that many on each side."""
         sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
-        layer = rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias)
-        settings: dict[str, Any] = {
-            "filters": filters,
-            "kernel": sides,
-            "stride": stride,
-            "groups": groups,
-            "bias": bias,
-        }
+        settings: dict[str, Any] = {"groups": 1, "bias": True, "activation": "", **options}
+        window = Window(sides, (stride, stride), around)
+        layer = rules.convolution(shape, filters, window, settings["groups"], settings["bias"])
+        settings |= {"filters": filters, "kernel": sides, "stride": stride, "padding": around}
         # Frameworks have one layer for all convolutions but depthwise ones.
         kind = Kind.DEPTHWISE if layer.kind is Kind.DEPTHWISE else Kind.CONVOLUTION
-        return self.put(layer, kind, (shape,), padding=around, activation=activation, **settings)
+        return self.put(layer, kind, (shape,), **settings)
 
     def depthwise(
         self, shape: Shape, kernel: int, stride: int = 1, padding: Padding | int = "same", *, bias: bool = False
@@ -88,7 +89,7 @@ class Builder:
     ) -> Shape:
         """Maximum pooling, or average where `is_mean`."""
         sides, around = (size, size), _around(padding)
-        layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
+        layer = rules.pooling(shape, Window(sides, (stride, stride), around), round_up=round_up)
         kind = "average pooling" if is_mean else "max pooling"
         return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from profet_collect.graph import Builder, Graph, GraphBuilder
 from profet_core.errors import InputError
-from profet_core.layers.network import Counts, count
+from profet_core.layers.network import Counts, Layer, Shape, count
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.rules import Layer, Padding, Shape
+from profet_core.layers.rules import Padding
 
 #: Convolutions of each stage of VGG; a pooling ends each.
 VGG_STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
@@ -384,19 +384,15 @@ def efficientnet_b0(net: Builder, pixels: int, classes: int) -> None:
     x = net.normalize_input(net.elementwise(net.image(pixels), function="rescale"))
     x = net.pad_for_stride(x, 3)
     x = net.batch_norm_relu(net.convolution(x, 32, 3, 2, "valid", bias=False))
-    is_first = True
     for kernel, blocks, filters, expansion, first_stride in _EFFICIENT:
         for block in range(blocks):
-            stride = 1 if block else first_stride
-            x = _efficient_block(net, x, filters, kernel, stride, expansion, is_first=is_first)
-            is_first = False
+            x = _efficient_block(net, x, filters, kernel, 1 if block else first_stride, expansion)
     x = net.batch_norm_relu(net.convolution(x, 1280, 1, bias=False))
     net.dense(net.elementwise(net.global_pool(x), function="dropout"), classes)
 
 
-def _efficient_block(
-    net: Builder, x: Shape, filters: int, kernel: int, stride: int, expansion: int, *, is_first: bool
-) -> Shape:
+def _efficient_block(net: Builder, x: Shape, filters: int, kernel: int, stride: int, expansion: int) -> Shape:
+    """The first block alone doesn't expand, nor drop."""
     y = x
     if expansion > 1:
         y = net.batch_norm_relu(net.convolution(y, expansion * x[-1], 1, bias=False))
@@ -408,7 +404,7 @@ def _efficient_block(
     y = net.batch_norm(net.convolution(y, filters, 1, bias=False))
     if stride > 1 or x != y:
         return y
-    return net.elementwise(y if is_first else net.elementwise(y, function="dropout"), x)
+    return net.elementwise(y if expansion == 1 else net.elementwise(y, function="dropout"), x)
 
 
 Build = Callable[[Builder, int, int], None]

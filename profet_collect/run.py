@@ -49,10 +49,10 @@ class Grid:
     repeats: int = 1
 
 
-def models_of(text: str) -> tuple[str, ...]:
+def parse_models(text: str) -> tuple[str, ...]:
     """Networks by name; `measured`, `newer` and `all` are lists of them.
 
-    >>> models_of("newer")[0], models_of("resnet50,VGG16")
+    >>> parse_models("newer")[0], parse_models("resnet50,VGG16")
     ('ConvNeXt-Tiny', ('ResNet50', 'VGG16'))
     """
     lists = {"measured": [*MEASURED], "newer": [*NEWER], "all": [*MEASURED, *NEWER]}
@@ -63,7 +63,7 @@ def models_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def cells_of(grid: Grid) -> list[Cell]:
+def grid_cells(grid: Grid) -> list[Cell]:
     """Every cell that can be built, by framework, then from small networks' cells to large ones'.
 
     An image that a network is too small for (Inception under 75 pixels) is skipped.
@@ -103,7 +103,7 @@ def measurable(cells: Sequence[Cell], capability: float | None) -> list[Cell]:
 
 
 QUICK_S = 20 * 60.0
-_LARGEST_SHARE = 0.1
+_MAX_SHARE = 0.1
 
 
 @cache
@@ -132,7 +132,7 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
         if model in grid.models and pixels in grid.pixels and batch_size in grid.batch_sizes:
             cell = Cell(grid.frameworks[0], grid.precisions[0], model, pixels, batch_size)
             seconds = seconds_of(cell)
-            if seconds <= within_s * _LARGEST_SHARE:
+            if seconds <= within_s * _MAX_SHARE:
                 left_s -= seconds
                 if found and left_s < 0:
                     break
@@ -211,18 +211,18 @@ class Expected:
     def step_ms(self, cell: Cell) -> float:
         """Expected step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
-        depthwise = _FORWARD_AND_BACKWARD * batch * counts.depthwise_flops
-        others = _FORWARD_AND_BACKWARD * batch * counts.flops - depthwise
+        depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
+        others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
         peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
         if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
             # Speed grows with about the square root of the peak.
             peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
         return (
             _START_MS
-            + _LAYER_MS * counts.layers
+            + _LAYER_MS * counts.layers.all
             + _FLOPS_FACTOR * others / peak / 1e9
             + _DEPTHWISE_PASSES * depthwise / bandwidth / 1e6
-            + _ACTIVATION_PASSES * _FP32_BYTES * counts.activation_elements * batch / bandwidth / 1e6
+            + _ACTIVATION_PASSES * _FP32_BYTES * counts.elements.all * batch / bandwidth / 1e6
             + _PARAMETER_PASSES * _FP32_BYTES * counts.parameters / bandwidth / 1e6
             + _COPY_MS_PER_MB * cell.pixels**2 * 12 * batch / 1e6
         )
@@ -232,7 +232,7 @@ class Expected:
 
 
 def _layers(cell: Cell) -> int:
-    return counts_of(cell.model, cell.pixels).layers
+    return counts_of(cell.model, cell.pixels).layers.all
 
 
 _MODULES: Mapping[Framework, str] = {"pytorch": "torch", "tensorflow": "tensorflow"}
@@ -460,7 +460,7 @@ IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp")
 _MAX_IMAGES = 10_000
 _BATCH_SIZE = 32
 #: A random crop has this share of the image's area, and is as high as wide.
-_SMALLEST_CROP = 0.08
+_MIN_CROP = 0.08
 
 
 def measure_loading(
@@ -531,7 +531,7 @@ class _Images:
 
         with Image.open(self.files[number % len(self.files)]) as file:
             image = file.convert("RGB")
-        side = (image.width * image.height * random.uniform(_SMALLEST_CROP, 1)) ** 0.5
+        side = (image.width * image.height * random.uniform(_MIN_CROP, 1)) ** 0.5
         width, height = min(side, image.width), min(side, image.height)
         left, top = random.uniform(0, image.width - width), random.uniform(0, image.height - height)
         size = self.pixels, self.pixels
@@ -555,7 +555,7 @@ def _tf_batches(files: Sequence[str], pixels: int, vcpus: int) -> Iterator[int]:
 
     def prepared(path: Any) -> Any:
         image = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
-        area = tf.cast(tf.reduce_prod(tf.shape(image)[:2]), tf.float32) * tf.random.uniform([], _SMALLEST_CROP, 1)
+        area = tf.cast(tf.reduce_prod(tf.shape(image)[:2]), tf.float32) * tf.random.uniform([], _MIN_CROP, 1)
         sides = tf.minimum(tf.cast(tf.sqrt(area), tf.int32), tf.shape(image)[:2])
         image = tf.image.random_crop(image, tf.concat([sides, [3]], 0))
         image = tf.image.random_flip_left_right(tf.image.resize(image, [pixels, pixels]))

@@ -29,8 +29,8 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 LAYOUT_VERSION = 1
 MANIFEST_NAME, CELLS_NAME = "manifest.json", "cells.jsonl"
 #: Upper bound of counts, and of bytes.
-_MOST, _MAX_BYTES = 2**31 - 2, 2**63 - 1
-_LONGEST_NAME, _LONGEST_WHY = 200, 10_000
+_MAX_COUNT, _MAX_BYTES = 2**31 - 2, 2**63 - 1
+_MAX_NAME_LENGTH, _MAX_WHY_LENGTH = 200, 10_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -119,7 +119,7 @@ def _bytes_of(path: Path) -> bytes | None:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
-def line_of(result: CellResult) -> bytes:
+def json_line(result: CellResult) -> bytes:
     """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a newline."""
     cell = result.document()
     return _compact({"crc": zlib.crc32(_compact(cell)), "cell": cell}) + b"\n"
@@ -169,11 +169,11 @@ def _result_of(document: Mapping[str, Any]) -> CellResult:
     checks = (
         isinstance(repeats, list) and isinstance(operations, dict),
         cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and own["status"] in STATUSES,
-        all(type(number) is int and least <= number <= _MOST for number, least in whole),
+        all(type(number) is int and least <= number <= _MAX_COUNT for number, least in whole),
         peak is None or (type(peak) is int and 0 <= peak <= _MAX_BYTES),
-        all(isinstance(line, str) and line.isprintable() and len(line) <= _LONGEST_NAME for line in lines),
+        all(isinstance(line, str) and line.isprintable() and len(line) <= _MAX_NAME_LENGTH for line in lines),
         cell.model and all(operations),
-        isinstance(own["why"], str) and len(own["why"]) <= _LONGEST_WHY,
+        isinstance(own["why"], str) and len(own["why"]) <= _MAX_WHY_LENGTH,
         all(_is_time(ms) and ms > 0 for ms in times),
         all(map(_is_time, (*repeats, *operations.values()))),
     )
@@ -213,7 +213,7 @@ class Store:
             return
         path = self._folder / CELLS_NAME
         try:
-            write_whole(path, b"".join(map(line_of, kept.values())))
+            write_whole(path, b"".join(map(json_line, kept.values())))
             handle = _opened(path)
         except OSError as error:
             raise InputError(f"{self._folder} can't be written: {error.strerror}; nothing was changed.") from None
@@ -229,7 +229,7 @@ class Store:
         """
         if result.cell in self.finished:
             raise InputError(f"{result.cell} is already in {self._folder}.")
-        before, data = os.fstat(self.handle).st_size, line_of(result)
+        before, data = os.fstat(self.handle).st_size, json_line(result)
         try:
             # A full disk takes a part before it refuses.
             while data:

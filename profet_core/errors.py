@@ -196,7 +196,7 @@ SENTENCES = {
     ),
     Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
     Code.TUNED_SPEEDUP: (
-        "Channels-last and compiled code gains as much more as MLPerf Training and NVIDIA's examples show."
+        "Channels-last and compiled code gains more from half precision, as MLPerf Training and NVIDIA's examples show."
     ),
     Code.CODE_IN_HALF: (
         "Training code changes AMP and BF16 only: nothing published shows what it does to FP32 or TF32. Ranges are "

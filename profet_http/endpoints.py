@@ -95,9 +95,11 @@ _PREDICT = "Predict the step latency of a profiled network on every instance."
 _COST = "Predict time and cost of a training on every instance."
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": _endpoint(_PREDICT, PREDICT, answer_predict, PredictQuestion, PREDICTION),
-    "/cost": _endpoint(_COST, COST, answer_cost, TrainingQuestion, COSTS),
-    "/advise": _endpoint("Recommend an instance for a training.", ADVISE, answer_advise, AdviseQuestion, ADVICE),
+    "/predict": _endpoint(_PREDICT, PREDICT, answer_predict, PredictQuestion.from_fields, PREDICTION),
+    "/cost": _endpoint(_COST, COST, answer_cost, TrainingQuestion.from_fields, COSTS),
+    "/advise": _endpoint(
+        "Recommend an instance for a training.", ADVISE, answer_advise, AdviseQuestion.from_fields, ADVICE
+    ),
     "/estimate": _endpoint(
         "Estimate the step latency of a named network without a profile.",
         ESTIMATE,

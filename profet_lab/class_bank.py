@@ -19,6 +19,26 @@ RATIO_ROWS = 20
 
 
 @dataclass(frozen=True)
+class Training:
+    """What one model learns: a pair, from some rows of the measurements.
+
+    rows : boolean mask.
+    latency_known, sizes_known : what the model sees of a profile besides its operations.
+    """
+
+    anchor: str
+    target: str
+    rows: np.ndarray
+    latency_known: bool
+    sizes_known: bool = False
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Anchor and target."""
+        return self.anchor, self.target
+
+
+@dataclass(frozen=True)
 class ClassBank:
     """Class times of all profiles; row i is the same workload on each instance.
 
@@ -58,10 +78,10 @@ class ClassBank:
         seen[self.device_classes :] = True
         return ~seen
 
-    def log_ratios(self, anchor: str, target: str, rows: np.ndarray, known: bool) -> tuple[np.ndarray, float]:
-        """Median log ratio of target to anchor time of each device class over `rows`, and the typical one."""
-        here = self.inputs[anchor, known].classes_ms[rows][:, : self.device_classes]
-        there = self.inputs[target, True].classes_ms[rows][:, : self.device_classes]
+    def log_ratios(self, training: Training) -> tuple[np.ndarray, float]:
+        """Median log ratio of target to anchor time of each device class, and the typical one."""
+        profiles = self.inputs[training.anchor, training.latency_known], self.inputs[training.target, True]
+        here, there = (inputs.classes_ms[training.rows][:, : self.device_classes] for inputs in profiles)
         least = RATIO_SHARE * np.minimum(here.sum(axis=1, keepdims=True), RATIO_TOTAL_MS)
         counts = (here > least) & (there > 5e-4)
         logs = np.where(counts, np.log(np.maximum(there, 5e-5) / np.maximum(here, 5e-5)), np.nan)
@@ -93,12 +113,3 @@ def class_bank(measurements: Measurements) -> ClassBank:
         architectures=measurements.architectures,
         repeats=workloads["repeat"].to_numpy(),
     )
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """One model's: a pair, and the rows (boolean mask) of the measurements it may learn from."""
-
-    anchor: str
-    target: str
-    rows: np.ndarray

@@ -14,7 +14,6 @@ from profet_core.ensemble.classes import ClassTimes
 from profet_core.ensemble.members import (
     DISTANCE_BANDS,
     MEMBERS,
-    TREES,
     IntervalScale,
     StepInputs,
     class_shares,
@@ -25,8 +24,8 @@ from profet_core.ensemble.members import (
 from profet_core.latency import quantile
 from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.members import combine
-from profet_lab.class_bank import ClassBank, TrainingRows
-from profet_lab.class_members import STEPS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.class_bank import ClassBank, Training
+from profet_lab.class_members import STEPS, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.profiles.record import ProfileMeta
@@ -53,28 +52,6 @@ def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
 def least_error(errors: Iterable[np.ndarray]) -> Weights:
     """The weights with the least sum of `summed_errors`, each row counting once."""
     return WEIGHTS[int(np.argmin(np.sum(list(errors), axis=0)))]
-
-
-def fit_member(
-    bank: ClassBank,
-    member: str,
-    training_rows: Sequence[TrainingRows],
-    latency_known: bool,
-    sizes_known: bool,
-    seed: int,
-    steps: int = STEPS,
-    progress: Progress | None = None,
-) -> StackedNetworks | BoostedTrees:
-    """The member's models, one for each of `training_rows`.
-
-    `steps` is the networks' number; progress counts every member as so many.
-    """
-    if member != TREES:
-        return fit_networks(bank, member, training_rows, latency_known, sizes_known, seed, steps, progress)
-    trees = fit_trees(bank, training_rows, latency_known, sizes_known, seed)
-    if progress:
-        progress(steps)
-    return trees
 
 
 @dataclass(frozen=True)
@@ -110,31 +87,21 @@ class OutOfFold:
 class ClassFold:
     """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
 
-    training: TrainingRows
+    training: Training
     held_out: Mapping[str, np.ndarray]
 
-    @property
-    def pair(self) -> Pair:
-        """Anchor and target."""
-        return self.training.anchor, self.training.target
+
+#: Folds whose models see the same of a profile.
+FoldCase = Sequence[ClassFold]
 
 
-def one_held_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
+def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool, sizes_known: bool = False) -> FoldCase:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        ClassFold(TrainingRows(anchor, target, groups != name), {str(name): groups == name})
-        for anchor, target in pairs
+        ClassFold(Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
+        for pair in pairs
         for name in np.unique(groups)
     ]
-
-
-@dataclass(frozen=True)
-class FoldCase:
-    """Folds, and what is known of the profiles that their models see."""
-
-    folds: Sequence[ClassFold]
-    latency_known: bool
-    sizes_known: bool = False
 
 
 def predict_cases(
@@ -150,47 +117,39 @@ def _predict_member(
     bank: ClassBank, member: str, case: FoldCase, seed: int, steps: int, progress: Progress | None
 ) -> list[dict[str, np.ndarray]]:
     """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
-    known, sizes = case.latency_known, case.sizes_known
-    models = fit_member(bank, member, [fold.training for fold in case.folds], known, sizes, seed, steps, progress)
-    found = []
-    for number, fold in enumerate(case.folds):
-        inputs = {
-            name: fold_inputs(bank, models, number, fold.training.anchor, rows, known, sizes)
+    models = fit_member(bank, member, [fold.training for fold in case], seed, steps, progress)
+    return [
+        {
+            name: models.predict(
+                number, fold_inputs(bank, fold.training, rows, models.unseen[number]), bank.device_classes
+            )
             for name, rows in fold.held_out.items()
         }
-        found.append({name: models.predict(number, one, bank.device_classes) for name, one in inputs.items()})
-    return found
+        for number, fold in enumerate(case)
+    ]
 
 
 def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> OutOfFold:
     return OutOfFold(
-        rows={name: rows for fold in case.folds for name, rows in fold.held_out.items()},
+        rows={name: rows for fold in case for name, rows in fold.held_out.items()},
         members_ms={
-            (fold.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
-            for number, fold in enumerate(case.folds)
+            (fold.training.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
+            for number, fold in enumerate(case)
             for name in fold.held_out
         },
     )
 
 
-def fold_inputs(
-    bank: ClassBank,
-    models: StackedNetworks | BoostedTrees,
-    number: int,
-    anchor: str,
-    rows: np.ndarray,
-    latency_known: bool,
-    sizes_known: bool,
-) -> StepInputs:
-    """Rows of the bank as one model sees them: device classes it never saw count as unknown."""
-    times = bank.times[anchor]
+def fold_inputs(bank: ClassBank, training: Training, rows: np.ndarray, unseen: np.ndarray) -> StepInputs:
+    """Rows of the bank as one model sees them: device classes `unseen` in training count as unknown, (classes,)."""
+    times = bank.times[training.anchor]
     return step_inputs(
         ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__dataclass_fields__}),
         bank.device_classes,
         bank.idle_column,
-        bank.latency_ms[anchor][rows] if latency_known else None,
-        bank.sizes[rows] if sizes_known else None,
-        models.unseen[number],
+        bank.latency_ms[training.anchor][rows] if training.latency_known else None,
+        bank.sizes[rows] if training.sizes_known else None,
+        unseen,
     )
 
 
@@ -265,13 +224,9 @@ def scale_of_folds(
     pairs: Sequence[Pair],
     names: Sequence[str],
     weights: Weights,
-    distance_tables: Mapping[str, np.ndarray],
-    without: Sequence[str] = (),
+    nearest: Mapping[str, np.ndarray],
 ) -> IntervalScale:
-    """`fit_scale` on the held-out rows of these names.
-
-    distance_tables : anchor -> `distances`. without : architectures excluded from the distances, beside the row's own.
-    """
+    """`fit_scale` on the held-out rows of these names; `nearest` : anchor -> `nearest_other`."""
     rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
     return fit_scale(
         members_ms={pair: np.vstack([out_of_fold.members_ms[pair, name] for name in names]) for pair in pairs},
@@ -279,7 +234,7 @@ def scale_of_folds(
             pair: np.concatenate([out_of_fold.ensemble_ms(pair, name, weights) for name in names]) for pair in pairs
         },
         true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in pairs},
-        distance={pair: nearest_other(distance_tables[pair[0]], bank.architectures, without)[rows] for pair in pairs},
+        distance={pair: nearest[pair[0]][rows] for pair in pairs},
     )
 
 
@@ -501,14 +456,14 @@ def inner_name(inner: str, outer: str) -> str:
     return f"{inner}|{outer}"
 
 
-def two_held_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
+def two_held_out(bank: ClassBank, pairs: Sequence[Pair], latency_known: bool) -> FoldCase:
     """Predictions with every two architectures held out."""
     folds = []
-    for anchor, target in pairs:
+    for pair in pairs:
         for first, second in combinations(np.unique(bank.architectures), 2):
             rows = {name: bank.architectures == name for name in (first, second)}
             held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
-            folds.append(ClassFold(TrainingRows(anchor, target, ~(rows[first] | rows[second])), held_out))
+            folds.append(ClassFold(Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
     return folds
 
 
@@ -538,7 +493,8 @@ def nested_scale(
 ) -> IntervalScale:
     """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
     others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
-    return scale_of_folds(bank, inner_folds, pairs, others, weights, distance_tables, [outer])
+    nearest = {name: nearest_other(table, bank.architectures, [outer]) for name, table in distance_tables.items()}
+    return scale_of_folds(bank, inner_folds, pairs, others, weights, nearest)
 
 
 def default_table(
@@ -561,35 +517,27 @@ def default_table(
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
-    plain, by_family = (
-        one_held_out(groups, wanted) for groups in (bank.architectures, families_of(bank.architectures))
-    )
-    inner = two_held_out(bank, wanted)
     for known, case in CASES.items():
         cases = [
-            FoldCase(plain, known),
-            FoldCase(plain, known, True),
-            FoldCase(by_family, known),
-            FoldCase(inner, known),
+            one_held_out(bank.architectures, wanted, known),
+            one_held_out(bank.architectures, wanted, known, sizes_known=True),
+            one_held_out(families_of(bank.architectures), wanted, known),
+            two_held_out(bank, wanted, known),
         ]
         predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
-        for pair, columns in _columns(bank, wanted, known, *predicted).items():
+        for pair, columns in _columns(bank, wanted, known, predicted).items():
             for name, values in columns.items():
                 parts[pair][f"{case}{name}"] = values
     return pd.concat(parts.values(), ignore_index=True)
 
 
 def _columns(
-    bank: ClassBank,
-    wanted: Sequence[Pair],
-    latency_known: bool,
-    plain: OutOfFold,
-    sized: OutOfFold,
-    by_family: OutOfFold,
-    inner: OutOfFold,
+    bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, predicted: Sequence[OutOfFold]
 ) -> dict[Pair, dict[str, np.ndarray]]:
     """Pair -> the case's columns, named without the case."""
+    plain, sized, by_family, inner = predicted
     tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
+    nearest = {anchor: nearest_other(table, bank.architectures) for anchor, table in tables.items()}
     errors = inner_errors(bank, wanted, inner)
     names = np.unique(bank.architectures)
     weights = {str(name): weights_without(errors, [name]) for name in names}
@@ -603,7 +551,7 @@ def _columns(
     def family_scale(family: str, inside: list[str]) -> IntervalScale:
         """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
         others = [str(name) for name in names if name not in inside]
-        return scale_of_folds(bank, plain, wanted, others, family_weights[family], tables)
+        return scale_of_folds(bank, plain, wanted, others, family_weights[family], nearest)
 
     nested = half_widths(bank, wanted, plain, scale_of, tables, latency_known)
     of_family = half_widths(bank, wanted, by_family, family_scale, tables, latency_known)

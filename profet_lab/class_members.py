@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +24,9 @@ from profet_core.ensemble.members import (
     network_inputs,
     network_latency,
     outputs_of,
+    step_scale,
 )
-from profet_lab.class_bank import ClassBank, TrainingRows
+from profet_lab.class_bank import ClassBank, Training
 from profet_lab.tasks import Progress
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -58,16 +58,32 @@ RECIPES = {
 }
 
 
-class _Models(ABC):
-    """Models of one member, each of a pair and its training rows."""
+@dataclass(frozen=True)
+class MemberModels:
+    """Models of one member, each of a pair and its training rows: networks or boosted trees.
+
+    constants : (models, 1, ...), as `members.network_latency` takes them.
+    typical_log_ratio : (models,).
+    unseen : (models, classes).
+    kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs), with the standardization.
+    trees : by model: class shares -> log of the latency over the typical one.
+    """
 
     member: str
     constants: np.ndarray
     typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+    kernels: tuple[np.ndarray, ...] = ()
+    biases: tuple[np.ndarray, ...] = ()
+    trees: tuple[lightgbm.Booster, ...] = ()
 
-    @abstractmethod
     def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
         """One model's raw output, (rows, inputs) -> (1, rows, outputs)."""
+        if self.trees:
+            return np.asarray(self.trees[model].predict(inputs))[None, :, None]
+        only = slice(model, model + 1)
+        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
+        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
 
     def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
         """One model's latency on its target, milliseconds (rows,)."""
@@ -77,37 +93,14 @@ class _Models(ABC):
 
 
 def _training_inputs(
-    bank: ClassBank, member: str, training: TrainingRows, rows: np.ndarray, latency_known: bool, sizes_known: bool
+    bank: ClassBank, member: str, training: Training, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
-    unseen, inputs = bank.unseen(training.anchor, training.rows), bank.inputs[training.anchor, latency_known]
+    unseen, inputs = bank.unseen(training.anchor, training.rows), bank.inputs[training.anchor, training.latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
-    sizes = bank.sizes[rows] if sizes_known else None
+    sizes = bank.sizes[rows] if training.sizes_known else None
     return network_inputs(np, member, classes, bank.device_classes, latency, sizes), classes, latency, unseen
-
-
-@dataclass(frozen=True)
-class StackedNetworks(_Models):
-    """Trained networks of one member, standardization folded into the first layer.
-
-    kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
-    constants : (networks, 1, ...), as `members.network_latency` takes them.
-    typical_log_ratio : (networks,). unseen : (networks, classes).
-    """
-
-    member: str
-    kernels: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...]
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-    unseen: np.ndarray
-
-    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
-        """One network's raw output, (rows, inputs) -> (1, rows, outputs)."""
-        only = slice(model, model + 1)
-        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
-        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
 
 
 class Rows(NamedTuple):
@@ -126,20 +119,15 @@ class Rows(NamedTuple):
 
 
 class RowSampler:
-    """Draws each network's rows from those it may learn from, some of them two workloads run one after the other."""
+    """Draws each network's rows from those it may learn from, some of them two workloads run one after the other.
 
-    def __init__(
-        self,
-        bank: ClassBank,
-        training_rows: Sequence[TrainingRows],
-        latency_known: bool,
-        sizes_known: bool,
-        composed: float,
-        rows_per_step: int,
-        seed: int,
-    ) -> None:
-        self.shape = (len(training_rows), rows_per_step)
-        self._latency_known, self._sizes_known = latency_known, sizes_known
+    composed : the share of these.
+    """
+
+    def __init__(self, bank: ClassBank, trainings: Sequence[Training], composed: float, seed: int) -> None:
+        self.shape = (len(trainings), ROWS_PER_STEP)
+        latency_known = trainings[0].latency_known
+        self._latency_known, self._sizes_known = latency_known, trainings[0].sizes_known
         self._composed, self._seed = composed, seed
         names, count = list(bank.latency_ms), len(bank.architectures)
         classes = np.concatenate([bank.inputs[name, latency_known].classes_ms for name in names])
@@ -148,10 +136,10 @@ class RowSampler:
         self._classes, self._device_classes, self._latency, self._sizes = (
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
-        self._rows_by_network, self._lengths = _network_rows(training_rows)
+        self._rows_by_network, self._lengths = _network_rows(trainings)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
-            np.array([[names.index(getattr(each, end)) * count] for each in training_rows], np.int32)
+            np.array([[names.index(getattr(each, end)) * count] for each in trainings], np.int32)
             for end in ("anchor", "target")
         )
 
@@ -198,13 +186,11 @@ class RowSampler:
         )
 
 
-def _network_rows(training_rows: Sequence[TrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+def _network_rows(trainings: Sequence[Training]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
-    longest = max(int(each.rows.sum()) for each in training_rows)
-    own = np.zeros((len(training_rows), longest), np.int32)
-    for number, each in enumerate(training_rows):
-        own[number] = np.resize(np.flatnonzero(each.rows), longest)
-    return own, np.array([[each.rows.sum()] for each in training_rows], np.float32)
+    longest = max(int(each.rows.sum()) for each in trainings)
+    rows = np.stack([np.resize(np.flatnonzero(each.rows), longest) for each in trainings]).astype(np.int32)
+    return rows, np.array([[each.rows.sum()] for each in trainings], np.float32)
 
 
 STEPS = 1_000
@@ -235,26 +221,32 @@ def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
     return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))
 
 
-def fit_networks(
+def fit_member(
     bank: ClassBank,
     member: str,
-    training_rows: Sequence[TrainingRows],
-    latency_known: bool,
-    sizes_known: bool,
+    trainings: Sequence[Training],
     seed: int,
     steps: int = STEPS,
     progress: Progress | None = None,
-) -> StackedNetworks:
-    """Train a network on each of `training_rows`, all together; it sees its own rows alone."""
+) -> MemberModels:
+    """A model of the member for each training, which sees its own rows alone; the same is known of all profiles.
+
+    `steps` is the networks' number, which are trained all together; progress counts every member as so many.
+    """
+    if member == TREES:
+        trees = fit_trees(bank, trainings, seed)
+        if progress:
+            progress(steps)
+        return trees
     recipe, device = RECIPES[member], bank.device_classes
-    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
+    parts = [_prepare(bank, member, each) for each in trainings]
     mean, deviation, *known = (np.stack(part) for part in zip(*parts, strict=True))
     widths = (mean.shape[-1], *HIDDEN, outputs_of(member, device))
-    layers = _initial_layers(len(training_rows), widths, recipe, seed)
+    layers = _initial_layers(len(trainings), widths, recipe, seed)
     optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
     variables = [value for layer in layers for value in layer]
     optimizer.build(variables)
-    sampler = RowSampler(bank, training_rows, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
+    sampler = RowSampler(bank, trainings, recipe.composed, seed)
     shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, known[0]))
 
     # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
@@ -277,20 +269,20 @@ def fit_networks(
     # Standardization is folded into the first layer.
     kernels[0] = kernels[0] / np.swapaxes(deviation, 1, 2)
     biases[0] = biases[0] - mean @ kernels[0]
-    return StackedNetworks(member, tuple(kernels), tuple(biases), *known)
+    return MemberModels(member, known[0], known[1], known[2], tuple(kernels), tuple(biases))
 
 
 def _prepare(
-    bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
+    bank: ClassBank, member: str, training: Training
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
     """Standardization (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
     rows, recipe = training.rows, RECIPES[member]
-    table, _, _, unseen = _training_inputs(bank, member, training, rows, latency_known, sizes_known)
+    table, _, _, unseen = _training_inputs(bank, member, training, rows)
     mean, deviation = np.zeros((1, table.shape[1])), np.ones((1, table.shape[1]))
     if recipe.standardised:
         mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
         deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
-    ratios, typical = bank.log_ratios(training.anchor, training.target, rows, latency_known)
+    ratios, typical = bank.log_ratios(training)
     constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
     return mean, deviation, constants, typical, unseen
 
@@ -334,7 +326,8 @@ def forward(
 def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: tf.Tensor) -> tf.Tensor:
     """Error of every row, (networks, rows, 1)."""
     device = bank.device_classes
-    latency = network_latency(keras.ops, member, raw, rows.classes, device, rows.latency, constants)
+    step_ms = step_scale(keras.ops, rows.classes, device, rows.latency)
+    latency = network_latency(keras.ops, member, raw, rows.classes, step_ms, constants)
     if member == HOMOGENEOUS:
         return tf.abs(latency / rows.target_latency - 1)
     loss = _log_error(latency, rows.target_latency, 0.05)
@@ -383,60 +376,23 @@ PARAMETERS = {
 REPEATS = 3
 
 
-@dataclass(frozen=True)
-class BoostedTrees(_Models):
-    """Trained trees of many models.
-
-    trees : by model: class shares -> log of the latency over the typical one.
-    constants : (models, 1, classes), as `members.network_latency` takes them.
-    typical_log_ratio : (models,). unseen : (models, classes).
-    """
-
-    trees: tuple[lightgbm.Booster, ...]
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-    unseen: np.ndarray
-    member: str = TREES
-
-    def run(self, model: int, inputs: np.ndarray) -> np.ndarray:
-        """One model's raw output, (rows, inputs) -> (1, rows, 1)."""
-        return np.asarray(self.trees[model].predict(inputs))[None, :, None]
-
-
-def fit_trees(
-    bank: ClassBank,
-    training_rows: Sequence[TrainingRows],
-    latency_known: bool,
-    sizes_known: bool,
-    seed: int,
-    rounds: int = ROUNDS,
-    progress: Progress | None = None,
-) -> BoostedTrees:
-    """Train trees on each of `training_rows`; each model sees its own rows alone.
-
-    `progress` counts to `rounds`, as if all were trained together.
-    """
-    parts, reported = [], 0
-    for number, training in enumerate(training_rows, start=1):
-        parts.append(_fit(bank, training, latency_known, sizes_known, seed, rounds))
-        done = rounds * number // len(training_rows)
-        if progress and done > reported:
-            progress(done - reported)
-            reported = done
+def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> MemberModels:
+    """Train trees each; each model sees its own rows alone."""
+    parts = [_fit(bank, training, seed, rounds) for training in trainings]
     trees, constants, typical, unseen = zip(*parts, strict=True)
-    return BoostedTrees(tuple(trees), np.stack(constants), np.array(typical), np.stack(unseen))
+    return MemberModels(TREES, np.stack(constants), np.array(typical), np.stack(unseen), trees=tuple(trees))
 
 
 def _fit(
-    bank: ClassBank, training: TrainingRows, latency_known: bool, sizes_known: bool, seed: int, rounds: int
+    bank: ClassBank, training: Training, seed: int, rounds: int
 ) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
     """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
-    anchor, target = training.anchor, training.target
     rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
-    seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows, latency_known, sizes_known)
-    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
-    wanted = np.log(bank.latency_ms[target][rows] / typical_ms)
+    ratios, typical = bank.log_ratios(training)
+    seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows)
+    step_ms = step_scale(np, classes, bank.device_classes, latency)
+    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
+    wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
     # Every architecture weighs the same: some have three times as many workloads as others.
     _, which = np.unique(bank.architectures[rows], return_inverse=True)
     weight = 1 / np.bincount(which)[which]

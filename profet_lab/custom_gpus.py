@@ -22,7 +22,7 @@ from profet_core.transfer.model import (
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import host_named
-from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_of, merged
+from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_from_dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.models_folder import MEASUREMENTS, new_models_folder, signed, write_coefficients
@@ -80,7 +80,7 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
             f"No profiles of {', '.join(missing)} in the data, which the models learned from: name the published "
             "measurements with --data too."
         )
-    measurements = measurements_of(dataset, transfer.instances, framework="tensorflow")
+    measurements = measurements_from_dataset(dataset, transfer.instances, framework="tensorflow")
     if measurements.workloads.empty:
         raise DataError(f"{', '.join(transfer.instances)} have no workload in common that has a profile on each.")
     return measurements

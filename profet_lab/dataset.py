@@ -159,7 +159,7 @@ _FIELDS = [field for field in CELLS if field.type in _KINDS and field.name != "c
 _UNSET = {**{field.name: _KINDS[field.type][1] for field in _FIELDS}, "precision": FP32, "status": OK}
 
 
-def dataset_of(
+def dataset_from_tables(
     cells: pd.DataFrame, operations: pd.DataFrame, source: Source, instances: Mapping[str, InstanceFacts] | None = None
 ) -> Dataset:
     """A dataset of one source.
@@ -329,7 +329,7 @@ _RUN = [*WORKLOAD, "repeat"]
 _LATENCIES = ["instance", *_RUN, "batch_latency_ms", "epoch_latency_s"]
 
 
-def measurements_of(
+def measurements_from_dataset(
     dataset: Dataset, instances: Sequence[str] | None = None, *, framework: str | None = None
 ) -> Measurements:
     """The profiled runs that all `instances` have in common, and every latency of them.

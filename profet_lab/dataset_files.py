@@ -31,7 +31,7 @@ from profet_lab.dataset import (
     Dataset,
     InstanceFacts,
     Source,
-    dataset_of,
+    dataset_from_tables,
     known_gpu,
     merged,
 )
@@ -281,7 +281,7 @@ def profet_dataset(profiles: pd.DataFrame, latencies: pd.DataFrame, source: Sour
     number = cells.dropna(subset="row").set_index("row")["cell"].sort_index()
     wide = profiles[operations].astype(float).set_axis(number.to_numpy(), axis=0) / VERSION_1_STEPS
     long = wide.rename_axis("cell").reset_index().melt("cell", var_name="operation", value_name="time_us")
-    return dataset_of(cells, long, source)
+    return dataset_from_tables(cells, long, source)
 
 
 _MAX_WHY_CHARACTERS, _MAX_FACT_CHARACTERS = 500, 1_500
@@ -333,7 +333,7 @@ def read_store(folder: Path) -> Dataset:
         driver=_fact_line(manifest.get("driver")),
         host=_fact_line(manifest.get("host")),
     )
-    return dataset_of(pd.DataFrame(cells), table, Source(name, "collection", hashes), {name: facts})
+    return dataset_from_tables(pd.DataFrame(cells), table, Source(name, "collection", hashes), {name: facts})
 
 
 def _gpu(manifest: Mapping[str, Any], instance: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -94,13 +95,12 @@ class EstimateRows:
     def __len__(self) -> int:
         return len(self.latency_ms)
 
-    def of(self, rows: np.ndarray) -> EstimateRows:
+    def subset(self, rows: np.ndarray) -> EstimateRows:
         """Some rows, by mask or by number."""
         return EstimateRows(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     source: str
     gpu: str
     instance: str
@@ -140,11 +140,7 @@ def _published(folder: Path) -> list[_Step]:
     points = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     points = points.assign(framework="PyTorch", framework_version="", network=BENCHMARK, pixels=224, source_file="")
     points["source_repo"], points["memory_gib"] = POINTS, np.nan
-    found = []
-    for row in pd.concat([table, points]).to_dict("records"):
-        if (step := _step(row)) is not None:
-            found.append(step)
-    return found
+    return [step for row in pd.concat([table, points]).to_dict("records") if (step := _step(row)) is not None]
 
 
 def _step(row: dict) -> _Step | None:
@@ -196,21 +192,16 @@ def _columns(steps: Sequence[_Step]) -> EstimateRows:
     work = np.array([work_of(step.counts, step.batch_size) for step in steps])
     work[[not step.is_updated for step in steps], -4:-2] *= 0.5
 
-    def column(name: str) -> np.ndarray:
-        return np.array([getattr(step, name) for step in steps])
-
+    table = pd.DataFrame(steps, columns=_Step._fields)
+    counts, columns = [step.counts for step in steps], ("source", "gpu", "instance", "network", "batch_size")
     return EstimateRows(
-        sources=column("source"),
-        gpus=column("gpu"),
-        instances=column("instance"),
-        networks=column("network"),
+        **{f"{name}s": np.array(table[name].tolist()) for name in columns},
         families=np.array([family_of(step.network) for step in steps]),
         modes=np.array([int(step.mode) for step in steps]),
-        pixels=np.array([step.counts.pixels for step in steps]),
-        batch_sizes=column("batch_size"),
-        cases=np.array([str(case_of(step.counts)) for step in steps]),
-        operations=np.array([step.counts.operations for step in steps], float),
-        latency_ms=column("latency_ms"),
+        pixels=np.array([each.pixels for each in counts]),
+        cases=np.array([str(case_of(each)) for each in counts]),
+        operations=np.array([each.layers.operations for each in counts], float),
+        latency_ms=table["latency_ms"].to_numpy(float),
         work=work,
     )
 
@@ -270,11 +261,10 @@ def group_of(kind: str) -> str:
     return "compute" if kind in FLOPS else "bandwidth"
 
 
-@dataclass
 class Effects:
     """Named effects with normal priors; `index` adds one where it is new."""
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         self.places: dict[Key, int] = {}
         self.means: list[float] = []
         self.sds: list[float] = []
@@ -320,18 +310,10 @@ class Problem:
         starts = np.searchsorted(found, np.arange(len(self.rows) + 1) * width)
         return rows, parts, np.concatenate([each.data for each in matrices]), merged, found % width, starts
 
-    def of(self, rows: np.ndarray) -> Problem:
+    def subset(self, rows: np.ndarray) -> Problem:
         """Some rows, by mask."""
-        kinds = [matrix[rows] for matrix in self.kinds]
-        offsets = self.offsets[rows]
-        return replace(
-            self,
-            rows=self.rows.of(rows),
-            kinds=kinds,
-            launch=self.launch[rows],
-            start=self.start[rows],
-            offsets=offsets,
-        )
+        parts = {name: getattr(self, name)[rows] for name in ("launch", "start", "offsets")}
+        return replace(self, rows=self.rows.subset(rows), kinds=[matrix[rows] for matrix in self.kinds], **parts)
 
 
 def _terms(
@@ -389,13 +371,9 @@ def _terms(
     return kinds, launch, start
 
 
-_PEAKS: dict[tuple[str, int], np.ndarray] = {}
-
-
+@cache
 def _peaks(gpu: str, mode: int) -> np.ndarray:
-    if (gpu, mode) not in _PEAKS:
-        _PEAKS[gpu, mode] = log_peaks(load_gpus()[gpu], Mode(mode))
-    return _PEAKS[gpu, mode]
+    return log_peaks(load_gpus()[gpu], Mode(mode))
 
 
 def hosts(rows: EstimateRows) -> list[Host]:
@@ -438,17 +416,14 @@ def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, ...]:
     return parts, work, launch, np.exp(fit_problem.start @ theta), smooth_max(work, launch)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Fitted effects, in the order of a problem's keys."""
+def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
+    """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less.
 
-    values: np.ndarray
-
-
-def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
-    """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less."""
+    Returns:
+    effects : in the order of the problem's keys. `warm` : those that the fit starts from.
+    """
     means, precision = fit_problem.means, 1 / fit_problem.sds**2
-    theta = means.copy() if warm is None else warm.values.copy()
+    theta = means.copy() if warm is None else warm.copy()
     log_ms = np.log(fit_problem.rows.latency_ms)
 
     def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
@@ -476,7 +451,7 @@ def fit(fit_problem: Problem, warm: Fitted | None = None) -> Fitted:
         damping = max(damping / 4, 1e-6)
         if gain < (_CONVERGED if warm is None else _WARM_CONVERGED):
             break
-    return Fitted(theta)
+    return theta
 
 
 def _slopes(
@@ -492,16 +467,16 @@ def _slopes(
     return sparse.csr_matrix((data, columns, starts), shape=fit_problem.launch.shape)
 
 
-def launched_shares(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
+def launched_shares(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     """Relative change of each step with its host's launches, (rows,)."""
-    _, _, launch, _, joined = _forward(fit_problem, fitted.values)
+    _, _, launch, _, joined = _forward(fit_problem, effects)
     found: np.ndarray = (launch / joined) ** SMOOTH_MAX_POWER
     return found
 
 
-def predicted_ms(fit_problem: Problem, fitted: Fitted) -> np.ndarray:
+def predicted_ms(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     """Milliseconds per step, (rows,)."""
-    _, _, _, start, joined = _forward(fit_problem, fitted.values)
+    _, _, _, start, joined = _forward(fit_problem, effects)
     found: np.ndarray = joined + start
     return found
 
@@ -518,14 +493,11 @@ def today_log_launch(keys: Sequence[Key], values: np.ndarray) -> float:
     return float(today + np.mean(on_gpus)) if on_gpus else today
 
 
-def as_new_source(keys: Sequence[Key], fitted: Fitted) -> Fitted:
+def as_new_source(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
     """The effects without those of published sources: what an answer to a user takes."""
-    today = today_log_launch(keys, fitted.values)
+    today = today_log_launch(keys, effects)
     values = [
         (today if key[0] == "launch of source" else 0.0) if key[0] in _OF_SOURCE and PROFET not in key else value
-        for key, value in zip(keys, fitted.values.tolist(), strict=True)
+        for key, value in zip(keys, effects.tolist(), strict=True)
     ]
-    return Fitted(np.array(values))
-
-
-Fold = tuple[np.ndarray, np.ndarray]
+    return np.array(values)

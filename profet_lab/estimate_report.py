@@ -48,8 +48,6 @@ from profet_lab.estimate_fit import (
     PROFET,
     TIMM,
     EstimateRows,
-    Fitted,
-    Fold,
     Problem,
     as_new_source,
     chip_of,
@@ -70,6 +68,8 @@ from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.whole_files import write_whole
 
+#: Masks of the rows that are learned from and that are judged.
+Fold = tuple[np.ndarray, np.ndarray]
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
 FOLDS = 12
 WORKLOAD_FOLDS = 5
@@ -119,7 +119,7 @@ class Judge:
     """Fits on parts of the rows, starting from the fit on all of them."""
 
     fit_problem: Problem
-    fitted: Fitted
+    fitted: np.ndarray
     progress: Progress | None = None
 
     @property
@@ -150,7 +150,7 @@ class Judge:
         return self._held_out(self._fits(folds), is_known=True, is_new_source=True)
 
     @cached_property
-    def _family_fits(self) -> list[tuple[Fold, Fitted]]:
+    def _family_fits(self) -> list[tuple[Fold, np.ndarray]]:
         data = self.data
         pairs = np.unique(np.stack([data.gpus, data.families]), axis=1)
         names, numbers = np.unique(pairs[0], return_counts=True)
@@ -220,28 +220,30 @@ class Judge:
             held = np.isin(names, order[fold::folds])
             yield ~held, held & among
 
-    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, Fitted]]:
+    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, np.ndarray]]:
         pairs = list(folds)
-        tasks = [(self.fit_problem.of(learned), self.fitted) for learned, _ in pairs]
+        tasks = [(self.fit_problem.subset(learned), self.fitted) for learned, _ in pairs]
         return list(zip(pairs, run_tasks(fit, tasks, progress=self.progress, threads=True), strict=True))
 
-    def _held_out(self, fits: Iterable[tuple[Fold, Fitted]], *, is_known: bool, is_new_source: bool = False) -> HeldOut:
+    def _held_out(
+        self, fits: Iterable[tuple[Fold, np.ndarray]], *, is_known: bool, is_new_source: bool = False
+    ) -> HeldOut:
         data, fit_problem = self.data, self.fit_problem
         latency_ms, shares = np.full(len(data), np.nan), np.ones(len(data))
         numbers, steps, host_log_sds = np.full(len(data), -1), np.zeros(len(data), int), np.zeros(len(data))
         for number, ((learned, judged), fitted) in enumerate(fits):
             numbers[judged] = number
             answered = as_new_source(fit_problem.keys, fitted) if is_new_source else fitted
-            latency_ms[judged] = predicted_ms(fit_problem.of(judged), answered)
-            launched = launched_shares(fit_problem.of(judged), answered)
-            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.of(judged))]
+            latency_ms[judged] = predicted_ms(fit_problem.subset(judged), answered)
+            launched = launched_shares(fit_problem.subset(judged), answered)
+            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.subset(judged))]
             counts = Counter(data.gpus[learned].tolist())
             chips = set(map(chip_of, counts))
             steps[judged] = [counts[gpu] if chip_of(gpu) in chips else -1 for gpu in data.gpus[judged].tolist()]
             if is_known:
-                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.of(learned), answered))
-                known = known_steps_in(known_steps(data.of(learned), ratios))
-                corrections, shares[judged] = _corrections(known, data.of(judged))
+                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.subset(learned), answered))
+                known = known_steps_in(known_steps(data.subset(learned), ratios))
+                corrections, shares[judged] = _corrections(known, data.subset(judged))
                 latency_ms[judged] *= np.exp(corrections)
         return HeldOut(latency_ms, numbers, steps, shares, host_log_sds, is_new_source)
 
@@ -299,7 +301,7 @@ class Judge:
     @cached_property
     def unknown_gpu_log_sd(self) -> float:
         """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-        values = dict(zip(self.fit_problem.keys, self.fitted.values.tolist(), strict=True))
+        values = dict(zip(self.fit_problem.keys, self.fitted.tolist(), strict=True))
         chips = set(map(chip_of, set(self.data.gpus.tolist())))
         found = [values["speed", key[2]] - each for key, each in values.items() if key[0] == "gpu" and key[2] in chips]
         return float(np.sqrt(np.mean(np.square(found))))
@@ -509,7 +511,7 @@ def regressions(rows: EstimateRows) -> dict[str, dict[str, Any]]:
     Returns:
     Split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
     """
-    cells = rows.of(rows.sources == PROFET)
+    cells = rows.subset(rows.sources == PROFET)
     features, log_ms = _features(cells), np.log(cells.latency_ms)
     found: dict[str, dict[str, Any]] = {}
     for name, folds in _splits(cells).items():
@@ -581,12 +583,12 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     return model
 
 
-def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> dict[str, Any]:
+def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) -> dict[str, Any]:
     """The fitted effects as `estimate.json` holds them, but for the intervals.
 
     point_log_sd : uncertainty of the speed of a GPU that is known by few steps.
     """
-    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
 
     def of(*key: str) -> float:
         return values.get(key, 0.0)
@@ -621,7 +623,7 @@ def coefficients(fit_problem: Problem, fitted: Fitted, point_log_sd: float) -> d
         "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
         "average": {
             "log_costs": [0.0] * len(KINDS),
-            "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted.values)),
+            "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted)),
             "log_start_ms": _rounded(start),
         },
         "measured": {

@@ -514,22 +514,15 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
 
 
-def _answers(
-    model: MemoryModel, known: str, step: RecordedStep, profiled_gib: float, cells: pd.DataFrame
+def _judged_steps(
+    model: MemoryModel, known: str, step: RecordedStep, cells: pd.DataFrame
 ) -> list[tuple[str, bool, float | None, Verdict]]:
     """Rows as `_ANSWER` names them: a step judged at every size and GPU of `cells`."""
     return [
         (known, bool(cell["ran"]), answer.probability, answer.verdict)
         for cell in cells.to_dict("records")
         for answer in [
-            fit_answer(
-                model,
-                step,
-                profiled_gib,
-                cell["memory_gib"],
-                batch_size=cell["batch_size"],
-                pixels=cell["pixels"],
-            )
+            fit_answer(model, step, cell["memory_gib"], batch_size=cell["batch_size"], pixels=cell["pixels"])
         ]
     ]
 
@@ -542,7 +535,8 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
         queried = cells[cells["pixels"] == profile["pixels"]]
         for known, (meta, times) in _known_inputs(profile, classes).items():
-            rows += _answers(model, known, RecordedStep(meta, times), float(memory_gib[profile["instance"]]), queried)
+            step = RecordedStep(meta, times, ran_gib=float(memory_gib[profile["instance"]]))
+            rows += _judged_steps(model, known, step, queried)
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
@@ -564,7 +558,7 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
         for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
             parts = {**({known: queried} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
             for name, part in parts.items():
-                rows += _answers(model, name, step, gib, part)
+                rows += _judged_steps(model, name, replace(step, ran_gib=float(gib)), part)
     return pd.DataFrame(rows, columns=_ANSWER)
 
 

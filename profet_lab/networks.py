@@ -16,16 +16,16 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.layers.network import Counts, count
+from profet_core.layers.network import VALUE_NAMES, Counts, Kind, Layer, count
 from profet_core.layers.networks import COLUMNS, LIBRARIES, PACKED
-from profet_core.layers.rules import Kind, Layer, convolution_kind
+from profet_core.layers.rules import convolution_kind
 
 TABLE = Path("data") / "networks.csv"
 #: Other sizes that are counted, relative to the network's own: between them counts are linear in the number of pixels.
@@ -62,7 +62,8 @@ def main(libraries: Sequence[str]) -> int:
 
 
 def _row(library: str, name: str, counts: Counts, *, is_native: bool) -> Row:
-    numbers = {key: _shown(value, key, exact=library == "profet") for key, value in asdict(counts).items()}
+    values = zip(VALUE_NAMES, counts.values, strict=True)
+    numbers = {key: _shown(value, key, exact=library == "profet") for key, value in values}
     return {"library": library, "network": name, "own_size": int(is_native), **numbers}
 
 
@@ -137,7 +138,7 @@ def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> 
     return replace(
         found,
         # What mixes pixels by recurrence is no CNN.
-        spatial_convolutions=0 if is_recurrent else found.spatial_convolutions,
+        layers=found.layers._replace(spatial=0) if is_recurrent else found.layers,
         classes=classes,
         features=found.features if is_dense else 0,
         parameters=sum(each.numel() for each in model.parameters()),

@@ -15,14 +15,15 @@ import pandas as pd
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.gpus import AMP
 from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
+from profet_core.latency import smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import KINDS, Mode, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
-from profet_lab.class_folds import ClassFold, FoldCase, predict_cases
+from profet_lab.class_bank import ClassBank, Training, class_bank
+from profet_lab.class_folds import ClassFold, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
@@ -186,7 +187,7 @@ def write_counted_sample(out: Path) -> dict:
     }
     entry = {
         "name": f"retinanet-{pixels}px-b{batch_size}-{instance.split('.')[0]}-from-counts",
-        "title": f"RetinaNet, {pixels} pixels, batch {batch_size}, on {instance} (from layer counts)",
+        "title": f"RetinaNet (from counts), {pixels} pixels, batch {batch_size}, on {instance}",
         "description": f"larger images, up to 1,280 pixels; {source}",
         "anchor": instance,
         "model": "RetinaNet",
@@ -209,20 +210,19 @@ def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Map
     models = load_models()
     step = models.transfer.step
     gpu = load_gpus()[step.instances[instance].gpu]
-    parts = rate_model_of(models).parts(
-        counts, batch_size, gpu, Mode.FP32, step.hosts[instance], instance=instance, is_measured=False
-    )
-    kind_us = dict(zip(KINDS, (1e3 * parts.work_ms).tolist(), strict=True))
+    target = gpu, step.hosts[instance]
+    work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32, instance)
+    kind_us = dict(zip(KINDS, (1e3 * work_ms).tolist(), strict=True))
     kind_us["convolution"] += sum(kind_us[kind] for kind in _CONVOLVES)
     times_us: dict[str, float] = {}
     for kind, operations in _OPERATIONS.items():
         names = [DEVICE_PREFIX + name for name in operations]
         total_us = sum(measured_us[name] for name in names)
         times_us |= {name: kind_us[kind] * measured_us[name] / total_us for name in names}
-    scale = 1e3 * float(parts.work_ms.sum()) / sum(times_us.values())
+    scale = 1e3 * float(work_ms.sum()) / sum(times_us.values())
     # Every step has a counter; a profile without an operation as short counts as truncated.
     times_us = {name: scale * us for name, us in times_us.items()} | {DEVICE_PREFIX + "AssignAddVariableOp": 2.0}
-    step_us = 1e3 * parts.latency_ms
+    step_us = 1e3 * (float(smooth_max(float(work_ms.sum()), launch_ms)) + start_ms)
     times_us |= {DEVICE_IDLE: step_us - sum(times_us.values()), "Host_IDLE": step_us}
     return {name: round(us, 3) for name, us in times_us.items()}
 
@@ -268,8 +268,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
     """
     weights = load_models().method("default").rule(known).weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    case = FoldCase(_sample_folds(bank, rows, targets), known, sizes_known=True)
-    (out_of_fold,) = predict_cases(bank, [case], seed=SEED)
+    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
@@ -280,7 +279,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
 
 def _sample_folds(
-    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]]
+    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
 ) -> list[ClassFold]:
     """A fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
@@ -289,7 +288,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(TrainingRows(anchor, target, bank.architectures != model), names)
+        ClassFold(Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

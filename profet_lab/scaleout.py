@@ -92,7 +92,7 @@ WEIGHTS: Mapping[str, tuple[float, int | None]] = MappingProxyType(
 _SHEET = "NVIDIA's data sheet"
 
 
-def _of(
+def _node(
     link: Link, gb_per_s: float, generation: int, *, gpus: int = 8, root: int = 2, source: str = _SHEET
 ) -> Interconnect:
     return Interconnect(gpus, link, gb_per_s, generation, root, 10.0, source)
@@ -103,30 +103,30 @@ def _of(
 #: are as slow as those without (2080 Ti, RTX 8000): they count as PCIe.
 RIGS: Mapping[str, Interconnect] = MappingProxyType(
     {
-        "A100-PCIE-40GB": _of(Link.PCIE, PCIE_GB_PER_S[4], 4),
-        "A100-SXM4-40GB": _of(Link.NVSWITCH, 300.0, 4),
-        "A100-SXM4-80GB": _of(Link.NVSWITCH, 300.0, 4),
-        "Tesla V100-SXM2-16GB": _of(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM2-32GB": _of(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM3-32GB": _of(Link.NVSWITCH, 150.0, 3, gpus=16),
-        "GeForce RTX 2080 Ti": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "GeForce RTX 3070": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3080": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3090": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "TITAN RTX": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "TITAN Xp": _of(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 6000": _of(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 8000": _of(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "RTX A6000": _of(Link.PCIE, PCIE_GB_PER_S[4], 4),
+        "A100-PCIE-40GB": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
+        "A100-SXM4-40GB": _node(Link.NVSWITCH, 300.0, 4),
+        "A100-SXM4-80GB": _node(Link.NVSWITCH, 300.0, 4),
+        "Tesla V100-SXM2-16GB": _node(Link.NVLINK, 150.0, 3),
+        "Tesla V100-SXM2-32GB": _node(Link.NVLINK, 150.0, 3),
+        "Tesla V100-SXM3-32GB": _node(Link.NVSWITCH, 150.0, 3, gpus=16),
+        "GeForce RTX 2080 Ti": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
+        "GeForce RTX 3070": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
+        "GeForce RTX 3080": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
+        "GeForce RTX 3090": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
+        "TITAN RTX": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
+        "TITAN Xp": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
+        "Quadro RTX 6000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
+        "Quadro RTX 8000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
+        "RTX A6000": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
     }
 )
 #: Platform of the benchmarks of 2017 -> its nodes. A K80 board is two GPUs; eight of them hang on two root ports.
 PLATFORMS_2017: Mapping[str, Interconnect] = MappingProxyType(
     {
-        "DGX-1": _of(Link.NVLINK, 80.0, 3),
-        "GCE n1-standard-32-k80x8": _of(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge": _of(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge distributed": _of(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4, source="AWS's instance types"),
+        "DGX-1": _node(Link.NVLINK, 80.0, 3),
+        "GCE n1-standard-32-k80x8": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
+        "EC2 p2.8xlarge": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
+        "EC2 p2.8xlarge distributed": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4, source="AWS's instance types"),
     }
 )
 
@@ -167,7 +167,7 @@ class ScaleRows:
         """The rows that are fitted and judged."""
         return self.rows[self.rows["excluded"] == ""].reset_index(drop=True)
 
-    def held_out(self, data_set: str) -> dict[str, int]:
+    def excluded_counts(self, data_set: str) -> dict[str, int]:
         """Reason -> rows of a data set that are not judged."""
         rows = self.rows
         counted = Counter(rows.loc[(rows["excluded"] != "") & (rows["data_set"] == data_set), "excluded"])
@@ -421,9 +421,9 @@ LEVEL = 0.9
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
 ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
 #: Smallest width: published speeds themselves vary as much from run to run.
-_LEAST = 0.04
+_MIN_WIDTH = 0.04
 #: Where no row speaks of a link.
-_UNKNOWN = Width(_LEAST, 0.8, 0.0)
+_UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
 
 
 def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], dict[Link, Width]]:
@@ -477,7 +477,7 @@ def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
         np.concatenate([np.zeros(3), np.full(n, LEVEL), np.full(n, 1 - LEVEL)]),
         A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
         b_eq=errors,
-        bounds=[(_LEAST, None), *[(0, None)] * (2 + 2 * n)],
+        bounds=[(_MIN_WIDTH, None), *[(0, None)] * (2 + 2 * n)],
         method="highs",
     )
     return Width(*(float(value) for value in found.x[:3]))
@@ -558,7 +558,7 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
                 "n": int((found.kept["data_set"] == name).sum()),
                 "networks": _figures(judged["networks"], name, NETWORK),
                 "gpus": _figures(judged["gpus"], name, GPU),
-                "excluded": found.held_out(name),
+                "excluded": found.excluded_counts(name),
                 "with_excluded": scale_errors(with_excluded[with_excluded["data_set"] == name]),
             }
             for name in (TENSORFLOW_2017, THROUGHPUTS)

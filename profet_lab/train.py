@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -21,18 +22,17 @@ from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
+from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
-    FoldCase,
     OutOfFold,
     distances,
-    fit_member,
     least_error,
+    nearest_other,
     one_held_out,
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, BoostedTrees, StackedNetworks
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, fit_member
 from profet_lab.documented import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
 from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
 from profet_lab.models_folder import (
@@ -54,38 +54,32 @@ STACKS = len(MEMBERS) * (4 + 2)
 
 
 def train_default(
-    bank: ClassBank,
-    folder: Path,
-    wanted: Sequence[Pair],
-    *,
-    calibrated_on: Sequence[Pair],
-    seed: int,
-    steps: int = STEPS,
-    progress: Progress | None = None,
+    bank: ClassBank, folder: Path, anchors: Sequence[str], seed: int, steps: int, progress: Progress
 ) -> dict:
-    """Write the default method's files of the wanted pairs below `folder`; returns what the manifest holds of them.
+    """Write the default method's files of the anchors' pairs below `folder`; returns what the manifest holds of them.
 
-    calibrated_on : pairs whose errors on held-out architectures give weights and intervals, the wanted ones included.
+    All pairs' errors on held-out architectures give weights and intervals.
     """
     everything = np.ones(len(bank.architectures), bool)
-    anchors = list(dict.fromkeys(anchor for anchor, _ in wanted))
-    training_rows = [TrainingRows(*pair, everything) for pair in wanted]
+    calibrated_on = pairs(bank.instances)
+    wanted = [pair for pair in calibrated_on if pair[0] in anchors]
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
-    tasks = [(bank, member, training_rows, known, sizes, seed, steps) for known, sizes, member in finals]
+    tasks = [
+        (bank, member, [Training(*pair, everything, known, sizes) for pair in wanted], seed, steps)
+        for known, sizes, member in finals
+    ]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     for (latency_known, sizes_known, _), models in zip(finals, fitted, strict=True):
         case = case_name(latency_known, sizes_known)
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
     rules, intervals = {}, {}
-    folds = one_held_out(bank.architectures, calibrated_on)
-    cases = [FoldCase(folds, known) for known in (True, False)]
-    for each, predicted in zip(
-        cases, predict_cases(bank, cases, seed=seed, steps=steps, progress=progress), strict=True
-    ):
-        case = case_name(each.latency_known, False)
-        rules[case], intervals[case] = _calibrated(bank, calibrated_on, each.latency_known, predicted)
+    cases = [one_held_out(bank.architectures, calibrated_on, known) for known in (True, False)]
+    predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+    for known, out_of_fold in zip((True, False), predicted, strict=True):
+        case = case_name(known, False)
+        rules[case], intervals[case] = _calibrated(bank, calibrated_on, known, out_of_fold)
     return {
         "method": {"kind": "classes", **rules},
         "stacks": stacks,
@@ -94,9 +88,7 @@ def train_default(
     }
 
 
-def _write_stack(
-    models: StackedNetworks | BoostedTrees, wanted: Sequence[Pair], anchor: str, case: str, folder: Path
-) -> dict:
+def _write_stack(models: MemberModels, wanted: Sequence[Pair], anchor: str, case: str, folder: Path) -> dict:
     """Write an anchor's models of one member and case; returns the manifest's row."""
     chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
     name = write_fitted(_fitted(models, chosen), folder, anchor, f"{models.member.replace(' ', '_')}_{case}")
@@ -111,8 +103,8 @@ def _write_stack(
     }
 
 
-def _fitted(models: StackedNetworks | BoostedTrees, chosen: Sequence[int]) -> Fitted:
-    if isinstance(models, BoostedTrees):
+def _fitted(models: MemberModels, chosen: Sequence[int]) -> Fitted:
+    if models.trees:
         return boosted_stack([models.trees[number] for number in chosen])
     return network_stack(
         [kernel[chosen] for kernel in models.kernels],
@@ -138,13 +130,21 @@ def _calibrated(
     """How the members are combined, and the interval scale: both from errors on held-out architectures."""
     weights = least_error(out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows)
     rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights)}
-    tables = {
-        anchor: distances(bank, anchor, latency_known) for anchor in dict.fromkeys(anchor for anchor, _ in wanted)
+    nearest = {
+        anchor: nearest_other(distances(bank, anchor, latency_known), bank.architectures) for anchor in bank.instances
     }
-    return rule, asdict(scale_of_folds(bank, out_of_fold, wanted, list(out_of_fold.rows), weights, tables))
+    return rule, asdict(scale_of_folds(bank, out_of_fold, wanted, list(out_of_fold.rows), weights, nearest))
+
+
+class Length(NamedTuple):
+    """Epochs of the documented method's networks, and steps of the default method's."""
+
+    epochs: int = EPOCHS
+    steps: int = STEPS
 
 
 SEED = 0
+FULL_LENGTH = Length()
 PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
 
 _VERSIONED = (
@@ -165,9 +165,7 @@ def train(
     anchors: Sequence[str] | None = None,
     coefficients: Mapping[str, Mapping] | None = None,
     seed: int = SEED,
-    epochs: int = EPOCHS,
-    steps: int = STEPS,
-    quiet: bool = False,
+    length: Length = FULL_LENGTH,
 ) -> dict:
     """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
 
@@ -178,21 +176,10 @@ def train(
     """
     check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
-    total = training_steps(len(measurements.workloads), epochs) + STACKS * steps
-    with (
-        new_models_folder(out) as folder,
-        tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar,
-    ):
-        members, features = _train_documented(measurements, folder, chosen, seed, epochs, bar.update)
-        default = train_default(
-            class_bank(measurements),
-            folder,
-            [pair for pair in pairs(measurements.instances) if pair[0] in chosen],
-            calibrated_on=pairs(measurements.instances),
-            seed=seed,
-            steps=steps,
-            progress=bar.update,
-        )
+    total = training_steps(len(measurements.workloads), length.epochs) + STACKS * length.steps
+    with new_models_folder(out) as folder, tqdm(total=total, desc="train", unit="step", disable=None) as bar:
+        members, features = _train_documented(measurements, folder, chosen, seed, length.epochs, bar.update)
+        default = train_default(class_bank(measurements), folder, chosen, seed, length.steps, bar.update)
         for name, content in (coefficients or {}).items():
             write_coefficients(content, folder / name)
         content = {

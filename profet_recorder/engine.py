@@ -208,6 +208,10 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
     """
     shapes = [shape for shape, _ in zip(_shapes(batch), range(_MAX_PARTS), strict=False)]
     for shape in shapes:
+        if len(shape) == _PICTURES_RANK + 1 and all(shape[1:]):
+            # Pictures of a video or a volume, which lie one behind the other.
+            is_last = _has_channels_last((*shape[:2], *shape[3:]), channels_last)
+            shape = (shape[0], shape[2] if is_last else shape[1], *shape[3:])
         if len(shape) == _PICTURES_RANK and all(shape[1:]):
             height, width = shape[1:3] if _has_channels_last(shape, channels_last) else shape[2:4]
             if height * width > 1:
@@ -259,6 +263,14 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
     if isinstance(part, list | tuple):
         for inner in part[:_MAX_PARTS]:
             yield from _shapes(inner)
+        return
+    if hasattr(part, "element_spec"):
+        # An iterator of tf.data's, of which a function takes its batch: only what made the batches knows their size.
+        source = getattr(part, "_dataset", None)
+        while source is not None and not hasattr(source, "_batch_size"):
+            source = getattr(source, "_input_dataset", None)
+        batch_size = 0 if source is None else int(source._batch_size)
+        yield from ((shape[0] or batch_size, *shape[1:]) for shape in _shapes(part.element_spec) if shape)
         return
     with suppress(AttributeError, TypeError, ValueError):
         # 0: not known, as a graph may have it.

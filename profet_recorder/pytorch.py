@@ -30,6 +30,7 @@ from profet_recorder.engine import (
     varying_sizes,
 )
 from profet_recorder.plan import RecorderError, print_once
+from profet_recorder.profiles.record import several_calls_note
 
 _TRACE_NAME = "recorded.pt.trace.json"
 COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
@@ -193,10 +194,7 @@ class PyTorchEngine:
         if several := several_optimizers([map(id, _weights(optimizer)) for optimizer in self._optimizers]):
             yield several
         elif (times := calls.calls_in_step(self._trained())) > 1:
-            yield (
-                f"The network ran {times} times in one step; the batch size is that of one call. If gradients are "
-                f"accumulated, the step and its latency cover {times} batches."
-            )
+            yield several_calls_note(times)
         weights = {id(one): one for one in self._parameters()}.values()
         frozen = [one for one in weights if not one.requires_grad]
         yield from frozen_weights(sum(one.numel() for one in frozen), sum(one.numel() for one in weights))

@@ -277,10 +277,12 @@ class Recording:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
         other = self.engine.odd_step()
-        odd = other or self._slow_step()
+        median_ms, slowest_ms = median(self.latencies_ms), self._slowest_ms
+        is_slow = slowest_ms > MAX_SLOWDOWN * median_ms
+        odd = other or (f"it took {format_ms(slowest_ms)} instead of {format_ms(median_ms)}" if is_slow else None)
         # Of processes that train together none may go on alone.
         again = odd and self._attempts <= MAX_REPEATS and (other or os.environ.get("WORLD_SIZE", "1") in ("", "1"))
-        rank = (other is not None, self._slowest_ms)
+        rank = (other is not None, slowest_ms)
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
@@ -297,13 +299,6 @@ class Recording:
                 self._finish(self._profile)
         finally:
             self._drop_folder()
-
-    def _slow_step(self) -> str | None:
-        """How much longer than the timed steps the profiled one took; None if it did not."""
-        median_ms = median(self.latencies_ms)
-        if self._slowest_ms <= MAX_SLOWDOWN * median_ms:
-            return None
-        return f"it took {format_ms(self._slowest_ms)} instead of {format_ms(median_ms)}"
 
     def _finish(self, profile: Profile) -> None:
         self.finished = True
@@ -364,7 +359,8 @@ def recorded_profile(
     batch_sizes, pixels = (sizes.batch_size, read.meta.batch_size), (sizes.pixels, read.meta.pixels)
     batch_size = next(filter(None, reversed(batch_sizes) if sizes.is_guess else batch_sizes), None)
     side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
-    return Profile(
+    return replace(
+        read,
         operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
         meta=ProfileMeta(
             gpu=facts.gpu,
@@ -380,11 +376,7 @@ def recorded_profile(
             peak_memory_mib=None if facts.peak_memory_mib is None else round(facts.peak_memory_mib, 1),
             onednn=facts.onednn,
         ),
-        source_format=read.source_format,
-        steps=read.steps,
-        steps_basis=read.steps_basis,
-        warnings=tuple(_warnings(read, facts, plan, odd)),
-        refusal=read.refusal,
+        warnings=tuple(dict.fromkeys(_warnings(read, facts, plan, odd))),
     )
 
 
@@ -417,7 +409,7 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
         yield f"warning: {profile.refusal}"
     if meta.batch_size is None:
         yield "the batch size is unknown: set it with --batch-size N (batch_size=N)"
-        if meta.pixels is None and any("Conv2" in name for name in profile.operations):
+        if meta.pixels is None and any("Conv2" in name or "Conv3" in name for name in profile.operations):
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
     step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"

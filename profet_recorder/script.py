@@ -55,7 +55,7 @@ def record_script(
     _check_script(script, module)
     # Read when TensorFlow is imported; on a CPU oneDNN would rename the operations.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-    hooks = ScriptHooks(plan, _keep_running if keep_running else _Stop(script))
+    hooks = ScriptHooks(plan, (lambda: None) if keep_running else _Stop(script))
     before = _modified(plan.output)
     share_recording()
     try:
@@ -83,10 +83,6 @@ def record_script(
 def _modified(path: Path) -> int | None:
     """When a file was written; None where there is none."""
     return path.stat().st_mtime_ns if path.is_file() else None
-
-
-def _keep_running() -> None:
-    """Stop nothing."""
 
 
 class _Stop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -56,11 +57,15 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
         if on_pick is not None and last in st.session_state:
             on_pick(st.session_state[last])
 
+    layout = figure.to_dict()["layout"]
+    if on_pick is not None:
+        # What Streamlit sets after the first drawing, for which plotly would draw all of it again.
+        layout |= {"clickmode": "event+select", "hovermode": "closest", "dragmode": "pan"}
     st.plotly_chart(
         figure,
         config={"displayModeBar": False},
         key=key,
-        alt=figure.to_dict()["layout"]["meta"],
+        alt=layout["meta"],
         on_select="ignore" if on_pick is None else picked,
         selection_mode="points",
     )
@@ -101,6 +106,8 @@ def framed(
         "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8},
         "legend": legend,
         "dragmode": False,
+        # Streamlit hands plotly a copy of a chart that it drew: no array in it is new.
+        "datarevision": 1,
         "hoverlabel": {"namelength": -1},
         "meta": name,
         "template": _template(),
@@ -113,7 +120,9 @@ def framed(
 def _in_font(axis: Part, font: Part) -> Part:
     """An axis whose texts have the figure's font: Streamlit's theme draws them in a gray of too little contrast."""
     title = axis.get("title")
-    return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
+    # Without the second, plotly measures all labels several times to hide some.
+    usual: Part = {"tickfont": font, "ticklabeloverflow": "allow"}
+    return {**usual, **axis, **({"title": {"font": font, **title}} if title else {})}
 
 
 def text_color() -> str:
@@ -200,8 +209,14 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         shapes=shapes,
         showlegend=False,
         barmode="overlay",
-        margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
+        margin={"l": max(map(_name_px, bars), default=0), "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
     )
+
+
+def _name_px(bar: Bar) -> float:
+    """Room for a name, hardly ever too little: where it is, plotly finds out, and draws all of the chart again."""
+    letters = re.sub("<[^>]*>", "", bar.name)
+    return 18 + 6.3 * len(letters) - 3.9 * letters.count(" ")
 
 
 def _axis_end(longest: float, usual: float) -> float:

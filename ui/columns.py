@@ -81,13 +81,6 @@ def _range(
     )
 
 
-def _fit_cell(row: PlanRow) -> str:
-    """With the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
-    if row.fit is None:
-        return MISSING
-    return f"{row.fit.verdict}, ≤ {row.fit.largest_batch:,}" if row.fit.largest_batch else row.fit.verdict
-
-
 #: An instance that one GPU trains on, by its name.
 INSTANCE: Column[PlanRow] = Column(
     "instance",
@@ -120,7 +113,10 @@ MEMORY: Column[PlanRow] = Column(
     "memory",
     "Memory",
     lambda row: row.fit and row.fit.largest_batch,
-    cell=_fit_cell,
+    # 'fits, ≤ 512', 'does not fit, ≤ 16', "can't tell".
+    cell=lambda row: (
+        f"{row.fit.verdict}" + (f", ≤ {most:,}" if (most := row.fit.largest_batch) else "") if row.fit else MISSING
+    ),
     data=lambda row: {
         "fits_in_memory": row.fit and row.fit.verdict.value,
         "largest_batch": row.fit and row.fit.largest_batch,

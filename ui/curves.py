@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE, SLATE, CORAL = COLORS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """By plotly's names; where two GPUs share a color, the dash differs."""
 
     color: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
-from profet_core.answers.questions import AdviseQuestion, ProfileQuestion
+from profet_core.answers.questions import AdviseQuestion, MeasuredSteps, ProfileQuestion
 from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import refusal_by
@@ -78,7 +77,9 @@ def current_network(resources: Resources) -> Predicted:
             doubt, question = error, replace(question, latency_ms=None)
         except OptionalInputError as error:
             problems.append(f"{error_words(error)} It is not used.")
-            question = replace(question, **_WITHOUT[error.field])
+            latencies_ms = question.measured.latencies_ms if error.field == "second" else {}
+            second = None if error.field == "second" else question.second
+            question = replace(question, second=second, measured=MeasuredSteps(latencies_ms=latencies_ms))
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
@@ -109,12 +110,12 @@ def shown_words(resources: Resources, network: Predicted) -> str:
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
     precision = Network.precision.options[network.question.precision]
     code = Network.training_code.options[network.question.training_code].lower()
-    offer = resources.catalog.get(anchor)
+    offer, is_counted = resources.catalog.get(anchor), sample is not None and not sample.measured_ms
     parts = (
         network.held.name if sample is None else sample.model,
         f"{pixels} px" if pixels else "",
         f"batch {batch_size:,}" if batch_size else "",
-        f"profiled on {anchor if offer is None else gpu_words(offer)}",
+        f"{'layer counts for' if is_counted else 'profiled on'} {anchor if offer is None else gpu_words(offer)}",
         precision if network.question.precision != Network.precision.default else "",
         code if network.question.training_code != Network.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
@@ -128,13 +129,6 @@ def shown_words(resources: Resources, network: Predicted) -> str:
 def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
     """What a visitor trusts: that number beside that profile, read as so many steps."""
     return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
-
-
-#: Field that can't be used -> what to ask without it.
-_WITHOUT: Mapping[str, Mapping[str, Any]] = {
-    "second": {"second": None, "measured_trace": None, "measured_trace_latency_ms": None},
-    "measured": {"measured": {}},
-}
 
 
 def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
@@ -170,7 +164,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     measured = {name: network.measured[name] for name in known}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
-    return AdviseQuestion(
+    return AdviseQuestion.from_fields(
         profile=held.profile,
         anchor=anchor,
         without_latency=True,

@@ -73,10 +73,6 @@ class Column(Generic[ColumnRow]):
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
 
-    def is_numeric(self, rows: Sequence[ColumnRow]) -> bool:
-        """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
-        return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
-
 
 def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
     """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
@@ -150,7 +146,7 @@ def result_table(
     first = columns[0]
     row_key = first.row_key or (lambda row: f"{first.value(row)}")
     key = f"{choices.prefix}:table"
-    shown_rows = sorted_rows(rows, columns, choices.sort)
+    found = sorted_rows(rows, columns, choices.sort)
     shown = chosen_columns(columns, choices.columns)
 
     def sort() -> None:
@@ -169,7 +165,8 @@ def result_table(
             "key": column.key,
             "title": column.title,
             "tip": column.tip,
-            "numeric": column.is_numeric(shown_rows),
+            # Numbers, a mark's place in line aside, stand flush right.
+            "numeric": any(isinstance(column.value(row), int | float) and not column.drawn(row).mark for row in found),
             "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
             "under": places.get(column.narrow_under, -1),
         }
@@ -181,7 +178,7 @@ def result_table(
             "open": row_key(row) == choices.open,
             "cells": [column.drawn(row)._asdict() for column in shown],
         }
-        for row in shown_rows
+        for row in found
     ]
     data = {"title": title, "columns": heads, "rows": cells}
     component("result_table", Path(__file__).parent / "assets")(
@@ -189,8 +186,8 @@ def result_table(
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
-        if shown_rows:
-            made = partial(exported_rows, shown_rows, shown)
+        if found:
+            made = partial(exported_rows, found, shown)
             save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
             if charts is not None:
                 export_row(stem, made, charts=charts)

@@ -11,7 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import Prediction, Profile, ProfileError
-from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.predict import answer_compare
+from profet_core.answers.questions import ProfileQuestion
 from profet_core.prediction.checks import counted
 from profet_core.units import format_ms
 from profet_recorder.profiles.profet_json import write_profile
@@ -67,9 +68,18 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
-    how = {"method": network.method, "precision": network.precision, "training_code": network.training_code}
-    found = answer_compare(resources, recorded, **how)
+    asked = [
+        ProfileQuestion(
+            profile=one.profile,
+            anchor=one.anchor,
+            latency_ms=one.latency_ms,
+            method=network.method,
+            precision=network.precision,
+            training_code=network.training_code,
+        )
+        for one in held
+    ]
+    found = answer_compare(resources, asked)
     compared = []
     for candidate, each in zip(candidates, found, strict=True):
         prediction, doubt = each.prediction, each.doubt
@@ -215,7 +225,7 @@ def _use_button(chosen: Candidate) -> None:
 def _download_button(held: Held) -> None:
     """The profile as PROFET JSON, with the fields above."""
     try:
-        data = held.sample.data if held.sample else write_profile(as_said(held))
+        data = held.sample.data if held.sample else write_profile(with_answers(held))
     except ProfileError as error:
         show_error(str(error))
         return
@@ -223,7 +233,7 @@ def _download_button(held: Held) -> None:
     save_button("PROFET JSON", data, name, "application/json")
 
 
-def as_said(custom: Held) -> Profile:
+def with_answers(custom: Held) -> Profile:
     """One step of it, with the step latency and whatever else the visitor said."""
     profile = counted(custom.profile, custom.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))

@@ -95,8 +95,8 @@ def main(resources: Resources) -> None:
     answer = answer_estimate(resources, question)
     found, network = answer.estimate, answer.estimate.network
     words = (
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers.all:,} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
     st.markdown(plain(words))
     for note in answer.warnings:
@@ -130,12 +130,7 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     """A row for each offer that the filter leaves, the cheapest first."""
     compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
-        EstimateRow(
-            plan=plan,
-            fit=found.fits.get(plan.instance),
-            regime=found.regimes[plan.instance],
-            profiled_ms=compared.get(plan.instance),
-        )
+        EstimateRow(plan, found.fits.get(plan.instance), found.regimes[plan.instance], compared.get(plan.instance))
         for plan in offered_plans(resources, found.rows, found.batch_size)
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
@@ -154,7 +149,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
         charts=False,
     )
     if opened is not None:
-        fit = "" if opened.fit is None else f" Memory: {opened.fit.words}."
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.description}."
         plan = opened.plan
         st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
 

@@ -49,10 +49,10 @@ def _network_input() -> Network:
     if asked.manycore_from == "named":
         select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
-        return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
+        return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops.all)
 
     def use_flops(network: NetworkFile) -> None:
-        asked.manycore_flops = scaled_network(network.name, network.counts.flops).forward_flops
+        asked.manycore_flops = scaled_network(network.name, network.counts.flops.all).forward_flops
 
     field = st.container()
     # Drawn first: the FLOPs of a file go into the field above.
@@ -63,7 +63,7 @@ def _network_input() -> Network:
     )
     if given.problem:
         show_error(given.problem)
-    elif given.network is not None and given.network.counts.flops == asked.manycore_flops:
+    elif given.network is not None and given.network.counts.flops.all == asked.manycore_flops:
         st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}.")
     return scaled_network("custom", asked.manycore_flops)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from profet_core.catalog.naming import gpu_words, machine_words, offer_name
@@ -40,6 +41,8 @@ Ends = tuple[float, float] | None
 Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
+#: Pixels of a side of the plot on a phone, and of a label's letter and line.
+_PHONE_PX, _LETTER_PX, _LINE_PX = 265, 6, 12
 
 
 def trade_off(
@@ -65,6 +68,15 @@ def trade_off(
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
     frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
+    across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
+    named, taken = {*named}, list[tuple[float, float, float]]()
+    # The endpoints first. A label that would lie on another's on a phone is left to hovering.
+    for plan in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
+        right, above = across * math.log10(plan.total_s / seconds), up * math.log10(plan.total_usd)
+        left = right - _LETTER_PX * len(_gpu_of(plan))
+        if all(abs(above - height) > _LINE_PX or left > end or right < start for start, end, height in taken):
+            taken.append((left, right, above))
+            named.add(plan.label)
     lines = [
         _line(
             "90% prediction interval",
@@ -105,17 +117,20 @@ def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line:
     return {"type": "scatter", "name": name, "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"}
 
 
+def _gpu_of(plan: Plan) -> str:
+    return no_markup(plan.name.partition(" · ")[0])
+
+
 def _marks(
     plans: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
 ) -> Part:
     """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
-    shorts = [no_markup(plan.name.partition(" · ")[0]) for plan in plans]
     return {
         "type": "scatter",
         "name": word,
         "x": [plan.total_s / unit.seconds for plan in plans],
         "y": [plan.total_usd for plan in plans],
-        "text": [short if plan.label in {*best, *named} else "" for plan, short in zip(plans, shorts, strict=True)],
+        "text": [_gpu_of(plan) if plan.label in named else "" for plan in plans],
         "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
         "mode": "markers+text",
         "marker": {"color": COLORS[word], "size": [13 if plan.label in best else 9 for plan in plans], "opacity": 1},
@@ -278,5 +293,5 @@ def _names(rows: Sequence[OfferRow]) -> list[str]:
 def why_not(row: OfferRow) -> str:
     """Why a row has no number: "doesn't fit; largest batch 48"."""
     if row.fit is not None and does_not_fit(row.fit):
-        return row.fit.words
+        return row.fit.description
     return "enter step time in 3 to see it" if row.is_anchor else row.reason

@@ -118,7 +118,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
         "All costs": plain(breakdown_line(plan)),
         "Measured there": _measured_line(network, plan.instance),
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
-        "Memory": "" if row.fit is None else plain(sentence(row.fit.words)),
+        "Memory": "" if row.fit is None else plain(sentence(row.fit.description)),
         "Also at": plain(_also_at(plans, plan)),
         "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
     }

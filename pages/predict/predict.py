@@ -65,11 +65,8 @@ def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
     number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    number_field(
-        "Confidence for deadline and budget (%)",
-        Training.certainty,
-        tip="Cards recommend an instance only if it meets both with this probability.",
-    )
+    tip = "Cards recommend an instance only if it meets both with this probability."
+    number_field("Confidence for deadline and budget (%)", Training.certainty, tip=tip)
     validation_input()
     second_input(resources)
     whole_nodes_input(held_in(resources, session.profile).profile.meta)
@@ -153,11 +150,8 @@ def main(resources: Resources) -> None:
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
     if opened is not None:
-        show_details(resources, opened, per, partial(_answered, resources), partial(write_link, _linked, resources))
-
-
-def _answered(resources: Resources) -> Answered:
-    return _advised(resources, current_network(resources))
+        link = partial(write_link, _linked, resources)
+        show_details(resources, opened, per, lambda: _advised(resources, current_network(resources)), link)
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:

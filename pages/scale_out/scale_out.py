@@ -9,12 +9,12 @@ from dataclasses import replace
 import streamlit as st
 
 from profet_core.answers.predict import NO_BATCH
-from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
+from profet_core.answers.scaleout import ScaledTraining, ScaleoutQuestion, Scaling, scaleout_plans
 from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.several_gpus import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan
 from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
@@ -111,7 +111,7 @@ def main(resources: Resources) -> None:
         return
     chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
-    gpus = question.total_gpus
+    gpus = question.scaling.total_gpus
     result_table(
         rows,
         out_columns(shared_time_unit(row.epoch_s for row in rows)),
@@ -134,11 +134,9 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         **offer_values(resources),
         network=network,
         parameters=parameters,
-        gradients=state.gradients,
-        strategy=state.strategy,
+        scaling=Scaling(gradients=state.gradients, strategy=state.strategy, total_gpus=state.gpus),
         images=session.training.images,
         validation_images=session.training.validation_images,
-        total_gpus=state.gpus,
     )
     if state.one_gpu == "typed":
         if state.one_gpu_ms is None or state.one_gpu_on is None:
@@ -169,8 +167,8 @@ def _why_none(question: ScaleoutQuestion) -> str:
             f"No machine can share a global batch of {question.global_batch}: each GPU needs a whole number of images, "
             "16 or more. Choose another batch or fewer GPUs."
         )
-    if question.total_gpus is not None:
-        return f"No offer has {question.total_gpus} GPUs in whole machines: choose another number or clear the filter."
+    if (gpus := question.scaling.total_gpus) is not None:
+        return f"No offer has {gpus} GPUs in whole machines: choose another number or clear the filter."
     return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
 
@@ -185,8 +183,8 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
     shows = state.out_shows
-    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.strategy]
-    rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in drawn]
+    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.scaling.strategy]
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.scaling.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))

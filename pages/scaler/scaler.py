@@ -45,7 +45,7 @@ def main(resources: Resources) -> None:
     slider, metric = st.columns([3, 1], gap="medium")
     at: int = slider.slider(SIZE_LABELS[axis], smallest, largest, key=at_key, persist_state="session")
     if min_ms is None or max_ms is None:
-        st.info("Enter both latencies, or choose a profile on Predict.", icon=":material/info:")
+        st.info("Enter both latencies.", icon=":material/info:")
         return
     question = ScaleQuestion(
         instance=offer.name, axis=axis, min_ms=min_ms, max_ms=max_ms, at=at, method=state.scaler_method
@@ -79,7 +79,7 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     """What Predict's profile gives at both ends, to six digits; and what the latencies are."""
     typed = [getattr(session.scaler, f"scaler_{end}_{axis}") is not None for end in ("min", "max")]
     found: tuple[float | None, ...] = (None, None)
-    why = "This profile has no prediction for this instance."
+    why = "The profile has no prediction here: enter both latencies, or on Predict the time per step of the anchor."
     try:
         network = current_network(resources)
         asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)

@@ -96,7 +96,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     shows = session.sizes.shows
     lines = [_curve(curve, answer.sizes, shows) for curve in answer.curves]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
-    if axis == "pixels":
+    if axis == "pixels" and max(answer.sizes) <= axis_range(axis)[1]:
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(answer, axis, at)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_question
 from profet_cli.inputs import given_values, open_context
@@ -21,7 +22,6 @@ from profet_cli.output import (
     write_output,
 )
 from profet_core.answers.advise import AdviseAnswer, answer_advise
-from profet_core.answers.context import NetworkParameters
 from profet_core.answers.documents import ADVICE
 from profet_core.answers.questions import ADVISE, AdviseQuestion
 from profet_core.answers.report import report_html, report_source
@@ -29,9 +29,12 @@ from profet_core.errors import InputError
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.recommend import format_certainty
-from profet_core.training.several_gpus import CHECKED_ON, ScaledStep, ScaledTraining, WholeNodePlan
+from profet_core.training.several_gpus import CHECKED_ON, ScaledStep, WholeNodePlan
 from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
+
+if TYPE_CHECKING:
+    from profet_core.answers.scaleout import ScaledTraining
 
 
 def add_advise(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +45,7 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
 
 def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
-    question = AdviseQuestion(**given_values(options, ADVISE))
+    question = AdviseQuestion.from_fields(**given_values(options, ADVISE))
     context = open_context(options)
     answer = answer_advise(context, question)
     warnings = answer.training.warnings
@@ -156,8 +159,7 @@ def run_scaleout(options: argparse.Namespace) -> None:
 def _print_curve(answer: ScaledTraining) -> None:
     where = answer.gpu if answer.offer is None else answer.offer.name
     assumed = f" (assumed: {answer.interconnect.assumed})" if answer.interconnect.assumed else ""
-    network = NetworkParameters(answer.parameters, answer.network).words
-    print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
+    print(f"{answer.network.words}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
     over_one = ("vs. 1 GPU",) if strong else ()
     unit = shared_time_unit(row.epoch_s for row in answer.curve)

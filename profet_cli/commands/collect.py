@@ -20,15 +20,15 @@ from profet_collect.run import (
     Grid,
     Machine,
     Protocol,
-    cells_of,
     collect,
     expected_at_hand,
+    grid_cells,
     installed_frameworks,
     known_error,
     machine_at_hand,
     measurable,
     measure_loading,
-    models_of,
+    parse_models,
     quick_cells,
 )
 from profet_collect.store import (
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         _show_loading(options)
         return
     grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
-    cells = cells_of(grid)
+    cells = grid_cells(grid)
     if options.plan:
         _show_plan(options, *_chosen(options, grid, cells, protocol))
         return
@@ -282,7 +282,7 @@ def _grid(options: argparse.Namespace) -> Grid:
     if options.threads is not None and options.device != "cpu":
         raise InputError("--threads is for CPUs: use it with --device cpu.")
     return Grid(
-        models_of(options.models_list),
+        parse_models(options.models_list),
         _numbers("--pixels", options.pixels, 4096),
         _numbers("--batch", options.batch, 65_536),
         precisions,

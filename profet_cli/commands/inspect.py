@@ -28,7 +28,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     """The profile."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
-    parser.add_argument("--limits", action="store_true", help="list the most that a profile's file may hold and take")
+    parser.add_argument("--limits", action="store_true", help="list the limits on files: size, time and memory")
     add_steps(parser)
     add_models(parser)
 
@@ -52,7 +52,7 @@ def run_inspect(options: argparse.Namespace) -> None:
 
 def _print_limits(output: str) -> None:
     if output == "json":
-        print_json({"limits": [asdict(limit) for limit in LIMITS]})
+        print_json({"limits": [limit._asdict() for limit in LIMITS]})
     else:
         print_table(("bound", "maximum", "unit"), [(each.what, f"{each.maximum:,.0f}", each.unit) for each in LIMITS])
 

@@ -82,7 +82,7 @@ def _add_listing(parser: argparse.ArgumentParser, **default: str) -> None:
 
 def run_instances(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
-    question = InstancesQuestion(**given_values(options, INSTANCES))
+    question = InstancesQuestion.from_fields(**given_values(options, INSTANCES))
     try:
         rows = _answered(question)
     except NoOffersError as error:

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "network",
         nargs="?",
         metavar="NETWORK|FILE",
-        help=f"{', '.join(PUBLISHED)}(published networks), a network name such as ResNet50, or a .keras, ONNX or "
+        help=f"{', '.join(PUBLISHED)} (published networks), a network name such as ResNet50, or a .keras, ONNX or "
         "layer table file",
     )
     parser.add_argument("--pixels", type=int, help=f"height and width of the image (default: {_PIXELS}, or the file's)")
@@ -133,8 +133,8 @@ def _counted(text: str, pixels: int | None) -> Network:
             raise
         read = read_network_file(Path(text), pixels)
         print_warnings(read.caveats)
-        return scaled_network(read.name, read.counts.flops)
-    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops)
+        return scaled_network(read.name, read.counts.flops.all)
+    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops.all)
 
 
 def _is_path(text: str) -> bool:

@@ -42,7 +42,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print."""
-    question = PredictQuestion(**given_values(options, PREDICT))
+    question = PredictQuestion.from_fields(**given_values(options, PREDICT))
     answer = answer_predict(open_context(options), question)
     if options.format == "json":
         print_json(PREDICTION.document(answer))
@@ -94,7 +94,7 @@ def run_cost(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
     from profet_core.answers.advise import answer_cost
 
-    question = TrainingQuestion(**given_values(options, COST))
+    question = TrainingQuestion.from_fields(**given_values(options, COST))
     answer = answer_cost(open_context(options), question)
     if options.format == "json":
         print_json(COSTS.document(answer))
@@ -108,7 +108,7 @@ def run_cost(options: argparse.Namespace) -> None:
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
-        (f"{question.epochs} epochs", lambda row: total.words(row.total_s)),
+        (f"{question.epochs} epoch{'s' * (question.epochs > 1)}", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
         ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
@@ -179,8 +179,8 @@ def run_estimate(options: argparse.Namespace) -> None:
     found, network = answer.estimate, answer.estimate.network
     print_warnings(answer.warnings)
     print(
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers.all} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
     costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())

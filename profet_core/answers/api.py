@@ -9,7 +9,7 @@ from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
 from profet_core.answers.questions import AdviseQuestion
-from profet_core.answers.scaleout import answer_scaleout, scaleout_question
+from profet_core.answers.scaleout import ScaledTraining, answer_scaleout, scaleout_question
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
@@ -19,7 +19,6 @@ from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions
 from profet_core.prediction.table import Prediction
-from profet_core.training.several_gpus import ScaledTraining
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_recorder.profiles.record import Profile
 
@@ -90,7 +89,7 @@ def advise(
     images : training images per epoch; None: the training is one step.
     more : other fields of `AdviseQuestion`, such as `deadline_hours`, `budget_usd`, `profiled_batch`, `gpu`.
     """
-    question = AdviseQuestion(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
+    question = AdviseQuestion.from_fields(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
     return answer_advise(_context(models, catalog), question)
 
 

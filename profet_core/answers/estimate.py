@@ -13,9 +13,10 @@ from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
+from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
 from profet_core.errors import Code, InputError, Note
-from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
+from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, NetworkStep, disagreements, estimate
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
@@ -32,15 +33,13 @@ class EstimateQuestion(StepsQuestion):
     Attributes
     ----------
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
-    is_named : `name` is one of `layers.networks.named_networks`.
-    caveats : uncertainty in its counts.
+    caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
     profiled : the same network, profiled at this size and batch size.
     """
 
     network: Counts
     name: str
-    is_named: bool = False
-    caveats: Sequence[str] = ()
+    caveats: Sequence[str] | None = None
     batch_size: int
     optimizer: str = option(
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
@@ -97,7 +96,7 @@ def named_question(
     """
     name = network_name(network)
     counts = counts_of(name, pixels, classes)
-    return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
+    return EstimateQuestion(network=counts, name=name, batch_size=batch, profiled=profiled, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +119,16 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     offer_filter = question.offer_filter
     context, names = filtered_context(context, offer_filter)
     check_wanted(context, question.targets, names)
-    found = estimate(
-        context.models,
-        context.catalog,
+    step = NetworkStep(
         question.network,
-        batch_size=question.batch_size,
-        name=question.name if question.is_named else "",
-        targets=question.targets,
+        question.batch_size,
+        name=question.name if question.caveats is None else "",
         optimizer=question.optimizer,
         precision=question.precision,
         training_code=question.training_code,
         frozen_backbone=question.frozen_backbone,
     )
+    found = estimate(context.models, context.catalog, step, question.targets)
     rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows}
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
@@ -139,7 +136,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
     if question.images is None and question.validation_images:
         raise InputError("Also give the training images per epoch.")
-    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
+    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
         request = Request(work, Limits())
@@ -210,12 +207,20 @@ _DOCUMENT = record(
     **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
     **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
 )
-_COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"
+_COUNTS = record(
+    **keys(Counts, "pixels classes parameters"),
+    flops=at("flops.all", NUMBER),
+    convolution_flops=at("flops.convolution", NUMBER),
+    depthwise_flops=at("flops.depthwise", NUMBER),
+    dense_flops=at("flops.dense", NUMBER),
+    activation_elements=at("elements.all", NUMBER),
+    layers=at("layers.all", INTEGER),
+)
 #: An `EstimateAnswer` as JSON.
 ESTIMATED = record(
     network=at("estimate.name", TEXT),
     **keys(NetworkEstimate, "batch_size method", "estimate"),
-    counts=at("estimate.network", record(**keys(Counts, _COUNTS))),
+    counts=at("estimate.network", _COUNTS),
     interval_level=COVERAGE,
     estimates=at(_rows, many(_DOCUMENT)),
     gpus=at(_gpus, many(record(gpu=TEXT, latency_ms=NUMBER, low_ms=NUMBER, high_ms=NUMBER))),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
-from typing import Any, TypeAlias
+from dataclasses import MISSING, dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 from profet_core.errors import InputError
 from profet_core.units import typed_count
@@ -85,24 +85,52 @@ class Field:
 Fields: TypeAlias = Mapping[str, Field]
 
 
-def option(help: str, kind: Kind | None = None, *, default: Any = None, **more: Any) -> Any:
+def option(help: str, kind: Kind | None = None, *, default: Any = None, name: str = "", **more: Any) -> Any:
     """Declare a dataclass field that users fill in, with unit, choices and read of `Field`.
 
-    `kind` None: by the annotation. `default` `dict`: an empty one, `MISSING`: the field is required.
+    `kind` None: by the annotation. `default` `dict`: an empty one, `MISSING`: the field is required. `name` : the
+    field's, if it isn't the attribute's.
     """
     given = {"default_factory": dict} if default is dict else {"default": default}
-    return dataclasses.field(metadata={"kind": kind, "help": help, **more}, **given)
+    return dataclasses.field(metadata={"option": name, "kind": kind, "help": help, **more}, **given)
+
+
+def part(kind: type, *, optional: bool = False) -> Any:
+    """Declare a dataclass field that is a record of options; `optional`: None unless the first of these is given."""
+    given: dict[str, Any] = {"default": None} if optional else {"default_factory": kind}
+    return dataclasses.field(metadata={"part": kind}, **given)
 
 
 def fields_of(question: type) -> Fields:
-    """Fields of a question's class, those that filter offers last."""
-    found = {}
-    for one in sorted(dataclasses.fields(question), key=lambda one: one.name in OFFER_FIELDS):
-        if "help" in one.metadata:
+    """Fields of a question's class and its parts, those that filter offers last."""
+    found: dict[str, Field] = {}
+    for one in dataclasses.fields(question):
+        if "part" in one.metadata:
+            of_part = fields_of(one.metadata["part"])
+            found |= {name: replace(field, required=False) for name, field in of_part.items()}
+        elif "option" in one.metadata:
             kind = one.metadata["kind"] or _KINDS[str(one.type).removesuffix(" | None")]
             required = one.default is MISSING and one.default_factory is MISSING
-            found[one.name] = Field(**{**one.metadata, "kind": kind}, required=required)
-    return found
+            more = {name: value for name, value in one.metadata.items() if name not in ("option", "kind")}
+            found[one.metadata["option"] or one.name] = Field(kind, **more, required=required)
+    return {name: found[name] for name in sorted(found, key=lambda name: name in OFFER_FIELDS)}
+
+
+Question = TypeVar("Question")
+
+
+def from_fields(question: Callable[..., Question], values: Mapping[str, Any]) -> Question:
+    """The question with these fields and other attributes; TypeError if it has none of that name."""
+    given, rest = {}, dict(values)
+    for one in dataclasses.fields(question):  # type: ignore[arg-type]
+        if "part" in one.metadata:
+            names = list(fields_of(one.metadata["part"]))
+            of_part = {name: rest.pop(name) for name in names if name in rest}
+            if one.default_factory is not MISSING or of_part.get(names[0]) is not None:
+                given[one.name] = from_fields(one.metadata["part"], of_part)
+        elif (name := one.metadata.get("option") or one.name) in rest:
+            given[one.name] = rest.pop(name)
+    return question(**given, **rest)
 
 
 def names(text: str) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
-from profet_core.answers.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.catalog.gpus import AS_PROFILED, canonical, requested_precision
+from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
+from profet_core.catalog.gpus import canonical, requested_precision
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.placements import Placement, placements
 from profet_core.prediction.predict import PredictOptions, predict
+from profet_core.prediction.scaler import axis_range
 from profet_core.prediction.sizes import (
     joint_predictions,
     other_networks,
@@ -21,7 +22,7 @@ from profet_core.prediction.sizes import (
 )
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
-from profet_core.training.memory import FitAnswer, fits_by_instance
+from profet_core.training.memory import FitAnswer, fits_by_instance, gpu_memory_gib, recorded_step
 from profet_core.units import whole_number
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -35,10 +36,10 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
     more: PredictOptions = {"targets": targets}
-    if question.measured:
-        more |= {"measured_ms": question.measured}
-        if question.measured_trace is not None:
-            more |= {"measured_from": _measured_prediction(context, question, question.measured_trace, targets)}
+    if question.measured.latencies_ms:
+        more |= {"measured_ms": question.measured.latencies_ms}
+        if question.measured.profile is not None:
+            more |= {"measured_from": _measured_prediction(context, question, question.measured.profile, targets)}
     return predicted_profile(context, question, profile, question.latency_ms, **more)
 
 
@@ -48,7 +49,7 @@ def _measured_prediction(
     """Prediction from the profile that the measured latencies belong to."""
     question_anchor(context, question)
     try:
-        return predicted_profile(context, question, profile, question.measured_trace_latency_ms, targets=targets)
+        return predicted_profile(context, question, profile, question.measured.anchor_ms, targets=targets)
     except NoPredictionError as error:
         raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
@@ -167,7 +168,8 @@ def predicted_training(
         second = _second_prediction(context, question, question.second, first)
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
         known = joint_predictions((first, second))
-    if question.at_pixels is not None and any(one.pixels != question.at_pixels for one in known):
+    is_large = (first.pixels or 0) > axis_range("pixels")[1]
+    if question.at_pixels is not None and not is_large and any(one.pixels != question.at_pixels for one in known):
         warnings.append(Note(Code.MORE_CLASSES))
     pixels = first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
@@ -176,12 +178,8 @@ def predicted_training(
         rows = known[0].predictions
     else:
         rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), measured_there(question))
-
-
-def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
-    """Instances on which the visitor measured the question's own profile."""
-    return () if question.measured_trace is not None else tuple(question.measured or ())
+    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
 
 
 def fits_in_training(
@@ -195,30 +193,40 @@ def fits_in_training(
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
     size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
-    second = training.known[1].profile if len(training.known) > 1 else None
-    return memory_fits(context, training.prediction, instances, **size, second=second, ran_on=training.ran_on)
+    return memory_fits(context, training.known, training.ran_on, instances, **size)
 
 
 def memory_fits(
-    context: Context, prediction: Prediction, instances: Iterable[str], **size: Any
+    context: Context, known: Sequence[Prediction], ran_on: Sequence[str], instances: Iterable[str], **size: Any
 ) -> Mapping[str, FitAnswer]:
-    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
-    profile = prediction.profile
-    growth = activation_growth(context.models, profile, prediction.precision)
-    known = context.models.memory, context.catalog, context.gpus
-    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
+    """Instance -> whether the predicted step fits in its memory.
+
+    Parameters
+    ----------
+    known : one or two predictions of the network. ran_on : other instances that the first one's step ran on.
+    size : as `fits_by_instance` takes it.
+    """
+    models, catalog, gpus = context.models, context.catalog, context.gpus
+    if models.memory is None:
+        return {}
+    first, second = known[0], known[1].profile if len(known) > 1 else None
+    growth = activation_growth(models, first.profile, first.precision)
+    step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
+    memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
+    return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _second_prediction(context: Context, question: TrainingQuestion, second: Profile, first: Prediction) -> Prediction:
+def _second_prediction(
+    context: Context, question: TrainingQuestion, second: SecondProfile, first: Prediction
+) -> Prediction:
     """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
     try:
-        profile = read_as(second, question.second_steps)
-        profile = _sized(profile, question.second_batch, question.second_pixels, "second")
-        found = predicted_profile(context, question, profile, question.second_latency_ms)
+        profile = _sized(read_as(second.profile, second.steps), second.batch, second.pixels, "second")
+        found = predicted_profile(context, question, profile, second.latency_ms)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:
@@ -265,17 +273,8 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     if len(rows) < len(prediction.predictions):
         kept = {row.instance for row in rows}
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
-    instances, ran_on = [row.instance for row in rows], measured_there(question)
-    return PredictAnswer(prediction, memory_fits(context, prediction, instances, ran_on=ran_on))
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedProfile:
-    """A profile with its instance or GPU, and a step's latency there; None: unknown."""
-
-    profile: Profile
-    anchor: str | None
-    latency_ms: float | None
+    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    return PredictAnswer(prediction, memory_fits(context, (prediction,), ran_on, [row.instance for row in rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,22 +290,14 @@ class EachPrediction:
     doubt: str = ""
 
 
-def answer_compare(
-    context: Context,
-    profiles: Sequence[RecordedProfile],
-    *,
-    method: str = "default",
-    precision: str = AS_PROFILED,
-    training_code: str = AS_PROFILED,
-) -> list[EachPrediction]:
+def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
-    context.models.method(method)
-    how: dict[str, Any] = {"method": method, "precision": precision, "training_code": training_code}
-    return [_each(context, one, how) for one in profiles]
+    return [_each(context, one) for one in questions]
 
 
-def _each(context: Context, one: RecordedProfile, how: Mapping[str, Any]) -> EachPrediction:
+def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     models, catalog = context.models, context.catalog
+    models.method(one.method)
     profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused)
@@ -319,7 +310,7 @@ def _each(context: Context, one: RecordedProfile, how: Mapping[str, Any]) -> Eac
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, **how)
+        found = predicted_profile(context, replace(one, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
-from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, option
+from profet_core.answers.fields import LARGE, NAMES, WHOLE, fields_of, from_fields, option, part
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
 from profet_core.catalog.instance import ON_DEMAND
+from profet_core.errors import InputError
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
     JPEG_IMAGES_PER_S_PER_VCPU,
+    Extras,
     Interruptions,
     Workload,
-    extras_of,
     interruptions_per_h,
 )
 from profet_core.units import positive_number
@@ -40,6 +41,11 @@ class OffersQuestion:
     gpu: str | Sequence[str] = option("only these GPUs, by name or model: V100,T4", NAMES, default=())
     gpu_count: int | Sequence[int] | None = option("only offers with this number of GPUs: 1, 2, 4 or 8", WHOLE)
     min_memory_gib: float | None = option("only GPUs with at least this much memory", unit="GIB")
+
+    @classmethod
+    def from_fields(cls, **values: Any) -> Self:
+        """The question with these fields, as they are named for users, some of them in parts of it."""
+        return from_fields(cls, values)
 
     @property
     def offer_filter(self) -> OfferFilter:
@@ -77,6 +83,39 @@ class StepsQuestion(OffersQuestion):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSteps:
+    """Steps that the user measured on targets, and the profile that they belong to."""
+
+    latencies_ms: Mapping[str, float] = option(
+        "latency you measured on a target with the same network, in milliseconds",
+        name="measured",
+        default=dict,
+        unit="INSTANCE=MS",
+    )
+    profile: Profile | None = option(
+        "anchor profile of the measured workload, if not the profile itself", name="measured_trace"
+    )
+    anchor_ms: float | None = option(
+        "latency of that profile on the anchor, in milliseconds", name="measured_trace_latency_ms", unit="MS"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondProfile:
+    """A profile of the same network at another size, recorded on the same anchor."""
+
+    profile: Profile = option(
+        "profile of the same network at another size; makes predictions at other sizes more accurate",
+        name="second",
+        default=MISSING,
+    )
+    batch: int | None = option("batch size of the second profile", name="second_batch")
+    pixels: int | None = option("pixel size of the second profile", name="second_pixels")
+    latency_ms: float | None = option("its latency on the anchor, in milliseconds", name="second_latency_ms", unit="MS")
+    steps: int | None = option("number of training steps in it (default: from that profile)", name="second_steps")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileQuestion(StepsQuestion):
     """A profile, its anchor, the prediction options, and the offers to answer for.
 
@@ -109,13 +148,7 @@ class ProfileQuestion(StepsQuestion):
         choices=(AS_PROFILED, *CODES),
         read=requested_code,
     )
-    measured: Mapping[str, float] = option(
-        "latency you measured on a target with the same network, in milliseconds", default=dict, unit="INSTANCE=MS"
-    )
-    measured_trace: Profile | None = option("anchor profile of the measured workload, if not the profile itself")
-    measured_trace_latency_ms: float | None = option(
-        "latency of that profile on the anchor, in milliseconds", unit="MS"
-    )
+    measured: MeasuredSteps = part(MeasuredSteps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +176,7 @@ class TrainingQuestion(ProfileQuestion):
     price: Mapping[str, float] = option("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
     at_batch: int | None = option("predict at this batch size instead of the profiled one")
     at_pixels: int | None = option("predict at this pixel size instead of the profiled one")
-    second: Profile | None = option(
-        "profile of the same network at another size; makes predictions at other sizes more accurate"
-    )
-    second_batch: int | None = option("batch size of the second profile")
-    second_pixels: int | None = option("pixel size of the second profile")
-    second_latency_ms: float | None = option("its latency on the anchor, in milliseconds", unit="MS")
-    second_steps: int | None = option("number of training steps in it (default: from that profile)")
+    second: SecondProfile | None = part(SecondProfile, optional=True)
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size."""
@@ -167,16 +194,9 @@ class TrainingQuestion(ProfileQuestion):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdviseQuestion(TrainingQuestion):
-    """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
+class OtherCosts:
+    """Costs of a training beside its steps."""
 
-    deadline_hours: float | None = option("deadline; recommends the cheapest offer that meets it", unit="H")
-    budget_usd: float | None = option("budget; recommends the fastest offer within it", unit="USD")
-    certainty: float = option("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
-    market: str = option("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
-    spot_discount: float | None = option(
-        "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
-    )
     interruptions: str | None = option(
         f"interruptions of a spot machine: a number per day, or AWS's band of a month, {', '.join(INTERRUPTION_BANDS)} "
         "(default: not counted)",
@@ -187,6 +207,47 @@ class AdviseQuestion(TrainingQuestion):
     start_up_minutes: float | None = option("minutes before the first step, in the cost's breakdown", unit="MIN")
     dataset_gib: float | None = option("size of the data set, for storage in the cost's breakdown", unit="GIB")
     storage_usd_per_gib_month: float | None = option("price of storing a GiB for a month, in US dollars", unit="USD")
+
+    def checked(self) -> Extras:
+        """In seconds; InputError for a number that isn't positive, or a data set without its price."""
+        if (self.dataset_gib is None) != (self.storage_usd_per_gib_month is None):
+            names = ("dataset_gib", "storage_usd_per_gib_month")
+            raise InputError(
+                "Storage takes the size of the data set and its price: give {dataset_gib} and "
+                "{storage_usd_per_gib_month}.",
+                *names,
+            )
+
+        def seconds(what: str, minutes: float | None) -> float:
+            return 0.0 if minutes is None else 60 * positive_number(what, minutes)
+
+        interruptions = None
+        if self.interruptions is not None:
+            interruptions = Interruptions(
+                interruptions_per_h(self.interruptions),
+                seconds("The minutes between checkpoints", self.checkpoint_minutes),
+                seconds("The minutes of a restart", self.restart_minutes),
+            )
+        start_up_s = seconds("The start-up", self.start_up_minutes)
+        if self.dataset_gib is None or self.storage_usd_per_gib_month is None:
+            return Extras(start_up_s, interruptions=interruptions)
+        size_gib = positive_number("The size of the data set", self.dataset_gib)
+        usd = positive_number("The price of storage", self.storage_usd_per_gib_month)
+        return Extras(start_up_s, size_gib, usd, interruptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseQuestion(TrainingQuestion):
+    """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
+
+    deadline_hours: float | None = option("deadline; recommends the cheapest offer that meets it", unit="H")
+    budget_usd: float | None = option("budget; recommends the fastest offer within it", unit="USD")
+    certainty: float = option("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
+    market: str = option("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
+    spot_discount: float | None = option(
+        "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
+    )
+    other_costs: OtherCosts = part(OtherCosts)
     include_retired: bool = option("include retired instances", default=False)
     compare: Sequence[str] | None = option("compare two instances")
     whole_nodes: bool = option(
@@ -198,13 +259,7 @@ class AdviseQuestion(TrainingQuestion):
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size, with its costs beside the steps."""
-        interruptions = None
-        if self.interruptions is not None:
-            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
-            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
-            interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
-        extras = extras_of(self.start_up_minutes, self.dataset_gib, self.storage_usd_per_gib_month, interruptions)
-        return replace(TrainingQuestion.workload(self, batch_size), extras=extras)
+        return replace(TrainingQuestion.workload(self, batch_size), extras=self.other_costs.checked())
 
 
 INSTANCES, PREDICT, COST, ADVISE = map(

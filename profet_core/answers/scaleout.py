@@ -16,13 +16,13 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
-from profet_core.answers.fields import LARGE, Fields, fields_of, option
+from profet_core.answers.fields import LARGE, Fields, fields_of, option, part
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.instance import Instance, frame_of
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
 from profet_core.latency import Basis, Estimate, StepTime
@@ -38,7 +38,6 @@ from profet_core.training.several_gpus import (
     Gradients,
     ScaledEpoch,
     ScaledStep,
-    ScaledTraining,
     WholeNodePlan,
     node_time,
     nodes_of,
@@ -154,26 +153,15 @@ _USUAL_NODE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleoutQuestion(StepsQuestion):
-    """A step on several GPUs, from a profile or from one GPU's measured step.
+class Scaling:
+    """How many GPUs train, and how they exchange gradients.
 
     Attributes
     ----------
-    training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
-    gpus : empty: 1, 2, 4, ... as the node allows.
-    global_batch : None: each GPU keeps its own batch (weak scaling).
-    instance : also the label of a plan.
     gradients : frameworks keep FP32 gradients in mixed precision by default.
+    gpus : empty: 1, 2, 4, ... as the node allows.
     """
 
-    training: TrainingQuestion | None = None
-    step_ms: float | None = option(
-        "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
-    )
-    batch: int | None = option("keep this batch size per GPU (default: the profiled one)")
-    global_batch: int | None = option("keep this global batch size, divided over all GPUs")
-    network: str | None = option(ADVISE["network"].help, unit="NAME")
-    parameters: float | None = option(ADVISE["parameters"].help, LARGE)
     tensors: int | None = option("number of weight tensors, for one-process; ResNet50 has 161")
     gradients: str = option(
         "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
@@ -186,6 +174,28 @@ class ScaleoutQuestion(StepsQuestion):
         default=Strategy.RING.value,
         choices=tuple(each.value for each in Strategy),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleoutQuestion(StepsQuestion):
+    """A step on several GPUs, from a profile or from one GPU's measured step.
+
+    Attributes
+    ----------
+    training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
+    global_batch : None: each GPU keeps its own batch (weak scaling).
+    instance : also the label of a plan.
+    """
+
+    training: TrainingQuestion | None = None
+    step_ms: float | None = option(
+        "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
+    )
+    batch: int | None = option("keep this batch size per GPU (default: the profiled one)")
+    global_batch: int | None = option("keep this global batch size, divided over all GPUs")
+    network: str | None = option(ADVISE["network"].help, unit="NAME")
+    parameters: float | None = option(ADVISE["parameters"].help, LARGE)
+    scaling: Scaling = part(Scaling)
     instance: str | None = option("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
     images: int | None = option("training images per epoch (default: ImageNet's)")
     validation_images: int | None = option(ADVISE["validation_images"].help)
@@ -236,7 +246,7 @@ def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
         if of_profile:
             named = ", ".join(f"{{{name}}}" for name in of_profile)
             raise InputError(f"{named} needs {{profile}}.", *of_profile, "profile")
-        return ScaleoutQuestion(**rest, batch=given.get("batch"))
+        return ScaleoutQuestion.from_fields(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
         raise InputError(
             "{batch} is the batch per GPU, {global_batch} the global batch: give one of them.", "batch", "global_batch"
@@ -249,7 +259,47 @@ def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
         precision=rest.get("precision") or AS_PROFILED,
         **of_profile,
     )
-    return ScaleoutQuestion(**rest, training=training)
+    return ScaleoutQuestion.from_fields(**rest, training=training)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledTraining:
+    """A training on several GPUs: scaling curve and plans.
+
+    Attributes
+    ----------
+    offer : node type of the curve; None: `gpu` in a default node. one_gpu : starting point of the curve.
+    last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
+    plans : each multi-GPU offer as one node, or as the requested number of GPUs; cheapest epoch first, offers where a
+        step doesn't fit last.
+    """
+
+    question: ScaleoutQuestion
+    network: NetworkParameters
+    offer: Instance | None
+    gpu: str
+    one_gpu: StepTime
+    interconnect: Interconnect
+    curve: tuple[CurveRow, ...]
+    last_paying: int | None
+    plans: tuple[WholeNodePlan, ...]
+    warnings: tuple[Note, ...]
+
+    def to_frame(self) -> Any:
+        """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
+        return frame_of(
+            {
+                "gpus": row.step.gpus,
+                "nodes": row.step.nodes,
+                "latency_ms": row.step.latency_ms,
+                "low_ms": row.step.interval and row.step.interval.low_ms,
+                "high_ms": row.step.interval and row.step.interval.high_ms,
+                "epoch_s": row.epoch_s,
+                "epoch_usd": row.epoch_usd,
+                "over_one": row.over_one,
+            }
+            for row in self.curve
+        )
 
 
 def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
@@ -260,10 +310,10 @@ def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTrain
 def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlans:
     """As `answer_scaleout`, with the instance chosen by its plan."""
     model = scaleout_model(context)
-    if question.strategy not in list(Strategy):
-        raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
-    if question.total_gpus is not None:
-        nodes_of(question.total_gpus, MAX_GPUS)
+    if question.scaling.strategy not in list(Strategy):
+        raise InputError(f"Unknown strategy {question.scaling.strategy!r}: choose one of {', '.join(Strategy)}.")
+    if question.scaling.total_gpus is not None:
+        nodes_of(question.scaling.total_gpus, MAX_GPUS)
     return ScaleoutPlans(context, question, model)
 
 
@@ -289,13 +339,8 @@ class ScaleoutPlans:
         place = stops_paying([row.epoch_s for row in curve], costs)
         warnings = (*source.warnings, *scaling_notes((row.step for row in curve), links))
         return ScaledTraining(
-            network=self._network.name,
-            parameters=self._network.count,
-            gradients=question.gradients,
-            strategy=question.strategy,
-            global_batch=question.global_batch,
-            images=question.epoch_images,
-            validation_images=question.epoch_validation_images,
+            question=question,
+            network=self._network,
             one_gpu=source.step_at(source.instance if offer is None else offer.name, curve[0].step.batch_per_gpu),
             gpu=source.gpu if offer is None else offer.gpu,
             offer=offer,
@@ -342,20 +387,20 @@ class ScaleoutPlans:
     @cached_property
     def _gradients(self) -> Gradients:
         question = self.question
-        return Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
+        return Gradients(self._network.count, question.scaling.gradients, self.source.pixels, question.scaling.tensors)
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""
-        question = self.question
-        for gpus in question.gpus:
+        question, scaling = self.question, self.question.scaling
+        for gpus in scaling.gpus:
             nodes_of(gpus, per_node)
-        if question.gpus:
-            return tuple(sorted(set(question.gpus)))
-        usual = usual_counts(per_node)
-        if question.total_gpus and (question.total_gpus <= per_node or question.total_gpus % per_node == 0):
-            usual = (*usual, question.total_gpus)
+        if scaling.gpus:
+            return tuple(sorted(set(scaling.gpus)))
+        usual, total = usual_counts(per_node), scaling.total_gpus
+        if total and (total <= per_node or total % per_node == 0):
+            usual = (*usual, total)
         # One process can't span nodes.
-        most = per_node if question.strategy == Strategy.ONE_PROCESS else MAX_GPUS
+        most = per_node if question.scaling.strategy == Strategy.ONE_PROCESS else MAX_GPUS
         known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
         if not known:
             raise InputError(
@@ -379,7 +424,7 @@ class ScaleoutPlans:
         name, batch = source.instance if offer is None else offer.name, question.global_batch
         one = self._gradients.step(source.step_at(name, self._batch(gpus)), self._batch(gpus))
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
-        asked = Strategy(question.strategy)
+        asked = Strategy(question.scaling.strategy)
         every = {
             each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
             for each in dict.fromkeys((asked, *can))
@@ -415,7 +460,7 @@ class ScaleoutPlans:
 
     def _plan(self, offer: Instance) -> WholeNodePlan | None:
         """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
-        question, total = self.question, self.question.total_gpus
+        question, total = self.question, self.question.scaling.total_gpus
         gpus = total or offer.gpu_count
         if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
@@ -424,7 +469,7 @@ class ScaleoutPlans:
         batch_size, links = self._batch(gpus), load_interconnects().of(offer)
         one = self.source.step_at(offer.name, batch_size)
         shared = self._gradients.step(one, batch_size)
-        step = scaled_step(self.model, shared, links, gpus, Strategy(question.strategy))
+        step = scaled_step(self.model, shared, links, gpus, Strategy(question.scaling.strategy))
         paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
         plan = plan_of(Request(work, Limits()), node_time(one, links, step), paid)
@@ -515,8 +560,12 @@ _PLAN = record(
 _LINKS = "gpus link link_gb_per_s pcie_generation gpus_per_root network_gbit_per_s source assumed"
 #: A `ScaledTraining` as JSON.
 SCALED_OUT = record(
-    network=at(lambda answer: answer.network or None, maybe(TEXT)),
-    **keys(ScaledTraining, "parameters gradients strategy global_batch images validation_images"),
+    network=at(lambda answer: answer.network.name or None, maybe(TEXT)),
+    parameters=at("network.count", NUMBER),
+    **under("question.scaling", gradients=TEXT, strategy=TEXT),
+    global_batch=at("question.global_batch", maybe(WHOLE)),
+    images=at("question.epoch_images", WHOLE),
+    validation_images=at("question.epoch_validation_images", WHOLE),
     instance=at("offer.name", maybe(TEXT)),
     gpu=TEXT,
     one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(StepTime, "basis note")),

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 from profet_core.catalog.instance import CUSTOM_PRICE, CUSTOM_PROVIDER, ON_DEMAND, Instance
 from profet_core.units import format_usd
@@ -96,14 +97,14 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
-    today = today or date.today()
-    # Most prices are recent. Dates of the same format sort like strings.
-    if offer.as_of > f"{today.year - 1}-{today.month:02}-{today.day:02}"[: len(offer.as_of)]:
-        return ""
-    years = price_age_years(offer.as_of, today)
-    if years < 1:
-        return ""
-    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+    return _old_price_note(offer.as_of, today or date.today())
+
+
+@lru_cache(1000)
+def _old_price_note(as_of: str, today: date) -> str:
+    """A few dates have all offers."""
+    years = price_age_years(as_of, today)
+    return f"price from {as_of}, over {'a year' if years == 1 else f'{years} years'} old" if years else ""
 
 
 def price_words(offer: Instance) -> str:

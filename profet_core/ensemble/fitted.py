@@ -58,28 +58,19 @@ class DenseStack:
     def run(self, seen: np.ndarray) -> np.ndarray:
         """Outputs of all networks, (rows, inputs) -> (models, rows, outputs)."""
         chunk = max(1, _VALUES_TOGETHER // max(kernel[0].size for kernel in self.kernels))
-        if len(seen) <= chunk:
-            return self._run(seen)
-        parts = [self._run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
-        return np.concatenate(parts, axis=1)
-
-    def _run(self, seen: np.ndarray) -> np.ndarray:
+        if len(seen) > chunk:
+            parts = [self.run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
+            return np.concatenate(parts, axis=1)
         value = np.asarray(seen, self.kernels[0].dtype)
         last = len(self.kernels) - 1
         for layer, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
             value = value @ kernel
             value += bias
-            if layer < last:
-                value = self._activated(value)
+            if layer < last and self.activation == "relu":
+                np.maximum(value, 0, out=value)
+            elif layer < last:
+                value = value / (1 + np.exp(-np.maximum(value, -_FARTHEST)))
         return value
-
-    def _activated(self, value: np.ndarray) -> np.ndarray:
-        activated: np.ndarray
-        if self.activation == "relu":
-            activated = np.maximum(value, 0, out=value)
-        else:
-            activated = value / (1 + np.exp(-np.maximum(value, -_FARTHEST)))
-        return activated
 
 
 #: Rows times trees evaluated together: their buffers stay in the CPU cache.
@@ -126,10 +117,9 @@ class TreeStack:
         if seen.shape[1] != self.inputs:
             raise ValueError(f"{self.inputs} columns are needed, not {seen.shape[1]}")
         chunk = max(1, _TREES_TOGETHER // max(1, self.roots.size))
-        parts = [self._run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
-        return np.concatenate(parts, axis=1) if parts else np.zeros((self.models, 0, 1))
-
-    def _run(self, seen: FloatArray) -> FloatArray:
+        if len(seen) > chunk:
+            parts = [self.run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
+            return np.concatenate(parts, axis=1)
         # Rows of one tree are contiguous, so its few nodes stay in the CPU cache.
         rows = np.arange(len(seen))
         values = np.ascontiguousarray(seen.T, float).ravel()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -81,28 +80,23 @@ def outputs_of(member: str, device_classes: int) -> int:
 
 
 def network_latency(
-    xp: ModuleType,
-    member: str,
-    raw: Array,
-    classes_ms: Array,
-    device_classes: int,
-    latency_ms: Array | None,
-    constants: Array,
+    xp: ModuleType, member: str, raw: Array, classes_ms: Array, step_ms: Array, constants: Array
 ) -> Array:
     """Latency on the target, milliseconds (..., 1), from a member's outputs, (..., outputs).
 
     Parameters
     ----------
+    step_ms : as `step_scale` gives it.
     constants : of the pair, unused by the homogeneous network: the median log ratio of target to anchor time of each
         device class, (..., device classes).
     """
     if member == HOMOGENEOUS:
-        return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
+        return raw * step_ms
+    device_classes = constants.shape[-1]
     if member == TREES:
         # The trees correct the step in which all classes have their median ratios.
         typical = xp.sum(classes_ms[..., :device_classes] * xp.exp(constants), axis=-1, keepdims=True)
-        scale = step_scale(xp, classes_ms, device_classes, latency_ms)
-        return xp.exp(raw) * typical * scale / device_total(xp, classes_ms, device_classes)
+        return xp.exp(raw) * typical * step_ms / device_total(xp, classes_ms, device_classes)
     classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
     # Device rows, including idle, add up to the step, up to a bounded factor and a non-negative overhead.
     step = xp.sum(classes, axis=-1, keepdims=True) * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
@@ -147,14 +141,10 @@ class StepInputs:
 
     def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
         """A subset of profiles, by index, with the given sizes."""
-        return StepInputs(
-            classes_ms=self.classes_ms[rows],
-            unknown_ms=self.unknown_ms[rows],
-            latency_ms=None if self.latency_ms is None else self.latency_ms[rows],
-            sizes=sizes,
-            repaired=self.repaired[rows],
-            doubt=self.doubt[rows],
-        )
+        latency_ms = None if self.latency_ms is None else self.latency_ms[rows]
+        arrays = (one[rows] for one in (self.classes_ms, self.unknown_ms, self.repaired, self.doubt))
+        classes_ms, unknown_ms, repaired, doubt = arrays
+        return StepInputs(classes_ms, unknown_ms, latency_ms, sizes, repaired, doubt)
 
 
 def step_inputs(
@@ -220,8 +210,8 @@ def member_latency(
     typical_log_ratio : (targets,), the median over classes of the log ratio of device times.
     """
     seen = network_inputs(np, member, inputs.classes_ms, device_classes, inputs.latency_ms, inputs.sizes)
-    raw = run(seen)
-    known = network_latency(np, member, raw, inputs.classes_ms, device_classes, inputs.latency_ms, constants)
+    step_ms = step_scale(np, inputs.classes_ms, device_classes, inputs.latency_ms)
+    known = network_latency(np, member, run(seen), inputs.classes_ms, step_ms, constants)
     ratio: FloatArray = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
     latency_ms: FloatArray = known + inputs.unknown_ms * ratio
     return latency_ms[..., 0]
@@ -234,32 +224,23 @@ class ProfileBatch:
     Attributes
     ----------
     latency_ms : measured on the anchor, milliseconds, (profiles,); None: unknown.
+    inputs : class times as inputs of the default method's networks, without batch and pixel sizes.
+    unknown : operations without a class, per profile.
     """
 
     profiles: Sequence[Profile]
     anchor: str
     latency_ms: np.ndarray | None
+    inputs: StepInputs
+    unknown: Sequence[UnknownOperations]
 
-    @property
-    def latency_known(self) -> bool:
-        """Whether the anchor's latency is given, for all profiles or for none."""
-        return self.latency_ms is not None
 
-    @cached_property
-    def inputs(self) -> StepInputs:
-        """Class times as inputs of the default method's networks, without batch and pixel sizes."""
-        classes = load_operation_classes()
-        device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
-        return step_inputs(self._encoded[0], device, idle, self.latency_ms, None)
-
-    @property
-    def unknown(self) -> Sequence[UnknownOperations]:
-        """Operations without a class, per profile."""
-        return self._encoded[1]
-
-    @cached_property
-    def _encoded(self) -> tuple[ClassTimes, list[UnknownOperations]]:
-        return load_operation_classes().encode(self.profiles)
+def profile_batch(profiles: Sequence[Profile], anchor: str, latency_ms: np.ndarray | None) -> ProfileBatch:
+    """Sum the profiles' operations to classes."""
+    classes = load_operation_classes()
+    times, unknown = classes.encode(profiles)
+    device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
+    return ProfileBatch(profiles, anchor, latency_ms, step_inputs(times, device, idle, latency_ms, None), unknown)
 
 
 #: Offsets inside the logarithms, so that equal members or a duplicate in the data don't give zero width.

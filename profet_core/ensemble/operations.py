@@ -120,22 +120,6 @@ class OperationKinds:
     kinds: Mapping[str, Kind]
     operations: Mapping[str, str]
 
-    def kind_of(self, operation: str) -> Kind | None:
-        """Kind of an operation, with or without "Device_" or "Host_"; None if unknown."""
-        if found := self.shipped.get(operation):
-            return found
-        bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
-        if len(bare) > MAX_NAME_LENGTH:
-            return None
-        kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
-        # Test patterns only where they may match: a thousand unknown names are looked up per answer.
-        if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
-            of = self._by_stem.get(stem(gradient[1]))
-            kind = of and self.kinds[of].gradient
-        if kind is None and _TALK.fullmatch(bare):
-            kind = COMMUNICATION
-        return None if kind is None else self.kinds[kind]
-
     @cached_property
     def shipped(self) -> Mapping[str, Kind]:
         """Kinds of the table's operations, with and without prefixes; names from uploaded files are not cached."""
@@ -143,7 +127,8 @@ class OperationKinds:
         return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
 
     @cached_property
-    def _by_stem(self) -> Mapping[str, str]:
+    def by_stem(self) -> Mapping[str, str]:
+        """Kinds by what `stem` leaves of the operations' names."""
         return {stem(name): kind for name, kind in self.operations.items()}
 
 
@@ -171,12 +156,25 @@ def load_operation_kinds() -> OperationKinds:
 
 
 def kind_of(operation: str) -> Kind | None:
-    """Kind of an operation in the shipped tables; None if unknown.
+    """Kind of an operation in the shipped tables, with or without "Device_" or "Host_"; None if unknown.
 
     >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
     ('convolution filter gradient', None)
     """
-    return load_operation_kinds().kind_of(operation)
+    table = load_operation_kinds()
+    if found := table.shipped.get(operation):
+        return found
+    bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+    if len(bare) > MAX_NAME_LENGTH:
+        return None
+    kind = table.operations.get(bare) or table.by_stem.get(short := stem(bare))
+    # Test patterns only where they may match: a thousand unknown names are looked up per answer.
+    if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
+        forward = table.by_stem.get(stem(gradient[1]))
+        kind = forward and table.kinds[forward].gradient
+    if kind is None and _TALK.fullmatch(bare):
+        kind = COMMUNICATION
+    return None if kind is None else table.kinds[kind]
 
 
 def is_set_aside(operation: str) -> bool:
@@ -222,20 +220,15 @@ def state_copies(profile: Profile) -> float:
 
     Several optimizers are weighted by the parameters they update: their time over their traffic per parameter.
     """
-    updated = [
-        (us / traffic_factor(copies), copies)
-        for name, us in profile.operations.items()
-        if (copies := _copies(name)) is not None and us > 0
-    ]
-    total = sum(weight for weight, _ in updated)
-    return sum(weight * copies for weight, copies in updated) / total if total else 0.0
-
-
-def _copies(operation: str) -> int | None:
-    if not operation.startswith(DEVICE_PREFIX) or not _UPDATES.search(operation):
-        return None
-    name = stem(operation.removeprefix(DEVICE_PREFIX))
-    return STATE_COPIES.get(name.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))
+    weights = {}
+    for name, us in profile.operations.items():
+        if us > 0 and name.startswith(DEVICE_PREFIX) and _UPDATES.search(name):
+            bare = stem(name.removeprefix(DEVICE_PREFIX))
+            copies = STATE_COPIES.get(bare.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))
+            if copies is not None:
+                weights[name] = us / traffic_factor(copies), copies
+    total = sum(weight for weight, _ in weights.values())
+    return sum(weight * copies for weight, copies in weights.values()) / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)

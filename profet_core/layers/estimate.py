@@ -25,7 +25,7 @@ from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
-from profet_core.layers.rates import Case, RateModel, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import in_order, offer_targets
@@ -50,11 +50,11 @@ def counted_need(
     ----------
     state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
     """
-    formula, outputs = model.formula, network.activation_elements - network.other_elements
+    formula, elements = model.formula, network.elements
     return MemoryNeed(
         held_gib=formula.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
         activation_gib=max(
-            activation_share * formula.activation_gib(batch_size, outputs, network.other_elements), 1e-6
+            activation_share * formula.activation_gib(batch_size, elements.all - elements.other, elements.other), 1e-6
         ),
         log_scale=formula.log_scale,
         activation_log_scale=0.0,
@@ -199,57 +199,43 @@ METHOD = "rates"
 def check_convolutional(network: Counts) -> None:
     """Refuse a network that is not a CNN, as its profile is refused."""
     if not network.is_convolutional:
-        convolutions = network.convolution_flops + network.depthwise_flops
-        share = convolutions / max(network.flops, 1.0)
+        flops = network.flops
+        share = (flops.convolution + flops.depthwise) / max(flops.all, 1.0)
         why = f"{share:.1%} of its FLOPs are convolutions" if share else "it has no convolution"
         raise InputError(not_a_cnn("This network is not a CNN", why, "Give a CNN"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """The step to estimate; fields as `estimate` takes them. measured : name of the measured network that it is."""
+class NetworkStep:
+    """The step to estimate.
 
-    network: Counts
-    name: str
-    measured: str | None
-    batch_size: int
-    precision: str
-    training_code: str
-    frozen_backbone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _OnGpu:
-    """Latency on one GPU in one host, before it is assigned to an offer."""
-
-    step: Estimate
-    regime: Regime
-
-
-def estimate(
-    models: Models,
-    catalog: Catalog,
-    network: Counts,
-    *,
-    batch_size: int,
-    name: str = "",
-    targets: Sequence[str] | None = None,
-    optimizer: str = "sgd",
-    precision: str = AS_PROFILED,
-    training_code: str = PLAIN,
-    frozen_backbone: bool = False,
-) -> NetworkEstimate:
-    """Estimate the step latency of a network on every offer, or on `targets`.
-
-    Parameters
+    Attributes
     ----------
     network : counts per image of its size.
     name : as in `layers.networks.named_networks`; empty for a custom network.
-    targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
-    training_code : one of `precision.names.CODES`.
+    training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
+    """
+
+    network: Counts
+    batch_size: int
+    name: str = ""
+    optimizer: str = "sgd"
+    precision: str = AS_PROFILED
+    training_code: str = PLAIN
+    frozen_backbone: bool = False
+
+
+#: Latency on one GPU in one host, before it is assigned to an offer.
+_OnGpu = tuple[Estimate, Regime]
+
+
+def estimate(
+    models: Models, catalog: Catalog, step: NetworkStep, targets: Sequence[str] | None = None
+) -> NetworkEstimate:
+    """Estimate the step latency of a network on every offer, or on `targets`: instances, or GPUs with specs.
 
     Raises
     ------
@@ -257,40 +243,36 @@ def estimate(
     ArtifactError : the models can't estimate.
     """
     model, transfer = rate_model_of(models), models.transfer
-    batch_size = _batch(batch_size)
-    if optimizer not in OPTIMIZERS:
-        raise InputError(f"Unknown optimizer {optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
-    if training_code not in CODES:
-        raise InputError(f"Unknown training code {training_code!r}: use one of {', '.join(CODES)}.")
-    check_convolutional(network)
-    requested = requested_precision(precision)
-    step = _Step(network, name, measured_network(network), batch_size, requested, training_code, frozen_backbone)
+    batch_size = whole_number("The batch size", step.batch_size)
+    if batch_size > MAX_BATCH:
+        raise InputError(f"The batch size is at most {MAX_BATCH:,}.")
+    if step.optimizer not in OPTIMIZERS:
+        raise InputError(f"Unknown optimizer {step.optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
+    if step.training_code not in CODES:
+        raise InputError(f"Unknown training code {step.training_code!r}: use one of {', '.join(CODES)}.")
+    check_convolutional(step.network)
+    step = replace(step, batch_size=batch_size, precision=requested_precision(step.precision))
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
+    notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
+    if step.name and (others := other_definitions(step.name)):
+        library = named_network(step.name).library
+        notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
     rows = [
-        priced_row(catalog[instance], found[one].step, {METHOD: float(found[one].step.latency_ms)})
+        priced_row(catalog[instance], found[one][0], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
     return NetworkEstimate(
-        network=network,
-        name=name,
+        network=step.network,
+        name=step.name,
         batch_size=batch_size,
         rows=tuple(rows),
-        regimes={instance: found[one].regime for instance, one in by_instance.items()},
+        regimes={instance: found[one][1] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(
-            models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(by_instance), half=is_half(requested)
-        ),
-        warnings=tuple(_network_notes(network, name)),
-        gpus={name: found[one].step for name, one in gpus_only.items()},
+        fits=_fits(models, catalog, step, list(by_instance)),
+        warnings=tuple(notes),
+        gpus={name: found[one][0] for name, one in gpus_only.items()},
     )
-
-
-def _batch(batch_size: int) -> int:
-    batch_size = whole_number("The batch size", batch_size)
-    if batch_size > MAX_BATCH:
-        raise InputError(f"The batch size is at most {MAX_BATCH:,}.")
-    return batch_size
 
 
 def _gpus_on_hosts(
@@ -320,9 +302,10 @@ def _gpus_on_hosts(
     return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
 
 
-def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> dict[GpuOnHost, _OnGpu]:
+def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> dict[GpuOnHost, _OnGpu]:
     """The step on each GPU, no slower than on one of its generation that has no more of anything."""
     found: dict[GpuOnHost, _OnGpu] = {}
+    measured_as = measured_network(step.network)
     for target in wanted:
         if target in found:
             continue
@@ -330,9 +313,9 @@ def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnH
         alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
         # A custom GPU changes no other one.
         alike = alike if gpu in alike else (*alike, gpu)
-        steps = [_on_gpu(model, step, (one, host)) for one in alike]
+        steps = [_on_gpu(model, step, measured_as, (one, host)) for one in alike]
         fixed = np.array([model.is_well_known(one.name) for one in alike])
-        before = np.array([each.step.latency_ms for each in steps], float)
+        before = np.array([each.latency_ms for each, _ in steps], float)
         better = np.array([[no_less(one, other) for other in alike] for one in alike])
         # Where measurements of two GPUs disagree with that order, both take the middle.
         measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
@@ -340,39 +323,43 @@ def _in_order(model: RateModel, step: _Step, gpus: Gpus, wanted: Iterable[GpuOnH
         fastest = np.where(measured, before[None], np.inf).min(axis=1)
         agreed = np.where(slowest > fastest, np.sqrt(slowest * fastest), before)
         factors = (in_order(agreed, better, fixed) / before).tolist()
-        for one, each, factor in zip(alike, steps, factors, strict=True):
-            found[one, host] = replace(each, step=each.step.scaled(factor)) if factor != 1 else each
+        for one, (each, regime), factor in zip(alike, steps, factors, strict=True):
+            found[one, host] = (each.scaled(factor) if factor != 1 else each), regime
     return found
 
 
-def _on_gpu(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
-    """The step on a GPU; on tensor cores FP32 is no faster than TF32, and half precision no slower than either."""
-    found, gpu = _by_rates(model, step, target), target[0]
-    if step.precision in (AS_PROFILED, TF32) or not has_tensor_cores(gpu):
-        return found
-    default = _by_rates(model, replace(step, precision=TF32), target).step.latency_ms
-    latency_ms = found.step.latency_ms
+def _on_gpu(model: RateModel, step: NetworkStep, measured: str | None, target: GpuOnHost) -> _OnGpu:
+    """The step on a GPU; on tensor cores FP32 is no faster than TF32, and half precision no slower than either.
+
+    Parameters
+    ----------
+    measured : name of the measured network that it is; None if it is none.
+    """
+    found, regime = _by_rates(model, step, measured, target)
+    if step.precision in (AS_PROFILED, TF32) or not has_tensor_cores(target[0]):
+        return found, regime
+    default = _by_rates(model, replace(step, precision=TF32), measured, target)[0].latency_ms
+    latency_ms = found.latency_ms
     assert latency_ms is not None and default is not None
     bound = min if is_half(step.precision) else max
-    return replace(found, step=found.step.scaled(bound(latency_ms, default) / latency_ms))
+    return found.scaled(bound(latency_ms, default) / latency_ms), regime
 
 
-def _by_rates(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
+def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target: GpuOnHost) -> _OnGpu:
     """The step on a GPU by its rates, corrected by what was measured of this network."""
-    (gpu, host), network = target, step.network
+    (gpu, host), network, batch_size = target, step.network, step.batch_size
     mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
     instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
-    measured = step.measured
-    parts = model.parts(network, step.batch_size, gpu, mode, host, instance=instance, is_measured=measured is not None)
+    kinds_ms, launch_ms, start_ms = model.parts_ms(network, batch_size, target, mode, instance, measured is not None)
     place = instance if instance and measured else gpu.name
     known_as = measured or shared_name(step.name)
-    log_ratio, share = model.known.correction(known_as, place, mode, step.batch_size, network.pixels)
+    log_ratio, share = model.known.correction(known_as, place, mode, batch_size, network.pixels)
     factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    work_ms, launch_ms = float(parts.work_ms.sum()) * factor * trained, parts.launch_ms * factor * trained
-    start_ms = parts.start_ms * factor
+    work_ms, launch_ms = float(kinds_ms.sum()) * factor * trained, launch_ms * factor * trained
+    start_ms *= factor
     launched = float(host_share(np.array(work_ms), np.array(0.0), np.array(launch_ms)))
     log_sd = combined_sd(
-        model.case_log_sd(network, mode, step.batch_size) * math.sqrt(share),
+        model.log_sds[case_key(case_of(network), mode, batch_size)] * math.sqrt(share),
         model.gpu_log_sd(gpu.name),
         host.log_sd * launched,
         0.0 if measured else model.source_log_sd,
@@ -380,7 +367,7 @@ def _by_rates(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
     )
     regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
     if measured is not None or known_as in model.known.names:
-        at_larger = Regime.LARGER_BATCH if step.batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
+        at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
         regime = at_larger if instance and measured else Regime.UNSEEN_GPU
     found = Estimate(
         latency_ms=float(smooth_max(work_ms, launch_ms)) + start_ms,
@@ -389,33 +376,14 @@ def _by_rates(model: RateModel, step: _Step, target: GpuOnHost) -> _OnGpu:
         notes=(Note(Code.REGIME, text=regime.words),),
         parts=LatencyParts(work_ms + start_ms, launch_ms),
     )
-    return _OnGpu(found, regime)
+    return found, regime
 
 
-def _fits(
-    models: Models,
-    catalog: Catalog,
-    network: Counts,
-    batch_size: int,
-    state_copies: int,
-    instances: Sequence[str],
-    *,
-    half: bool,
-) -> dict[str, FitAnswer]:
+def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequence[str]) -> dict[str, FitAnswer]:
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = models.transfer.rates.activation_share if half else 1.0
-    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
+    share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
+    copies = OPTIMIZERS[step.optimizer]
+    answers = {one: counted_fit(models.memory, step.network, step.batch_size, one, copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
-
-
-def _network_notes(network: Counts, name: str) -> list[Note]:
-    found = []
-    if case_of(network) is Case.HYBRID:
-        found.append(Note(Code.HYBRID_NETWORK))
-    if name and (others := other_definitions(name)):
-        found.append(
-            Note(Code.OTHER_DEFINITIONS, name=name, library=named_network(name).library, others=", ".join(others))
-        )
-    return found

@@ -9,18 +9,21 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError, not_a_cnn
-from profet_core.layers.keras_kinds import (
-    AUGMENTATION,
-    FUNCTIONS,
-    JOINING,
-    OPERATION_RULES,
-    OPERATIONS,
-    RULES,
-    Settings,
-    counted,
+from profet_core.layers.network import (
+    MAX_DIMENSIONS,
+    Caveats,
+    Kind,
+    Layer,
+    LayerList,
+    Network,
+    Shape,
+    count,
+    packing_problem,
+    shape_text,
+    shown,
+    whole,
 )
-from profet_core.layers.network import Caveats, LayerList, Network, count, packing_problem, shown, whole
-from profet_core.layers.rules import MAX_DIMENSIONS, Kind, Layer, Shape, elementwise, resized, shape_text
+from profet_core.layers.rules import AUGMENTATION, KINDS, Settings, elementwise, is_function, layers_of, resized
 from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
@@ -52,24 +55,6 @@ class LayerRecord:
     config: Mapping[str, Any]
     record: Mapping[str, Any]
     calls: tuple[tuple[Tensor, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
-    """One model."""
-
-    layers: list[LayerRecord]
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-
-
-def model_record(config: object) -> ModelRecord:
-    """The model that a config describes."""
-    if not isinstance(config, dict):
-        raise InputError("it has no layers: save a model that was built.")
-    # A tensor, a list of them, or a record of them.
-    tensors = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
-    return ModelRecord(layer_records(config.get("layers")), *tensors)
 
 
 def layer_records(layers: object) -> list[LayerRecord]:
@@ -142,16 +127,11 @@ class KerasModel:
         self.caveats = Caveats()
         self.image: Shape = ()
         self._pixels = pixels
-        self._built = LayerList()
+        self.layers = LayerList()
         self._counted: set[tuple[str, ...]] = set()
         self.outputs = self._model(document, None, ())
         if not self.image:
             raise InputError("it has no image as its input.")
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """What was counted, in order."""
-        return tuple(self._built)
 
     # --- models -------------------------------------------------------------------------------------------------------
 
@@ -164,10 +144,12 @@ class KerasModel:
             raise InputError(
                 f"it is a {shown(class_name)}, whose layers only its code defines: save a functional model."
             )
-        model = model_record(config)
+        if not isinstance(config, dict):
+            raise InputError("it has no layers: save a model that was built.")
+        layers = layer_records(config.get("layers"))
         if class_name == "Sequential":
-            return self._sequence(model.layers, record, inputs, path)
-        return self._graph(model, inputs, path)
+            return self._sequence(layers, record, inputs, path)
+        return self._graph(layers, config, inputs, path)
 
     def _sequence(
         self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
@@ -203,8 +185,11 @@ class KerasModel:
         self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
         return self._input_shape([None, None, None, 3])
 
-    def _graph(self, model: ModelRecord, inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
-        layers, entries = model.layers, model.inputs
+    def _graph(
+        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
+    ) -> list[Shape]:
+        # A tensor, a list of them, or a record of them.
+        entries, ends = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
         by_name = {layer.name: layer for layer in layers}
         recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
         outputs: dict[Call, list[Shape]] = {}
@@ -218,20 +203,20 @@ class KerasModel:
             layer = by_name[call[0]]
             if layer.class_name == _INPUT:
                 shape = self._input_shape(_batch_shape(layer))
-                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
+                outputs[call] = [self.layers.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
             before = tensors[0].recorded if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
-        if not model.outputs:
+        if not ends:
             raise InputError("it has no outputs.")
-        return [self._tensor(end, outputs) for end in model.outputs]
+        return [self._tensor(end, outputs) for end in ends]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
         if shapes is None or not 0 <= tensor.index < len(shapes):
-            raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
+            raise InputError(f"layer {shown(tensor.call[0])} doesn't have the output that the file names.")
         shape = shapes[tensor.index]
         if self._pixels is None and tensor.recorded is not None:
             stated = tensor.recorded[1:]
@@ -257,17 +242,14 @@ class KerasModel:
         self._counted.add(here)
         output: Shape = ()
         for each in made:
-            output = self._built.put(self._weighed(each, layer, is_shared), name=shown(layer.name))
+            if is_shared:
+                # It has the parameters it had.
+                each = replace(each, parameters=0, trainable=0)
+            elif each.trainable and layer.config.get("trainable") is False:
+                self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
+                each = replace(each, trainable=0)
+            output = self.layers.put(each, name=shown(layer.name))
         return [output]
-
-    def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:
-        """A layer that is called again has the parameters it had; a frozen one has no gradients."""
-        if is_shared:
-            return replace(counted, parameters=0, trainable=0)
-        if counted.trainable and layer.config.get("trainable") is False:
-            self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
-            return replace(counted, trainable=0)
-        return counted
 
     def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
         name = layer.class_name
@@ -276,38 +258,33 @@ class KerasModel:
             return [elementwise(shapes[0])]
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        settings = Settings(layer.config)
         if _is_operation(layer):
-            return self._operation(layer, shapes, recorded)
-        if name in (RULES.keys() | JOINING.keys()) and not _is_custom_class(layer):
+            # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
+            if f"ops.{name}" in KINDS:
+                return layers_of(f"ops.{name}", settings, shapes)
+            if is_function(name):
+                return [elementwise(*shapes)]
+            if (output := _operation_output(name, shapes, recorded)) is None:
+                raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
+            self.caveats.add("Operations counted by their output", shown(layer.name))
+            return [resized(output)]
+        if not _is_custom_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
-            settings = Settings(layer.config)
-            return counted(RULES[name], settings, shapes) if name in RULES else JOINING[name](settings, shapes)
+            if name.isidentifier() and name in KINDS:
+                return layers_of(name, settings, shapes)
+            function = layer.config.get("function") if name == "TFOpLambda" else name
+            if isinstance(function, str) and is_function(function):
+                return [elementwise(*shapes)]
         if any(word in name for word in _RECURRENT):
             raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
-        function = layer.config.get("function")
-        if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
-            return [elementwise(*shapes)]
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
-
-    def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
-        """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""
-        name = layer.class_name
-        if name in OPERATIONS:
-            return [elementwise(*shapes)]
-        if name == "Concatenate":
-            return JOINING[name](Settings(layer.config), shapes)
-        if name in OPERATION_RULES:
-            return counted(OPERATION_RULES[name], Settings(layer.config), shapes)
-        if (output := _operation_output(name, shapes, recorded)) is None:
-            raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
-        self.caveats.add("Operations counted by their output", shown(layer.name))
-        return [resized(output)]
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
     def _input_shape(self, batch_shape: object) -> Shape:
-        """The shape of an input, at the pixels that are asked for if it is an image."""
+        """The shape of an input, at the requested pixels if it is an image."""
         if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
@@ -413,7 +390,9 @@ def read_description(data: bytes, name: str, pixels: int | None) -> Network:
     size = model.caveats.square(*model.image[:2])
     classes = model.outputs[0][-1] if model.outputs[0] else 1
     counts = count(model.layers, size, classes)
-    return Network(name, _format(document), model.layers, counts, model.caveats.lines())
+    version = document.get("keras_version")
+    source = f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"
+    return Network(name, source, tuple(model.layers), counts, model.caveats.lines())
 
 
 def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int) -> None:
@@ -424,12 +403,5 @@ def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int
         return
     here, there = (sum(layer.parameters for layer in each.layers) for each in (model, own))
     if here != there:
-        said = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
-        model.caveats.add(f"{said}: its dense layers take all of the image")
-
-
-def _format(document: Mapping[str, Any]) -> str:
-    version = document.get("keras_version")
-    kind = document["class_name"]
-    assert kind in MODELS
-    return f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"
+        change = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
+        model.caveats.add(f"{change}: its dense layers take all of the image")

@@ -1,103 +1,230 @@
-"""A network: the sums of its layers, its caveats, and checks of values from a file."""
+"""A network: its layers with their shapes, the sums of these, its caveats, and checks of values from a file.
+
+Shapes are without the batch and have channels last: (height, width, channels) or (features,).
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import prod
+from typing import NamedTuple
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.rules import MAX_SETTING, Kind, Layer, Shape, elements
+
+Shape = tuple[int, ...]
+
+#: Maximum shape: a terabyte and more for one layer of one image; and parameters that fit no GPU.
+MAX_ELEMENTS = MAX_PARAMETERS = 2**38
+MAX_DIMENSIONS = 8
+#: Largest kernel, stride, dilation, padding or number of groups.
+MAX_SETTING = 2**24
+
+
+def elements(shape: Shape) -> int:
+    """How many values a shape has."""
+    return prod(shape)
+
+
+def check_shape(shape: Shape) -> Shape:
+    """The shape itself."""
+    if len(shape) > MAX_DIMENSIONS or min(shape, default=1) < 1:
+        raise InputError(f"it would put out {shape_text(shape)}: the image is too small, or the file is damaged.")
+    if elements(shape) > MAX_ELEMENTS:
+        raise InputError(f"it would put out more than {MAX_ELEMENTS:,} values: the sizes in the file make no sense.")
+    return shape
+
+
+def shape_text(shape: Shape) -> str:
+    """ "112 x 112 x 64"."""
+    return " x ".join(str(side) if abs(side) < 10**12 else "very many" for side in shape[: MAX_DIMENSIONS + 1])
+
+
+class Kind(StrEnum):
+    """Kinds of layers, as far as counts tell them apart."""
+
+    INPUT = "input"
+    CONVOLUTION = "convolution"
+    POINTWISE = "1 x 1 convolution"
+    GROUPED = "grouped convolution"
+    DEPTHWISE = "depthwise convolution"
+    DENSE = "dense"
+    PRODUCT = "matrix product"
+    NORMALIZATION = "normalization"
+    POOLING = "pooling"
+    ACTIVATION = "activation"
+    ELEMENTWISE = "elementwise"
+    SHAPING = "shaping"
+    #: Passes its input on: computes and keeps nothing.
+    IDENTITY = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer with its shapes resolved.
+
+    Attributes
+    ----------
+    output : its shape without the batch.
+    parameters : all of them.
+    trainable : those that have a gradient.
+    flops : of one image, forward.
+    is_activated : whether an activation function is part of the layer, as in Keras' `Dense(10, activation="relu")`.
+    input_elements : values that a convolution or a dense layer reads.
+    channels : of one group of a convolution, (input, output).
+    """
+
+    kind: Kind
+    output: Shape
+    parameters: int = 0
+    trainable: int = 0
+    flops: int = 0
+    name: str = ""
+    is_activated: bool = False
+    input_elements: int = 0
+    channels: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        check_shape(self.output)
+        if self.parameters > MAX_PARAMETERS:
+            raise InputError(f"it would have more than {MAX_PARAMETERS:,} parameters: the sizes make no sense.")
+
+
+class Flops(NamedTuple):
+    """FLOPs of one image, forward: a multiply-add is two, biases and elementwise work are none.
+
+    Attributes
+    ----------
+    convolution : of convolutions that are not depthwise.
+    pointwise, grouped : the part of 1 x 1 and of grouped ones.
+    depthwise : of depthwise convolutions.
+    dense : of dense layers and matrix products.
+    narrow, narrow_grouped : what convolutions would do more with as many channels as a GPU computes at once; of grouped
+        ones by the channels of a group.
+    """
+
+    convolution: float
+    pointwise: float
+    grouped: float
+    depthwise: float
+    dense: float
+    narrow: float
+    narrow_grouped: float
+
+    @property
+    def all(self) -> float:
+        """Of the network."""
+        return self.convolution + self.depthwise + self.dense
+
+
+class Elements(NamedTuple):
+    """Values that the layers of one image put out.
+
+    Attributes
+    ----------
+    all : the input's too where that is a layer of its own; none of layers that pass their input on.
+    other : the part that neither a convolution nor a dense layer puts out.
+    depthwise, normalization, elementwise, pooling : the part of that kind; elementwise are sums and products of layers.
+    function : of activation functions, also those inside of other layers.
+    shaping : of concatenations, padding, resizing and other copies.
+    read : values that convolutions and dense layers read, but for depthwise ones.
+    """
+
+    all: float
+    other: float
+    depthwise: float
+    normalization: float
+    function: float
+    elementwise: float
+    pooling: float
+    shaping: float
+    read: float
+
+
+class Numbers(NamedTuple):
+    """Numbers of layers.
+
+    Attributes
+    ----------
+    convolutions, spatial : all, depthwise ones among them, and those with a kernel larger than 1 x 1.
+    products : of two matrices that the network computes, as attention has them.
+    dense, normalizations, pools : of that kind; global pooling is pooling.
+    all : layers. operations : and activation functions inside of them, without layers that pass their input on.
+    """
+
+    convolutions: int
+    spatial: int
+    products: int
+    dense: int
+    normalizations: int
+    pools: int
+    all: int
+    operations: int
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one image of `pixels` x `pixels` asks of a network, in the forward pass.
-
-    FLOPs count a multiply-add as two, and leave biases and elementwise work out. Elements are those of the layers'
-    outputs. The columns of the measurements' `architectures.csv` stand in brackets.
+    """What one image of `pixels` x `pixels` takes in the forward pass.
 
     Attributes
     ----------
-    pixels : height and width of the image.
     classes : width of the last layer.
-    parameters : all. Keras counts running averages of normalizations among them, PyTorch doesn't.
-    trainable_parameters : those that have a gradient [trainable].
+    parameters, trainable_parameters : all, and those that have a gradient. Keras counts running averages of
+        normalizations among all, PyTorch doesn't.
+    dense_parameters : of dense layers alone; 0 where the measurements don't say it.
     features : values that the last dense layer takes; 0 without one.
-    convolution_flops : of convolutions that are not depthwise [conv_flops].
-    pointwise_flops, grouped_flops : the part of 1 x 1 and of grouped convolutions.
-    depthwise_flops : of depthwise convolutions [dwconv_flops].
-    dense_flops : of dense layers and matrix products [dense_flops].
-    activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems]; none of
-        layers that pass their input on.
-    other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
-    depthwise_elements, normalization_elements, pooling_elements, elementwise_elements : the part of that kind;
-        elementwise are sums and products of layers.
-    function_elements : of activation functions, also those inside of other layers.
-    shaping_elements : of concatenations, padding, resizing and other copies.
-    input_elements : that convolutions and dense layers read, but for depthwise ones.
-    narrow_flops, narrow_grouped_flops : what convolutions would do more with as many channels as a GPU computes at
-        once; of grouped ones by the channels of a group.
-    convolutions : convolution layers, depthwise ones among them [n_conv].
-    spatial_convolutions : those with a kernel larger than 1 x 1.
-    products : products of two matrices that the network computes, as attention has them.
-    dense_layers, normalizations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
-    layers : all layers [n_layers].
-    operations : layers, and activation functions inside of them, without those that pass their input on.
-    dense_parameters : of dense layers alone; the measurements don't say it.
     """
 
     pixels: int
     classes: int
     parameters: int
     trainable_parameters: int
-    features: int
-    convolution_flops: float
-    pointwise_flops: float
-    grouped_flops: float
-    depthwise_flops: float
-    dense_flops: float
-    activation_elements: float
-    other_elements: float
-    depthwise_elements: float
-    normalization_elements: float
-    function_elements: float
-    elementwise_elements: float
-    pooling_elements: float
-    shaping_elements: float
-    input_elements: float
-    narrow_flops: float
-    narrow_grouped_flops: float
-    convolutions: int
-    spatial_convolutions: int
-    products: int
-    dense_layers: int
-    normalizations: int
-    pools: int
-    layers: int
-    operations: int
     dense_parameters: int
+    features: int
+    flops: Flops
+    elements: Elements
+    layers: Numbers
+
+    @classmethod
+    def from_values(cls, values: Sequence[int]) -> Counts:
+        """The counts of numbers in the order of `values`."""
+        pixels, classes, parameters, trainable, features = values[:5]
+        flops, elements = Flops(*values[5:10], *values[19:21]), Elements(*values[10:19])
+        numbers, dense = Numbers(*values[21:29]), values[29]
+        return cls(pixels, classes, parameters, trainable, dense, features, flops, elements, numbers)
 
     @property
-    def flops(self) -> float:
-        """All FLOPs of one image, forward."""
-        return self.convolution_flops + self.depthwise_flops + self.dense_flops
+    def values(self) -> tuple[float, ...]:
+        """All numbers, in the order of `VALUE_NAMES`."""
+        first = (self.pixels, self.classes, self.parameters, self.trainable_parameters, self.features)
+        return (*first, *self.flops[:5], *self.elements, *self.flops[5:], *self.layers, self.dense_parameters)
 
     @property
     def is_convolutional(self) -> bool:
         """Whether convolutions mix its pixels: a transformer or a mixer has one that cuts the image into patches."""
-        if self.spatial_convolutions > MAX_PATCH_CONVOLUTIONS:
+        if self.layers.spatial > MAX_PATCH_CONVOLUTIONS:
             return True
-        convolution_flops = self.convolution_flops + self.depthwise_flops
-        return self.spatial_convolutions > 0 and convolution_flops > MIN_CONVOLUTION_SHARE * self.flops
+        convolution = self.flops.convolution + self.flops.depthwise
+        return self.layers.spatial > 0 and convolution > MIN_CONVOLUTION_SHARE * self.flops.all
 
     @property
     def has_attention(self) -> bool:
         """Whether it multiplies matrices that it computes."""
-        return self.products > 1
+        return self.layers.products > 1
 
 
+#: Of `Counts.values`, as columns of `data/networks.csv`.
+VALUE_NAMES = (
+    *("pixels", "classes", "parameters", "trainable_parameters", "features"),
+    *("convolution_flops", "pointwise_flops", "grouped_flops", "depthwise_flops", "dense_flops"),
+    *("activation_elements", "other_elements", "depthwise_elements", "normalization_elements", "function_elements"),
+    *("elementwise_elements", "pooling_elements", "shaping_elements", "input_elements"),
+    *("narrow_flops", "narrow_grouped_flops", "convolutions", "spatial_convolutions", "products", "dense_layers"),
+    *("normalizations", "pools", "layers", "operations", "dense_parameters"),
+)
 #: Convolutions with a kernel that networks have which aren't convolutional: they cut the image into patches, with less
 #: of the FLOPs than a convolutional network has in its only convolution.
 MAX_PATCH_CONVOLUTIONS, MIN_CONVOLUTION_SHARE = 1, 0.1
@@ -105,7 +232,7 @@ _CONVOLUTIONS = (Kind.CONVOLUTION, Kind.POINTWISE, Kind.GROUPED, Kind.DEPTHWISE)
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
-    """What the layers ask for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
+    """What the layers take for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
     layers = list(layers)
     numbers = Counter(layer.kind for layer in layers)
     sizes, flops, parameters = Counter[Kind](), Counter[Kind](), Counter[Kind]()
@@ -113,7 +240,7 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         sizes[layer.kind] += 0 if layer.kind is Kind.IDENTITY else elements(layer.output)
         flops[layer.kind] += layer.flops
         parameters[layer.kind] += layer.parameters
-    activations, convolutions = sizes.total(), sum(numbers[kind] for kind in _CONVOLUTIONS)
+    convolutions = sum(numbers[kind] for kind in _CONVOLUTIONS)
     within = [layer for layer in layers if layer.is_activated]
     last = next((layer for layer in reversed(layers) if layer.kind is Kind.DENSE), None)
     return Counts(
@@ -121,32 +248,38 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         classes=(layers[-1].output or (1,))[-1] if classes is None else classes,
         parameters=parameters.total(),
         trainable_parameters=sum(layer.trainable for layer in layers),
-        features=0 if last is None else last.flops // (2 * elements(last.output)),
-        convolution_flops=sum(flops[kind] for kind in _CONVOLUTIONS[:3]),
-        pointwise_flops=flops[Kind.POINTWISE],
-        grouped_flops=flops[Kind.GROUPED],
-        depthwise_flops=flops[Kind.DEPTHWISE],
-        dense_flops=flops[Kind.DENSE] + flops[Kind.PRODUCT],
-        activation_elements=activations,
-        other_elements=activations - sum(sizes[kind] for kind in (*_CONVOLUTIONS, Kind.DENSE)),
-        depthwise_elements=sizes[Kind.DEPTHWISE],
-        normalization_elements=sizes[Kind.NORMALIZATION],
-        function_elements=sizes[Kind.ACTIVATION] + sum(elements(layer.output) for layer in within),
-        elementwise_elements=sizes[Kind.ELEMENTWISE],
-        pooling_elements=sizes[Kind.POOLING],
-        shaping_elements=sizes[Kind.SHAPING],
-        input_elements=sum(layer.input_elements for layer in layers if layer.kind is not Kind.DEPTHWISE),
-        narrow_flops=sum(_narrow(layer) for layer in layers if layer.kind in (Kind.CONVOLUTION, Kind.POINTWISE)),
-        narrow_grouped_flops=sum(_narrow(layer) for layer in layers if layer.kind is Kind.GROUPED),
-        convolutions=convolutions,
-        spatial_convolutions=convolutions - numbers[Kind.POINTWISE],
-        products=numbers[Kind.PRODUCT],
-        dense_layers=numbers[Kind.DENSE],
-        normalizations=numbers[Kind.NORMALIZATION],
-        pools=numbers[Kind.POOLING],
-        layers=len(layers),
-        operations=len(layers) + len(within) - numbers[Kind.IDENTITY],
         dense_parameters=parameters[Kind.DENSE],
+        features=0 if last is None else last.flops // (2 * elements(last.output)),
+        flops=Flops(
+            convolution=sum(flops[kind] for kind in _CONVOLUTIONS[:3]),
+            pointwise=flops[Kind.POINTWISE],
+            grouped=flops[Kind.GROUPED],
+            depthwise=flops[Kind.DEPTHWISE],
+            dense=flops[Kind.DENSE] + flops[Kind.PRODUCT],
+            narrow=sum(_narrow(layer) for layer in layers if layer.kind in (Kind.CONVOLUTION, Kind.POINTWISE)),
+            narrow_grouped=sum(_narrow(layer) for layer in layers if layer.kind is Kind.GROUPED),
+        ),
+        elements=Elements(
+            all=sizes.total(),
+            other=sizes.total() - sum(sizes[kind] for kind in (*_CONVOLUTIONS, Kind.DENSE)),
+            depthwise=sizes[Kind.DEPTHWISE],
+            normalization=sizes[Kind.NORMALIZATION],
+            function=sizes[Kind.ACTIVATION] + sum(elements(layer.output) for layer in within),
+            elementwise=sizes[Kind.ELEMENTWISE],
+            pooling=sizes[Kind.POOLING],
+            shaping=sizes[Kind.SHAPING],
+            read=sum(layer.input_elements for layer in layers if layer.kind is not Kind.DEPTHWISE),
+        ),
+        layers=Numbers(
+            convolutions=convolutions,
+            spatial=convolutions - numbers[Kind.POINTWISE],
+            products=numbers[Kind.PRODUCT],
+            dense=numbers[Kind.DENSE],
+            normalizations=numbers[Kind.NORMALIZATION],
+            pools=numbers[Kind.POOLING],
+            all=len(layers),
+            operations=len(layers) + len(within) - numbers[Kind.IDENTITY],
+        ),
     )
 
 
@@ -207,7 +340,7 @@ def whole(value: object, what: str, least: int = 1) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_SETTING:
-        given = f'the text "{shown(value)}"' if isinstance(value, str) else shown(value)
+        given = f'the text "{shown(value)}"' if isinstance(value, str) else "missing" if value is None else shown(value)
         raise InputError(f"its {what} is {given}: a whole number from {least} to {MAX_SETTING:,} is needed.")
     return value
 

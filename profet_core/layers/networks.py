@@ -7,13 +7,13 @@ import difflib
 import gzip
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 from profet_core.errors import InputError, not_a_cnn
-from profet_core.layers.network import Counts
+from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
 
 #: Image sizes of a network by name.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
@@ -22,7 +22,7 @@ MAX_CLASSES = 1_000_000
 LIBRARIES = ("torchvision", "timm", "keras", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
 PACKED = Path(__file__).with_name("networks.csv.gz")
-COLUMNS = ("library", "network", "own_size", *(field.name for field in fields(Counts)))
+COLUMNS = ("library", "network", "own_size", *VALUE_NAMES)
 #: Before the measurements' names of their networks.
 PROFET = "PROFET "
 _PREFIXES = re.compile(
@@ -179,7 +179,7 @@ def native_pixels(name: str) -> int:
 
 
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
-    """What a named network asks for one image of `pixels` x `pixels`.
+    """What a named network takes for one image of `pixels` x `pixels`.
 
     Between and beyond the sizes that were counted, each count grows with the number of pixels, as it does between the
     nearest two.
@@ -207,15 +207,12 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     smallest = min(network.sizes)
     if network.library == "profet" and pixels < smallest:
         raise InputError(f"{network.name} can't be built for images of {pixels} pixels: they are too small.")
-    classes = _classes_at(network, pixels) if classes is None else classes
+    if classes is None:
+        # The measurements' go with the image size: those of the largest size that is not above it.
+        below = max([size for size in network.sizes if size <= pixels], default=smallest)
+        classes = (network.sizes[below] if network.library == "profet" else network.counts).classes
     sizes = {size: _with_classes(counts, classes) for size, counts in network.sizes.items()}
     return sizes[pixels] if pixels in sizes else _grown(sizes, pixels)
-
-
-def _classes_at(network: NamedNetwork, pixels: int) -> int:
-    """The measurements' classes go with the image size: those of the largest size that is not above it."""
-    below = [size for size in network.sizes if size <= pixels] or [min(network.sizes)]
-    return network.sizes[max(below)].classes if network.library == "profet" else network.counts.classes
 
 
 def _with_classes(counts: Counts, classes: int) -> Counts:
@@ -229,8 +226,8 @@ def _with_classes(counts: Counts, classes: int) -> Counts:
         parameters=counts.parameters + weights,
         trainable_parameters=counts.trainable_parameters + weights,
         dense_parameters=counts.dense_parameters + weights,
-        dense_flops=counts.dense_flops + 2 * counts.features * units,
-        activation_elements=counts.activation_elements + units,
+        flops=counts.flops._replace(dense=counts.flops.dense + 2 * counts.features * units),
+        elements=counts.elements._replace(all=counts.elements.all + units),
     )
 
 
@@ -240,10 +237,8 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
     first = sizes[known[0]]
     if len(known) == 1:
         share = (pixels / first.pixels) ** 2
-        scaled = {
-            name: value * share if name.endswith(("_flops", "_elements")) else value for name, value in _values(first)
-        }
-        return _counts({**scaled, "pixels": pixels})
+        flops, elements = ([round(value * share) for value in values] for values in (first.flops, first.elements))
+        return replace(first, pixels=pixels, flops=Flops(*flops), elements=Elements(*elements))
     # The two sizes around it; beyond all, the nearest two.
     above, below = (
         min(
@@ -255,20 +250,12 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
     )
     one, other = (sizes[size] for size in sorted({above, below} if above != below else {known[0], known[1]}))
     share = (pixels**2 - one.pixels**2) / (other.pixels**2 - one.pixels**2)
-    grown: dict[str, float] = {}
-    for (name, start), (_, end) in zip(_values(one), _values(other), strict=True):
+    grown = []
+    for start, end in zip(one.values, other.values, strict=True):
         value = start + share * (end - start)
         # Far below the smallest size a line may fall below zero.
-        grown[name] = max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0)
-    return _counts({**grown, "pixels": pixels})
-
-
-def _counts(values: Mapping[str, float]) -> Counts:
-    return Counts(**{name: round(value) for name, value in values.items()})
-
-
-def _values(counts: Counts) -> list[tuple[str, float]]:
-    return [(field.name, getattr(counts, field.name)) for field in fields(Counts)]
+        grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
+    return replace(Counts.from_values(grown), pixels=pixels)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -282,7 +269,7 @@ def _table() -> Mapping[str, NamedNetwork]:
     own: dict[tuple[str, str], int] = {}
     for row in csv.reader(text.splitlines()[1:]):
         library, name, is_native, *numbers = row
-        counts = Counts(*(int(float(number)) if "e" in number else int(number) for number in numbers))
+        counts = Counts.from_values([int(float(number)) if "e" in number else int(number) for number in numbers])
         sizes.setdefault((library, name), {})[counts.pixels] = counts
         if is_native == "1":
             own[library, name] = counts.pixels
@@ -312,7 +299,12 @@ def _shared() -> Mapping[str, str]:
             continue
         alike = groups.setdefault(network.counts.trainable_parameters, [])
         for by_library in alike:
-            if network.library not in by_library and _is_alike(next(iter(by_library.values())), network):
+            one = next(iter(by_library.values()))
+            counts = one.counts, counts_of(network.name, one.native_pixels)
+            # FLOPs and values of normalizations, at one size.
+            pairs = zip(*((each.flops.all, each.elements.normalization) for each in counts), strict=True)
+            is_alike = all(abs(first - second) <= _ALIKE * first for first, second in pairs)
+            if network.library not in by_library and is_alike:
                 by_library[network.library] = network
                 break
         else:
@@ -325,13 +317,6 @@ def _shared() -> Mapping[str, str]:
             for network in by_library.values()
         }
     )
-
-
-def _is_alike(one: NamedNetwork, other: NamedNetwork) -> bool:
-    """Whether FLOPs and values of normalizations nearly agree, at one size."""
-    counts = one.counts, counts_of(other.name, one.native_pixels)
-    pairs = ((each.flops for each in counts), (each.normalization_elements for each in counts))
-    return all(abs(first - second) <= _ALIKE * first for first, second in pairs)
 
 
 @cache

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers import rules
-from profet_core.layers.onnx_messages import Node
-from profet_core.layers.rules import (
-    MAX_DIMENSIONS,
-    MAX_SETTING,
-    Kind,
-    Padding,
-    Shape,
-    broadcast,
-    shape_text,
-    window_output,
-)
+from profet_core.layers.network import MAX_DIMENSIONS, MAX_SETTING, Kind, Shape, shape_text
+from profet_core.layers.rules import Padding, Window, broadcast, is_function
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
 _LARGEST = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+#: TensorProto.DataType of weights.
+FLOAT_TYPES = (1, 10, 11, 16)
+
+
+class Value(NamedTuple):
     """One tensor.
 
     Attributes
@@ -48,8 +41,32 @@ class Value:
     is_static: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Node(NamedTuple):
+    """One operator, the names of what it takes and puts out ("" for omitted ones), and its attributes as messages.
+
+    Attributes
+    ----------
+    value : the tensor among the attributes that makes a constant.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    value: Value | None
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number among its attributes."""
+        return self.attributes[name].number if name in self.attributes else default
+
+    def numbers(self, name: str) -> list[Any]:
+        """A list of numbers among its attributes."""
+        given = self.attributes.get(name)
+        return [] if given is None else [*given.numbers] or [*given.reals]
+
+
+class Result(NamedTuple):
     """What an operator does.
 
     Attributes
@@ -74,11 +91,12 @@ def applied(node: Node, inputs: Inputs) -> Result:
     """The result of an operator."""
     if node.operator in ("LSTM", "GRU", "RNN"):
         raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
-    if node.operator not in RULES:
+    rule = RULES.get(node.operator) or (_keeping(Kind.ELEMENTWISE) if is_function(node.operator) else None)
+    if rule is None:
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
     try:
         with np.errstate(all="ignore"):
-            result = RULES[node.operator](node, inputs)
+            result = rule(node, inputs)
         if result.constant is not None and (result.constant.dtype == object or result.constant.ndim > MAX_DIMENSIONS):
             raise ValueError
     except InputError:
@@ -141,13 +159,19 @@ def _settings(node: Node, name: str, length: int, default: int = 1, least: int =
 
 
 def _padding(node: Node, sides: int) -> Padding:
-    match node.text("auto_pad"):
-        case "SAME_UPPER" | "SAME_LOWER":
+    match node.attributes["auto_pad"].text if "auto_pad" in node.attributes else b"":
+        case b"SAME_UPPER" | b"SAME_LOWER":
             return "same"
-        case "VALID":
+        case b"VALID":
             return "valid"
     pads = _settings(node, "pads", 2 * sides, 0, 0)
     return tuple(zip(pads[:sides], pads[sides:], strict=True))
+
+
+def _window(node: Node, kernel: Shape) -> Window:
+    sides = len(kernel)
+    strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
+    return Window(kernel, strides, _padding(node, sides), dilation)
 
 
 def _channels_last(shape: Shape) -> Shape:
@@ -170,18 +194,14 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
     channels = weight[0] if is_transposed else weight[1] * groups
     if channels != image[-1]:
         raise InputError(f"its weights are for {channels:,} channels, and it gets {image[-1]:,}.")
-    strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
-    padding = _padding(node, sides)
-    window: dict[str, Any] = {"dilation": dilation, "groups": groups}
+    window = _window(node, weight[2:])
     if is_transposed:
-        if "output_shape" in node.attributes or not isinstance(padding, tuple):
+        if "output_shape" in node.attributes or not isinstance(window.padding, tuple):
             raise InputError("its output's shape is set by itself, which isn't counted.")
         extra, filters = _settings(node, "output_padding", sides, 0, 0), weight[1] * groups
-        layer = rules.transposed_convolution(
-            image, filters, weight[2:], strides, padding, output_padding=extra, **window
-        )
+        layer = rules.transposed_convolution(image, filters, window, groups, output_padding=extra)
     else:
-        layer = rules.convolution(image, weight[0], weight[2:], strides, padding, **window)
+        layer = rules.convolution(image, weight[0], window, groups)
     output = (shape[0], layer.output[-1], *layer.output[:-1])
     return Result((output,), layer.kind, shape[0] * layer.flops)
 
@@ -220,11 +240,8 @@ def _matmul(_: Node, inputs: Inputs) -> Result:
 def _pooling(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
     image = _channels_last(shape)
-    sides = len(image) - 1
-    kernel = _settings(node, "kernel_shape", sides)
-    strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
-    round_up = bool(node.number("ceil_mode", 0))
-    output = window_output(image[:-1], kernel, strides, _padding(node, sides), dilation, round_up)
+    window = _window(node, _settings(node, "kernel_shape", len(image) - 1))
+    output = window.output(image[:-1], bool(node.number("ceil_mode", 0)))
     pooled = (*shape[:2], *output)
     # The second one has each maximum's position.
     return Result((pooled, pooled), Kind.POOLING)
@@ -278,7 +295,7 @@ def _divide(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _cast(node: Node, inputs: Inputs) -> Result:
     numbers = _value(inputs).constant
-    is_float = node.number("to", 0) in (1, 10, 11, 16)
+    is_float = node.number("to", 0) in FLOAT_TYPES
     constant = None if numbers is None else numbers.astype(np.float64 if is_float else np.int64)
     return Result((_shape(inputs),), Kind.ELEMENTWISE, constant=constant)
 
@@ -321,16 +338,16 @@ def _flatten(node: Node, data: np.ndarray, _: Inputs) -> np.ndarray:
     return data.reshape(prod(data.shape[:axis]), prod(data.shape[axis:]))
 
 
-def _squeeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
+def _axes(node: Node, inputs: Inputs) -> tuple[int, ...] | None:
     axes = _whole_numbers(node, inputs, 1, "axes")
-    return np.squeeze(data, None if axes is None else tuple(axes))
+    return None if axes is None else tuple(axes)
 
 
 def _unsqueeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
-    axes = _whole_numbers(node, inputs, 1, "axes") or []
+    axes = _axes(node, inputs) or ()
     if data.ndim + len(axes) > MAX_DIMENSIONS:
         raise InputError(f"its output has more than {MAX_DIMENSIONS} sides.")
-    return np.expand_dims(data, tuple(axes))
+    return np.expand_dims(data, axes)
 
 
 def _slice(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
@@ -449,26 +466,20 @@ def _filled(node: Node, inputs: Inputs) -> Result:
     target = tuple(_needed(node, inputs, 0, "", "shape"))
     constant = None
     if prod(target) <= MAX_CONSTANT and min(target, default=0) >= 0:
-        tensor = node.tensor("value")
-        values = None if tensor is None else tensor.values
+        values = None if node.value is None else node.value.constant
         constant = np.full(target, 0 if values is None or not values.size else values.ravel()[0])
     return Result((target,), constant=constant)
 
 
-_ACTIVATIONS = """
-Relu LeakyRelu PRelu Elu Selu Celu ThresholdedRelu Sigmoid HardSigmoid Tanh Softmax LogSoftmax Hardmax Softplus Softsign
-HardSwish Swish Mish Gelu Erf Exp Log Reciprocal Round Sign Sin Cos Clip Dropout LRN Pow IsNaN
-Bernoulli RandomUniformLike RandomNormalLike
-"""
 _NORMALIZATIONS = """
 BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization LpNormalization
 """
 _REDUCTIONS = "ReduceMean ReduceMax ReduceMin ReduceSum ReduceL2 ReduceSumSquare ReduceProd"
 #: Called so in numpy too.
 _NUMPY = "Add Mod Abs Floor Ceil Sqrt Equal Greater Less Where"
+#: Operators with rules of their own; others that `is_function` knows compute each value by itself.
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        **dict.fromkeys(_ACTIVATIONS.split(), _keeping(Kind.ELEMENTWISE)),
         **dict.fromkeys(_NORMALIZATIONS.split(), _keeping(Kind.NORMALIZATION)),
         **dict.fromkeys(_REDUCTIONS.split(), _reduction),
         **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
@@ -497,7 +508,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Reshape": _moving(_reshape),
         "Flatten": _moving(_flatten),
         "Transpose": _moving(lambda node, data, _: np.transpose(data, node.numbers("perm") or None)),
-        "Squeeze": _moving(_squeeze, None),
+        "Squeeze": _moving(lambda node, data, inputs: np.squeeze(data, _axes(node, inputs)), None),
         "Unsqueeze": _moving(_unsqueeze, None),
         "Slice": _moving(_slice),
         "Expand": _moving(_expand),

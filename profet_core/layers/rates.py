@@ -20,13 +20,13 @@ import numpy as np
 
 from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import FloatArray, smooth_max
+from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
 
-#: Kinds of work: FLOPs, then values that are written, then what a step asks once, whatever its batch.
+#: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (
     *("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product"),
     *("narrow convolution", "narrow grouped convolution"),
@@ -87,24 +87,23 @@ def work_of(counts: Counts, batch_size: int) -> FloatArray:
 
     The backward pass is proportional to the forward one.
     """
-    grouped, pointwise = counts.grouped_flops, counts.pointwise_flops
-    flops = (
-        counts.convolution_flops - grouped - pointwise,
-        *(pointwise, grouped, counts.depthwise_flops, counts.dense_flops),
-        *(counts.narrow_flops, counts.narrow_grouped_flops),
+    flops, elements = counts.flops, counts.elements
+    gigaflops = (
+        flops.convolution - flops.grouped - flops.pointwise,
+        *(flops.pointwise, flops.grouped, flops.depthwise, flops.dense, flops.narrow, flops.narrow_grouped),
     )
-    elements = (
-        counts.activation_elements - counts.other_elements - counts.depthwise_elements,
-        *(counts.input_elements, counts.depthwise_elements, counts.normalization_elements, counts.function_elements),
-        *(counts.elementwise_elements, counts.pooling_elements, counts.shaping_elements),
+    millions = (
+        elements.all - elements.other - elements.depthwise,
+        *(elements.read, elements.depthwise, elements.normalization, elements.function),
+        *(elements.elementwise, elements.pooling, elements.shaping),
     )
     other = max(counts.parameters - counts.dense_parameters, 0)
     return np.array(
         [
-            *(batch_size * value / 1e9 for value in flops),
-            *(batch_size * value / 1e6 for value in elements),
+            *(batch_size * value / 1e9 for value in gigaflops),
+            *(batch_size * value / 1e6 for value in millions),
             *(other / 1e6, counts.dense_parameters / 1e6),
-            *(batch_size * 3 * counts.pixels**2 / 1e6, counts.operations),
+            *(batch_size * 3 * counts.pixels**2 / 1e6, counts.layers.operations),
         ]
     )
 
@@ -121,7 +120,7 @@ def case_of(counts: Counts) -> Case:
     """The case of a network: with attention, with depthwise convolutions, or neither."""
     if counts.has_attention:
         return Case.HYBRID
-    return Case.DEPTHWISE if counts.depthwise_flops else Case.ORDINARY
+    return Case.DEPTHWISE if counts.flops.depthwise else Case.ORDINARY
 
 
 #: Below this batch a step waits for its host more than for its GPU.
@@ -133,19 +132,22 @@ _MIN_EFFECT = 0.3
 
 @dataclass(frozen=True)
 class GpuEffects:
-    """What a GPU's measured steps say of it, beyond its peaks.
+    """What measured steps of a GPU, or of an instance, say of it, beyond its peaks.
 
     Attributes
     ----------
     log_costs : added to the log cost of each kind, (kinds,).
     log_sd : uncertainty of its speed. rows : steps that it was fitted on.
     is_small : whether all of them had small batches, whose values may stay in the cache: at larger ones less holds.
+    gpu, log_launch : of an instance, its GPU, and its launches over those of its host's generation.
     """
 
     log_costs: FloatArray
     log_sd: float
     rows: int
     is_small: bool
+    gpu: str = ""
+    log_launch: float = 0.0
 
     def at(self, batch_size: int) -> FloatArray:
         """What holds at a batch size, (kinds,)."""
@@ -164,29 +166,6 @@ class Framework:
     log_costs: FloatArray
     log_launch: float
     log_start_ms: float
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Milliseconds of a step: of each kind of work, (kinds,), of launches, and of the start."""
-
-    work_ms: FloatArray
-    launch_ms: float
-    start_ms: float
-
-    @property
-    def latency_ms(self) -> float:
-        """Of the step."""
-        return float(smooth_max(float(self.work_ms.sum()), self.launch_ms)) + self.start_ms
-
-
-@dataclass(frozen=True)
-class InstanceEffects:
-    """A measured instance: its GPU, what its cells say of it, and its launches over those of its host's generation."""
-
-    gpu: str
-    effects: GpuEffects
-    log_launch: float
 
 
 #: A batch four times as large, and an image twice as high, is another size.
@@ -278,7 +257,7 @@ class RateModel:
     source_log_sd: float
     average: Framework
     measured: Framework
-    instances: Mapping[str, InstanceEffects]
+    instances: Mapping[str, GpuEffects]
     log_sds: Mapping[str, float]
     known: KnownSteps
     fitted_on: Mapping[str, str]
@@ -293,39 +272,36 @@ class RateModel:
         logs = self.log_costs[mode] + framework.log_costs - powers * log_peaks(gpu, mode)
         effects = self.gpus.get(gpu.name)
         if framework is self.measured and instance in self.instances:
-            effects = self.instances[instance].effects
+            effects = self.instances[instance]
         if effects is not None:
             logs = logs + effects.at(batch_size)
         costs: FloatArray = np.exp(logs)
         return costs
 
-    def parts(
+    def parts_ms(
         self,
         counts: Counts,
         batch_size: int,
-        gpu: Gpu,
+        target: tuple[Gpu, Host],
         mode: Mode,
-        host: Host,
-        *,
         instance: str = "",
-        is_measured: bool,
-    ) -> Parts:
-        """Parts of a step on a GPU in a host.
+        is_measured: bool = False,
+    ) -> tuple[FloatArray, float, float]:
+        """Milliseconds of a step on a GPU in a host: of each kind of work, (kinds,), of launches, and of the start.
 
         Parameters
         ----------
         instance : measured instance, if the GPU is one's. is_measured : whether the framework is that of PROFET's
             cells, not an unknown one.
         """
+        gpu, host = target
         framework = self.measured if is_measured else self.average
         log_launch = framework.log_launch
         if is_measured and instance in self.instances:
             log_launch += self.instances[instance].log_launch
-        return Parts(
-            work_ms=work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size),
-            launch_ms=counts.operations * math.exp(log_launch) * host.launch,
-            start_ms=math.exp(framework.log_start_ms),
-        )
+        work_ms = work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size)
+        launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
+        return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
     def gpu_log_sd(self, gpu: str) -> float:
         """Uncertainty of a GPU's speed."""
@@ -334,10 +310,6 @@ class RateModel:
     def is_well_known(self, gpu: str) -> bool:
         """Whether its measured steps alone say how fast a GPU is."""
         return gpu in self.gpus and not self.gpus[gpu].log_sd
-
-    def case_log_sd(self, counts: Counts, mode: Mode, batch_size: int) -> float:
-        """Uncertainty of a network on a GPU that is known."""
-        return self.log_sds[case_key(case_of(counts), mode, batch_size)]
 
 
 def case_key(case: Case, mode: Mode, batch_size: int) -> str:
@@ -377,10 +349,6 @@ def rate_model(content: JsonObject) -> RateModel:
     """Parse the rates; raises `ValueError` or similar for invalid content."""
     if content["kinds"] != list(KINDS) or list(content["log_costs"]) != [mode.name for mode in Mode]:
         raise ValueError("other kinds or modes")
-    measured = {
-        name: InstanceEffects(str(row["gpu"]), _effects(row), finite_number(row["log_launch"]))
-        for name, row in content["instances"].items()
-    }
     return RateModel(
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
         powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
@@ -389,7 +357,7 @@ def rate_model(content: JsonObject) -> RateModel:
         source_log_sd=finite_number(content["source_log_sd"]),
         average=_framework(content["average"]),
         measured=_framework(content["measured"]),
-        instances=MappingProxyType(measured),
+        instances=MappingProxyType({str(name): _effects(row) for name, row in content["instances"].items()}),
         log_sds=MappingProxyType({str(key): finite_number(value) for key, value in content["log_sds"].items()}),
         known=known_steps_in(content["known"]),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
@@ -404,7 +372,9 @@ def _kinds(row: object) -> FloatArray:
 
 
 def _effects(row: JsonObject) -> GpuEffects:
-    return GpuEffects(_kinds(row["log_costs"]), finite_number(row["log_sd"]), int(row["rows"]), bool(row["is_small"]))
+    log_sd, log_launch = finite_number(row["log_sd"]), finite_number(row.get("log_launch", 0.0))
+    costs = _kinds(row["log_costs"])
+    return GpuEffects(costs, log_sd, int(row["rows"]), bool(row["is_small"]), str(row.get("gpu", "")), log_launch)
 
 
 def _framework(row: JsonObject) -> Framework:

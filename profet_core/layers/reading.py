@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.keras import MAX_JSON_BYTES, read_archive, read_description
-from profet_core.layers.network import MAX_LAYERS, Network, count, packing_problem
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.table import MAX_TABLE_BYTES, read_table
-from profet_core.sandbox.process import (
-    QUEUE,
-    SMALL_BYTES,
-    Progress,
-    ReadingQueue,
-    ReadLimits,
-    Task,
-    Waiting,
-    file_suffix,
-    is_line,
-    opened,
+from profet_core.layers.network import (
+    MAX_LAYERS,
+    Kind,
+    Layer,
+    LayerList,
+    Network,
+    Shape,
+    count,
+    packing_problem,
+    shown,
+    whole,
 )
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
+from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
+from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, Waiting, is_line, read_file
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -132,40 +134,140 @@ def is_table(head: bytes) -> bool:
     return "kind" in {column.strip().strip('"') for column in line.split(",")}
 
 
+# --- layer tables (docs/NETWORKS.md) ----------------------------------------------------------------------------------
+
+MAX_TABLE_BYTES = 4 * 2**20
+#: Column -> the settings that it is, as Keras names them.
+_SETTINGS = {
+    "channels": ("filters", "units"),
+    "kernel": ("kernel_size", "pool_size"),
+    "stride": ("strides", "size"),
+    "padding": ("padding",),
+    "groups": ("groups",),
+    "dilation": ("dilation_rate",),
+    "bias": ("use_bias",),
+}
+COLUMNS = ("layer", "kind", "from", *_SETTINGS, "pixels")
+_NAMES = {setting: column for column, settings in _SETTINGS.items() for setting in settings}
+#: Image channels where no row of kind `input` says otherwise.
+DEFAULT_CHANNELS = 3
+_DELIMITERS = ",;\t"
+_NUMBER = re.compile(r"-?\d{1,8}", re.ASCII)
+_FLAGS = dict.fromkeys(("yes", "true", "1", "y"), True) | dict.fromkeys(("no", "false", "0", "n"), False)
+
+
+def read_table(data: bytes, name: str, pixels: int | None) -> Network:
+    """The network in a layer table, a CSV file with one layer a line.
+
+    >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
+    35026
+    """
+    net = LayerList()
+    shapes: dict[str, Shape] = {}
+    last: Shape = ()
+    image = 0
+    for number, row in _rows(data):
+        try:
+            kind = " ".join(row.get("kind", "").lower().replace("_", " ").replace("-", " ").split())
+            label = row.get("layer", "")
+            if label in shapes:
+                raise InputError(f"a layer above is called {shown(label)} too: names stand for one layer each.")
+            made: list[Layer] = []
+            if not image:
+                image, last = _image(row if kind == "input" else {}, pixels)
+                made = [Layer(Kind.INPUT, last)] if kind == "input" else []
+            for layer in made or _table_layers(kind, row, shapes, last):
+                last = net.put(layer, name=shown(label))
+            if label:
+                shapes[label] = last
+        except InputError as error:
+            raise InputError(f"line {number}: {error}") from None
+    if not net:
+        raise InputError("it has no layers: write one a line.")
+    return Network(name, "layer table", tuple(net), count(net, image))
+
+
+def _rows(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Number and fields of each line."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("it is not UTF-8 text: save the table as CSV in UTF-8.") from None
+    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        header = [column.strip().lower() for column in next(lines, [])]
+        if "kind" not in header:
+            raise InputError(f"its first line names no column `kind`: the columns are {', '.join(COLUMNS)}.")
+        for column in filter(None, header):
+            if column not in COLUMNS:
+                raise InputError(f"it has a column {shown(column)}: the columns are {', '.join(COLUMNS)}.")
+            if header.count(column) > 1:
+                raise InputError(f"it has the column {column} twice.")
+        for line in lines:
+            fields = [field.strip() for field in line]
+            if any(fields[len(header) :]):
+                raise InputError(f"line {lines.line_num} has more fields than the first line has columns.")
+            if any(fields):
+                yield lines.line_num, dict(zip(header, fields, strict=False))
+    except csv.Error:
+        raise InputError(f"line {lines.line_num} is not CSV: quote fields that contain commas.") from None
+
+
+def _image(row: Mapping[str, str], pixels: int | None) -> tuple[int, Shape]:
+    """Side and shape of the image, from the row that describes it or by default."""
+    channels = _setting("channels", row["channels"]) if row.get("channels") else DEFAULT_CHANNELS
+    if pixels is None:
+        if not row.get("pixels"):
+            raise InputError("the image's size is missing: give the pixels, or a row of kind input with them.")
+        pixels = whole(_setting("pixels", row["pixels"]), "pixels")
+    return pixels, (pixels, pixels, whole(channels, "channels"))
+
+
+def _table_layers(kind: str, row: Mapping[str, str], shapes: Mapping[str, Shape], last: Shape) -> list[Layer]:
+    names = row.get("from", "").replace(";", " ").replace(",", " ").split()
+    for name in names:
+        if name not in shapes:
+            raise InputError(f"no layer above is called {shown(name)}.")
+    if kind not in TABLE_KINDS:
+        raise InputError(f"its kind is {shown(kind)}: one of {', '.join(TABLE_KINDS)} is needed.")
+    given = {column: _setting(column, row[column]) for column in _SETTINGS if row.get(column)}
+    values = {setting: given[column] for setting, column in _NAMES.items() if column in given}
+    return layers_of(TABLE_KINDS[kind], Settings(values, _NAMES), tuple(shapes[name] for name in names) or (last,))
+
+
+def _setting(column: str, text: str) -> Any:
+    """What a field says, as Keras writes it: 3, [3, 5], "same", true; the text itself where it makes no sense."""
+    text = text.lower()
+    if column == "bias":
+        if text not in _FLAGS:
+            raise InputError(f"bias is {shown(text)}: write yes or no.")
+        return _FLAGS[text]
+    if column == "padding" and text == "none":
+        return "valid"
+    numbers = [int(part) if _NUMBER.fullmatch(part) else part for part in text.replace(" ", "").split("x", 1)]
+    if column == "padding":
+        return [[side, side] for side in (numbers * 2)[:2]] if isinstance(numbers[0], int) else text
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+# --- in a limited process ---------------------------------------------------------------------------------------------
+
 #: Twenty thousand layers, some two hundred bytes each.
 _MAX_ANSWER_BYTES = 8 * 2**20
 _MAX_CAVEATS = 100
 
 
 def read_network_guarded(
-    source: bytes | BinaryIO,
-    name: str = "network",
-    pixels: int | None = None,
-    *,
-    waiting: Waiting | None = None,
-    limits: ReadLimits | None = None,
-    queue: ReadingQueue = QUEUE,
+    source: bytes | BinaryIO, name: str = "network", pixels: int | None = None, *, waiting: Waiting | None = None
 ) -> Network:
-    """Read a third-party network file as `read_network` does, within limits; safe to call from any thread.
+    """Read a third-party network file as `read_network` does, within limits; as `read_file` has it."""
 
-    Parameters
-    ----------
-    source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first.
-    waiting : called with the place in the queue, 1 for the next one, often; what it raises ends the reading.
-    limits : those of its size if None. queue : where to wait; profiles wait there too.
+    def begin(start: bytes) -> Task[Network] | Network:
+        return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    Raises
-    ------
-    InputError : one line: what is wrong with this file, or that it takes more than the limits.
-    BusyError : too many wait.
-    """
-    with opened(source) as (file, start, size):
-        if len(start) <= SMALL_BYTES and is_table(start):
-            return read_network(start, name, pixels)
-        with queue.turn(size, waiting):
-            shown = shown_file_name(name)
-            arguments = [file_suffix(name), "" if pixels is None else str(pixels)]
-            return replace(TASK.run(file, shown, limits or ReadLimits.for_size(size), arguments=arguments), name=shown)
+    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)], waiting=waiting)
+    return replace(network, name=shown_file_name(name))
 
 
 def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:

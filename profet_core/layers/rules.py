@@ -1,47 +1,33 @@
-"""The rules of counting: each kind of layer from its input's shape and its settings to what it is and asks.
+"""The rules of counting: each kind of layer from its input's shape and its settings to what it is and takes.
 
-Shapes are without the batch and have channels last: (height, width, channels) or (features,). A multiply-add is two
-FLOPs; biases and elementwise work are none, as in the measurements' `architectures.csv`. Each rule raises `InputError`,
-a line that a layer's name can stand before.
+`KINDS` has a rule for every class of Keras, `TABLE_KINDS` what layer tables call them; ONNX' operators, whose shapes
+have a batch, call the same functions. Each rule raises `InputError`, a line that a layer's name can stand before.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from profet_core.errors import InputError
+from profet_core.layers.network import (
+    MAX_DIMENSIONS,
+    MAX_ELEMENTS,
+    Kind,
+    Layer,
+    Shape,
+    elements,
+    shape_text,
+    shown,
+    whole,
+)
 
-Shape = tuple[int, ...]
 #: What is added around an input: as little as keeps ceil(size / stride), nothing, or (before, after) for each side.
 Padding = Literal["same", "valid"] | tuple[tuple[int, int], ...]
-
-#: Maximum shape: a terabyte and more for one layer of one image.
-MAX_ELEMENTS = 2**38
-MAX_DIMENSIONS = 8
-#: Largest kernel, stride, dilation, padding or number of groups.
-MAX_SETTING = 2**24
-
-
-def elements(shape: Shape) -> int:
-    """How many values a shape has."""
-    return prod(shape)
-
-
-def check_shape(shape: Shape) -> Shape:
-    """The shape itself."""
-    if len(shape) > MAX_DIMENSIONS or min(shape, default=1) < 1:
-        raise InputError(f"it would put out {shape_text(shape)}: the image is too small, or the file is damaged.")
-    if elements(shape) > MAX_ELEMENTS:
-        raise InputError(f"it would put out more than {MAX_ELEMENTS:,} values: the sizes in the file make no sense.")
-    return shape
-
-
-def shape_text(shape: Shape) -> str:
-    """ "112 x 112 x 64"."""
-    return " x ".join(str(side) if abs(side) < 10**12 else "very many" for side in shape[: MAX_DIMENSIONS + 1])
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:
@@ -58,115 +44,53 @@ def broadcast(first: Shape, second: Shape) -> Shape:
     return tuple(sides)
 
 
-def window_output(
-    sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, round_up: bool = False
-) -> Shape:
-    """Output sides of a window that moves over `sides`: convolution and pooling."""
-    output = []
-    for axis, side in enumerate(sides):
-        stride, reach = strides[axis], (kernel[axis] - 1) * dilation[axis] + 1
-        if padding == "same":
-            output.append(-(-side // stride))
-            continue
-        before, after = (0, 0) if padding == "valid" else padding[axis]
-        room = side + before + after - reach
-        count = -(-room // stride) + 1 if round_up else room // stride + 1
-        # The last window has to start inside the input or in the padding before it.
-        if round_up and (count - 1) * stride >= side + before:
-            count -= 1
-        output.append(count if room >= 0 else 0)
-    return tuple(output)
+class Window(NamedTuple):
+    """What moves over an image, side by side: convolution and pooling. Strides and dilation None: 1."""
+
+    kernel: Shape
+    strides: Shape | None = None
+    padding: Padding = "valid"
+    dilation: Shape | None = None
+
+    def output(self, sides: Shape, round_up: bool = False) -> Shape:
+        """Output sides of an image with these sides."""
+        output = []
+        for axis, side in enumerate(sides):
+            stride, width = self._at(axis)
+            if self.padding == "same":
+                output.append(-(-side // stride))
+                continue
+            before, after = (0, 0) if self.padding == "valid" else self.padding[axis]
+            room = side + before + after - width
+            count = -(-room // stride) + 1 if round_up else room // stride + 1
+            # The last window has to start inside the input or in the padding before it.
+            if round_up and (count - 1) * stride >= side + before:
+                count -= 1
+            output.append(count if room >= 0 else 0)
+        return tuple(output)
+
+    def transposed_output(self, sides: Shape, extra: Shape | None = None) -> Shape:
+        """The same of a transposed convolution; `extra` is the output padding, None for the one that Keras takes."""
+        output = []
+        for axis, side in enumerate(sides):
+            stride, width = self._at(axis)
+            if extra is None:
+                output.append(side * stride if self.padding == "same" else side * stride + max(width - stride, 0))
+                continue
+            before, after = self.padding[axis] if isinstance(self.padding, tuple) else (0, 0)
+            output.append((side - 1) * stride + width - before - after + extra[axis])
+        return tuple(output)
+
+    def _at(self, axis: int) -> tuple[int, int]:
+        """Stride, and the width that the kernel spans with its gaps."""
+        dilation = self.dilation[axis] if self.dilation else 1
+        return self.strides[axis] if self.strides else 1, (self.kernel[axis] - 1) * dilation + 1
 
 
-def transposed_output(
-    sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, extra: Shape | None = None
-) -> Shape:
-    """Output sides of a transposed convolution.
-
-    Parameters
-    ----------
-    extra : the output padding; None for the one Keras takes, which leaves no input out.
-    """
-    output = []
-    for axis, side in enumerate(sides):
-        stride, reach = strides[axis], (kernel[axis] - 1) * dilation[axis] + 1
-        if extra is None:
-            output.append(side * stride if padding == "same" else side * stride + max(reach - stride, 0))
-            continue
-        before, after = padding[axis] if isinstance(padding, tuple) else (0, 0)
-        output.append((side - 1) * stride + reach - before - after + extra[axis])
-    return tuple(output)
-
-
-#: Values that one layer's parameters may have; larger ones don't fit any GPU.
-MAX_PARAMETERS = 2**38
-
-
-class Kind(StrEnum):
-    """Kinds of layers, as far as counts tell them apart."""
-
-    INPUT = "input"
-    CONVOLUTION = "convolution"
-    POINTWISE = "1 x 1 convolution"
-    GROUPED = "grouped convolution"
-    DEPTHWISE = "depthwise convolution"
-    DENSE = "dense"
-    PRODUCT = "matrix product"
-    NORMALIZATION = "normalization"
-    POOLING = "pooling"
-    ACTIVATION = "activation"
-    ELEMENTWISE = "elementwise"
-    SHAPING = "shaping"
-    #: Passes its input on: computes and keeps nothing.
-    IDENTITY = "identity"
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One layer with its shapes resolved.
-
-    Attributes
-    ----------
-    output : its shape without the batch.
-    parameters : all of them.
-    trainable : those that have a gradient.
-    flops : of one image, forward.
-    is_activated : whether an activation function is part of the layer, as in Keras' `Dense(10, activation="relu")`.
-    input_elements : values that a convolution or a dense layer reads.
-    channels : of one group of a convolution, (input, output).
-    """
-
-    kind: Kind
-    output: Shape
-    parameters: int = 0
-    trainable: int = 0
-    flops: int = 0
-    name: str = ""
-    is_activated: bool = False
-    input_elements: int = 0
-    channels: tuple[int, int] = (0, 0)
-
-    def __post_init__(self) -> None:
-        check_shape(self.output)
-        if self.parameters > MAX_PARAMETERS:
-            raise InputError(f"it would have more than {MAX_PARAMETERS:,} parameters: the sizes make no sense.")
-
-
-def convolution(
-    shape: Shape,
-    filters: int,
-    kernel: Shape,
-    strides: Shape | None = None,
-    padding: Padding = "valid",
-    *,
-    dilation: Shape | None = None,
-    groups: int = 1,
-    bias: bool = True,
-) -> Layer:
+def convolution(shape: Shape, filters: int, window: Window, groups: int = 1, bias: bool = True) -> Layer:
     """A convolution over all sides but the channels; one filter (or more) for each channel is a depthwise one."""
-    (sides, _), ones = _image(shape, kernel), (1,) * len(kernel)
-    output = (*window_output(sides, kernel, strides or ones, padding, dilation or ones), filters)
-    return _convolved(shape, output, kernel, groups, bias)
+    sides, _ = _image(shape, window.kernel)
+    return _convolved(shape, (*window.output(sides), filters), window.kernel, groups, bias)
 
 
 def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
@@ -177,21 +101,12 @@ def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
 
 
 def transposed_convolution(
-    shape: Shape,
-    filters: int,
-    kernel: Shape,
-    strides: Shape | None = None,
-    padding: Padding = "valid",
-    *,
-    dilation: Shape | None = None,
-    groups: int = 1,
-    output_padding: Shape | None = None,
-    bias: bool = True,
+    shape: Shape, filters: int, window: Window, groups: int = 1, bias: bool = True, output_padding: Shape | None = None
 ) -> Layer:
     """A transposed convolution: each input value is multiplied with the whole kernel."""
-    (sides, _), ones = _image(shape, kernel), (1,) * len(kernel)
-    output = (*transposed_output(sides, kernel, strides or ones, padding, dilation or ones, output_padding), filters)
-    return _convolved(shape, output, kernel, groups, bias, is_transposed=True)
+    sides, _ = _image(shape, window.kernel)
+    output = (*window.transposed_output(sides, output_padding), filters)
+    return _convolved(shape, output, window.kernel, groups, bias, is_transposed=True)
 
 
 def _convolved(
@@ -228,13 +143,10 @@ def product(output: Shape, inner: int) -> Layer:
     return Layer(Kind.PRODUCT, output, flops=2 * inner * elements(output))
 
 
-def pooling(
-    shape: Shape, kernel: Shape, strides: Shape, padding: Padding = "valid", *, round_up: bool = False
-) -> Layer:
+def pooling(shape: Shape, window: Window, *, round_up: bool = False) -> Layer:
     """Maximum or average pooling."""
-    sides, channels = _image(shape, kernel)
-    output = window_output(sides, kernel, strides, padding, (1,) * len(kernel), round_up)
-    return Layer(Kind.POOLING, (*output, channels))
+    sides, channels = _image(shape, window.kernel)
+    return Layer(Kind.POOLING, (*window.output(sides, round_up), channels))
 
 
 def global_pooling(shape: Shape, *, keep_sides: bool = False) -> Layer:
@@ -276,13 +188,6 @@ def scaling(shape: Shape) -> Layer:
     """Each channel times a weight of its own."""
     weights = shape[-1] if shape else 1
     return Layer(Kind.ELEMENTWISE, shape, weights, weights)
-
-
-def only(shapes: tuple[Shape, ...]) -> Shape:
-    """The shape of a layer's only input."""
-    if len(shapes) != 1:
-        raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
-    return shapes[0]
 
 
 def concatenation(shapes: tuple[Shape, ...], axis: int = -1) -> Layer:
@@ -344,3 +249,362 @@ def _image(shape: Shape, kernel: Shape) -> tuple[Shape, int]:
     if elements(shape) > MAX_ELEMENTS or min(shape) < 1:
         raise InputError(f"its input of {shape_text(shape)} makes no sense.")
     return shape[:-1], shape[-1]
+
+
+# --- kinds of layers --------------------------------------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """The settings of one layer as Keras names them; methods raise `InputError` for what is missing or senseless.
+
+    Attributes
+    ----------
+    names : what the file calls a setting, where that is something else.
+    """
+
+    values: Mapping[str, Any]
+    names: Mapping[str, str] = MappingProxyType({})
+
+    def whole(self, key: str, least: int = 1, default: int | None = None) -> int:
+        """A whole number."""
+        return whole(self.values.get(key, default), self.names.get(key, key), least)
+
+    def wholes(self, key: str, length: int, default: int | None = None, least: int = 1) -> Shape:
+        """So many whole numbers; one number stands for all, `default` if missing."""
+        value, name = self.values.get(key), self.names.get(key, key)
+        value = default if value is None else value
+        values = value if isinstance(value, list) else [value] * length
+        if len(values) != length:
+            raise InputError(f"its {name} has {len(values):,} numbers, {length} are needed.")
+        return tuple(whole(each, name, least) for each in values)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise InputError(f"its {self.names.get(key, key)} is neither true nor false.")
+        return value
+
+    def window(self) -> Window:
+        """What a convolution moves over an image."""
+        kernel, strides = self.wholes("kernel_size", 2), self.wholes("strides", 2, 1)
+        return Window(kernel, strides, self.padding(), self.wholes("dilation_rate", 2, 1))
+
+    def padding(self) -> Padding:
+        """ "same", "valid" (the default), or how much on each side."""
+        value = self.values.get("padding", "valid")
+        if isinstance(value, list):
+            return self.margins("padding")
+        match value.lower() if isinstance(value, str) else value:
+            case "same":
+                return "same"
+            case "valid":
+                return "valid"
+        raise InputError(f"its padding is {shown(value)}: same and valid are known.")
+
+    def margins(self, key: str) -> tuple[tuple[int, int], ...]:
+        """(before, after) of height and width: one number, one a side, or two a side."""
+        value = self.values.get(key)
+        sides = value if isinstance(value, list) else [value] * 2
+        if len(sides) != 2:
+            raise InputError(f"its {key} has {len(sides):,} sides, 2 are needed.")
+        pairs = [side if isinstance(side, list) else [side, side] for side in sides]
+        if any(len(pair) != 2 for pair in pairs):
+            raise InputError(f"its {key} has sides of other than two numbers.")
+        return tuple((whole(pair[0], key, 0), whole(pair[1], key, 0)) for pair in pairs)
+
+    def axis(self, value: Any, shape: Shape) -> int:
+        """The side that an axis is, which a file counts with the batch."""
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < abs(value) <= len(shape):
+            raise InputError(f"its axis doesn't fit an input of {shape_text(shape)}.")
+        return value - 1 if value > 0 else value % len(shape)
+
+    def features(self, shape: Shape) -> int:
+        """How many values the sides have that a normalization works on."""
+        axes = self.values.get("axis", -1)
+        sides = {self.axis(axis, shape) for axis in (axes if isinstance(axes, list) else [axes])}
+        return elements(tuple(shape[side] for side in sides))
+
+
+#: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
+Rule = Callable[[Settings, tuple[Shape, ...]], Layer | list[Layer]]
+
+
+def layers_of(kind: str, settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """The layers that one of a file is; `kind` is one of `KINDS`."""
+    made = KINDS[kind](settings, shapes)
+    layers = made if isinstance(made, list) else [made]
+    if settings.values.get("activation") not in (None, "linear") and layers[-1].flops:
+        layers[-1] = replace(layers[-1], is_activated=True)
+    return layers
+
+
+def _of_one(rule: Callable[[Settings, Shape], Layer | list[Layer]]) -> Rule:
+    """The rule of a kind that has one input."""
+
+    def only(settings: Settings, shapes: tuple[Shape, ...]) -> Layer | list[Layer]:
+        if len(shapes) != 1:
+            raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
+        return rule(settings, shapes[0])
+
+    return only
+
+
+def _convolution(settings: Settings, shape: Shape) -> Layer:
+    filters, groups = settings.whole("filters"), settings.whole("groups", default=1)
+    return convolution(shape, filters, settings.window(), groups, settings.flag("use_bias", True))
+
+
+def _depthwise(settings: Settings, shape: Shape) -> Layer:
+    channels = shape[-1] if shape else 1
+    filters = settings.whole("filters", default=channels * settings.whole("depth_multiplier", default=1))
+    return convolution(shape, filters, settings.window(), channels, settings.flag("use_bias", True))
+
+
+def _separable(settings: Settings, shape: Shape) -> list[Layer]:
+    """A depthwise convolution, and one of a pixel that has the bias."""
+    values = {**settings.values, "use_bias": False}
+    filters = values.pop("filters", None)
+    first = _depthwise(Settings(values), shape)
+    pointwise = Settings({"filters": filters, "kernel_size": 1, "use_bias": settings.flag("use_bias", True)})
+    return [first, _convolution(pointwise, first.output)]
+
+
+def _transposed(settings: Settings, shape: Shape) -> Layer:
+    filters, window, extra = settings.whole("filters"), settings.window(), None
+    if settings.values.get("output_padding") is not None:
+        extra = settings.wholes("output_padding", 2, least=0)
+        if window.padding == "same":
+            # With an output padding Keras takes half the window away on each side, not what keeps the size.
+            halves = [window._at(axis)[1] // 2 for axis in range(2)]
+            window = window._replace(padding=tuple((half, half) for half in halves))
+    elif isinstance(window.padding, tuple):
+        extra = (0, 0)
+    groups, bias = settings.whole("groups", default=1), settings.flag("use_bias", True)
+    return transposed_convolution(shape, filters, window, groups, bias, extra)
+
+
+def _pooling(settings: Settings, shape: Shape) -> Layer:
+    size = settings.wholes("pool_size", 2)
+    strides = size if settings.values.get("strides") is None else settings.wholes("strides", 2)
+    return pooling(shape, Window(size, strides, settings.padding()))
+
+
+def _batch_norm(settings: Settings, shape: Shape) -> Layer:
+    flags = {name: settings.flag(name, True) for name in ("scale", "center")}
+    return normalization(shape, **flags, features=shape[settings.axis(settings.values.get("axis", -1), shape)])
+
+
+def _layer_norm(settings: Settings, shape: Shape, is_rms: bool = False) -> Layer:
+    if is_rms or settings.flag("rms_scaling", False):
+        return normalization(shape, center=False, averages=False, features=settings.features(shape))
+    flags = {name: settings.flag(name, True) for name in ("scale", "center")}
+    return normalization(shape, **flags, averages=False, features=settings.features(shape))
+
+
+def _prelu(settings: Settings, shape: Shape) -> Layer:
+    shared = settings.values.get("shared_axes") or []
+    if not isinstance(shared, list):
+        raise InputError("its shared_axes don't fit its input.")
+    sides = {settings.axis(axis, shape) for axis in shared}
+    weights = elements(tuple(1 if side in sides else size for side, size in enumerate(shape)))
+    return elementwise(shape, parameters=weights)
+
+
+def _input_normalization(settings: Settings, shape: Shape) -> Layer:
+    if settings.values.get("mean") is not None:
+        return elementwise(shape)
+    # No axis: one mean for all, which Keras writes as an empty list.
+    features = 1 if settings.values.get("axis", -1) is None else settings.features(shape)
+    # Mean, variance, and how many values they were made from.
+    return elementwise(shape, parameters=2 * features + 1, trainable=0)
+
+
+def _reshape(settings: Settings, shape: Shape) -> Layer:
+    target = settings.values.get("target_shape")
+    if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
+        raise InputError("its target_shape is missing.")
+    return reshaping(shape, tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target))
+
+
+def _operation_reshape(settings: Settings, shape: Shape) -> Layer:
+    """`keras.ops.reshape`, whose shape has the batch."""
+    target = settings.values.get("newshape")
+    if not isinstance(target, list) or not 2 <= len(target) <= MAX_DIMENSIONS + 1 or target[0] not in (-1, None):
+        raise InputError("it reshapes a batch other than image by image, which isn't counted: reshape with -1 first.")
+    return _reshape(Settings({"target_shape": target[1:]}), shape)
+
+
+def _transpose(settings: Settings, shape: Shape) -> Layer:
+    """`keras.ops.transpose`, whose axes have the batch, which has to stay first."""
+    axes = settings.values.get("axes")
+    if not isinstance(axes, list) or axes[:1] != [0]:
+        raise InputError("it moves the batch, which isn't counted: transpose with axis 0 first.")
+    return _permute(Settings({"dims": axes[1:]}), shape)
+
+
+def _permute(settings: Settings, shape: Shape) -> Layer:
+    return permutation(shape, tuple(side - 1 for side in settings.wholes("dims", len(shape))))
+
+
+def _resizing(settings: Settings, shape: Shape) -> Layer:
+    if len(shape) != 3:
+        raise InputError(f"it needs an image, and its input is {shape_text(shape)}.")
+    return resized((settings.whole("height"), settings.whole("width"), shape[-1]))
+
+
+def _squeeze_excite(settings: Settings, shape: Shape) -> list[Layer]:
+    """Channels weighed: pooled, two 1 x 1 convolutions with activations, and multiplied to each channel."""
+    bias, squeezed = settings.flag("use_bias", True), settings.whole("filters")
+    pooled = global_pooling(shape, keep_sides=True)
+    first = convolution(pooled.output, squeezed, Window((1, 1)), bias=bias)
+    second = convolution(first.output, shape[-1], Window((1, 1)), bias=bias)
+    functions = [elementwise(layer.output) for layer in (first, second)]
+    return [pooled, first, functions[0], second, functions[1], elementwise(shape, second.output)]
+
+
+def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> Layer:
+    return elementwise(*shapes)
+
+
+def _identity(_: Settings, shape: Shape) -> Layer:
+    return Layer(Kind.IDENTITY, shape)
+
+
+def _activation(settings: Settings, shape: Shape) -> Layer:
+    return _identity(settings, shape) if settings.values.get("activation") == "linear" else elementwise(shape)
+
+
+def _dropout(settings: Settings, shape: Shape) -> Layer:
+    """Dropout of values; of whole images it is stochastic depth."""
+    kept = settings.values.get("noise_shape")
+    is_depth = isinstance(kept, list) and len(kept) > 1 and all(side == 1 for side in kept[1:])
+    return _identity(settings, shape) if is_depth else elementwise(shape)
+
+
+def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> Layer:
+    return concatenation(shapes, settings.axis(settings.values.get("axis", -1), shapes[0]) if shapes else -1)
+
+
+def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """Multi-head attention as its four projections and two products, and perhaps a gate; query, value, perhaps key."""
+    if not 1 <= len(shapes) <= 3 or any(len(shape) != 2 for shape in shapes):
+        raise InputError("it needs sequences of vectors.")
+    query, value = shapes[0], shapes[min(1, len(shapes) - 1)]
+    key = shapes[2] if len(shapes) == 3 else value
+    heads, key_width = settings.whole("num_heads"), settings.whole("key_dim")
+    value_width = key_width if settings.values.get("value_dim") is None else settings.whole("value_dim")
+    output = query[-1] if settings.values.get("output_shape") is None else settings.wholes("output_shape", 1)[0]
+    bias = settings.flag("use_bias", True)
+    attended = (query[0], heads * value_width)
+    gate = [dense(query, attended[-1], bias=bias), elementwise(attended)]
+    return [
+        dense(query, heads * key_width, bias=bias),
+        dense(key, heads * key_width, bias=bias),
+        dense(value, heads * value_width, bias=bias),
+        product((heads, query[0], key[0]), key_width),
+        elementwise((heads, query[0], key[0])),
+        product(attended, key[0]),
+        *(gate if settings.flag("use_gate", False) else []),
+        dense(attended, output, bias=bias),
+    ]
+
+
+#: Functions of one tensor, and sums and products of several, of all formats: in small letters, without "_" and without
+#: their module.
+_FUNCTION_NAMES = """
+relu relu6 leakyrelu prelu elu selu celu thresholdedrelu sigmoid hardsigmoid logsigmoid tanh hardtanh softmax
+logsoftmax hardmax softplus softsign silu hardsilu swish hardswish mish gelu erf exp log reciprocal round sign sin
+cos clip clipbyvalue abs absolute negative power pow sqrt rsqrt square cast isnan identity converttotensor lrn
+dropout spatialdropout2d alphadropout gaussiandropout gaussiannoise bernoulli randomuniformlike randomnormallike
+activityregularization unitnormalization customscalelayer rescaling
+add subtract multiply divide truedivide truediv average maximum minimum
+"""
+#: They change images in training, before the network sees them, and leave their size as it is.
+_AUGMENTATION_NAMES = """
+RandomFlip RandomRotation RandomZoom RandomContrast RandomBrightness RandomTranslation RandomSaturation RandomHue
+RandomSharpness RandomGrayscale RandomShear RandomPosterization RandomColorJitter RandomColorDegeneration
+RandomGaussianBlur RandomErasing RandomInvert RandomPerspective RandomElasticTransform AutoContrast Equalization
+Solarization MixUp CutMix AugMix RandAugment
+"""
+FUNCTIONS, AUGMENTATION = (frozenset(names.split()) for names in (_FUNCTION_NAMES, _AUGMENTATION_NAMES))
+
+
+def is_function(name: str) -> bool:
+    """Whether a class, an operation or an operator computes each value by itself.
+
+    >>> is_function("nn.leaky_relu"), is_function("__operators__.add"), is_function("Conv")
+    (True, True, False)
+    """
+    return name.rpartition(".")[2].replace("_", "").lower() in FUNCTIONS
+
+
+#: Classes of Keras; operations that Keras 3 calls on tensors behind "ops.", and what only layer tables have.
+KINDS: Mapping[str, Rule] = MappingProxyType(
+    {
+        **dict.fromkeys(AUGMENTATION, _elementwise),
+        "Conv2D": _of_one(_convolution),
+        "DepthwiseConv2D": _of_one(_depthwise),
+        "SeparableConv2D": _of_one(_separable),
+        "Conv2DTranspose": _of_one(_transposed),
+        **dict.fromkeys(("MaxPooling2D", "AveragePooling2D"), _of_one(_pooling)),
+        **dict.fromkeys(
+            [f"Global{kind}Pooling{sides}D" for kind in ("Max", "Average") for sides in (1, 2)],
+            _of_one(lambda settings, shape: global_pooling(shape, keep_sides=settings.flag("keepdims", False))),
+        ),
+        "ZeroPadding2D": _of_one(lambda settings, shape: margins(shape, settings.margins("padding"))),
+        "Cropping2D": _of_one(
+            lambda settings, shape: margins(shape, tuple((-a, -b) for a, b in settings.margins("cropping")))
+        ),
+        "UpSampling2D": _of_one(lambda settings, shape: enlargement(shape, settings.wholes("size", 2, 2))),
+        "Dense": _of_one(
+            lambda settings, shape: dense(shape, settings.whole("units"), bias=settings.flag("use_bias", True))
+        ),
+        "BatchNormalization": _of_one(_batch_norm),
+        **dict.fromkeys(("LayerNormalization", "GroupNormalization"), _of_one(_layer_norm)),
+        "RMSNormalization": _of_one(partial(_layer_norm, is_rms=True)),
+        "Normalization": _of_one(_input_normalization),
+        "PReLU": _of_one(_prelu),
+        "LayerScale": _of_one(lambda _, shape: scaling(shape)),
+        "Flatten": _of_one(lambda _, shape: flattening(shape)),
+        "Reshape": _of_one(_reshape),
+        "Permute": _of_one(_permute),
+        "RepeatVector": _of_one(lambda settings, shape: resized((settings.whole("n"), *shape))),
+        **dict.fromkeys(("Resizing", "CenterCrop", "RandomCrop"), _of_one(_resizing)),
+        # Stochastic depth leaves out whole blocks of some images, as a setting of the training.
+        **dict.fromkeys(("Identity", "StochasticDepth"), _of_one(_identity)),
+        "Activation": _of_one(_activation),
+        "Dropout": _of_one(_dropout),
+        "Concatenate": _concatenate,
+        "MultiHeadAttention": _attention,
+        "ops.Concatenate": _concatenate,
+        "ops.Reshape": _of_one(_operation_reshape),
+        "ops.Transpose": _of_one(_transpose),
+        "function of several": _elementwise,
+        "function of one": _of_one(lambda _, shape: elementwise(shape)),
+        "squeeze excite": _of_one(_squeeze_excite),
+    }
+)
+#: Kinds in layer tables -> those of `KINDS`.
+TABLE_KINDS = {
+    "convolution": "Conv2D",
+    "depthwise convolution": "DepthwiseConv2D",
+    "transposed convolution": "Conv2DTranspose",
+    "dense": "Dense",
+    "max pooling": "MaxPooling2D",
+    "average pooling": "AveragePooling2D",
+    "global pooling": "GlobalAveragePooling2D",
+    "batch normalization": "BatchNormalization",
+    "layer normalization": "LayerNormalization",
+    "activation": "function of one",
+    "dropout": "function of one",
+    "scale": "LayerScale",
+    "squeeze excite": "squeeze excite",
+    "flatten": "Flatten",
+    "padding": "ZeroPadding2D",
+    "upsampling": "UpSampling2D",
+    "add": "function of several",
+    "multiply": "function of several",
+    "concatenate": "Concatenate",
+}

@@ -12,7 +12,7 @@ import numpy as np
 
 from profet_core.catalog.gpus import canonical, is_cpu
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
-from profet_core.errors import Code, InputError, LatencyDoubtError, NoPredictionError, Note, not_a_cnn
+from profet_core.errors import Code, InputError, LatencyDoubtError, Note, not_a_cnn
 from profet_core.latency import log_sd_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.targets import unknown_gpu
@@ -107,16 +107,13 @@ WORTH_SHARE = 0.05
 #: Minimum share of a measured latency attributed to the GPU, however long the wait.
 MIN_LEFT_SHARE = 0.2
 _IDLE = "Device_IDLE"
+#: Whether the step waits for its loader -> the host row that holds the wait.
+_WAIT = {True: HOST_PREFIX + "Dataset", False: HOST_PREFIX + "IteratorGetNext"}
 
 
 def waits_for_loader(profile: Profile) -> bool:
     """True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
     return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
-
-
-def _wait(profile: Profile) -> str:
-    """Host row that holds the wait."""
-    return HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
 
 
 def input_wait_ms(profile: Profile) -> float:
@@ -125,7 +122,7 @@ def input_wait_ms(profile: Profile) -> float:
     This is the host's time in the loader (PyTorch) or in fetching the next batch (TensorFlow), limited to GPU idle
     time, because queued work continues during the wait.
     """
-    wait_us = min(profile.operations.get(_wait(profile), 0.0), profile.operations.get(_IDLE, 0.0))
+    wait_us = min(profile.operations.get(_WAIT[waits_for_loader(profile)], 0.0), profile.operations.get(_IDLE, 0.0))
     return wait_us / US_PER_MS if wait_us > WORTH_SHARE * profile.device_total_us else 0.0
 
 
@@ -134,7 +131,8 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     wait_ms = input_wait_ms(profile)
     if not wait_ms:
         return profile, latency_ms
-    waited = {name: profile.operations[name] - wait_ms * US_PER_MS for name in (_IDLE, _wait(profile))}
+    rows = (_IDLE, _WAIT[waits_for_loader(profile)])
+    waited = {name: profile.operations[name] - wait_ms * US_PER_MS for name in rows}
     left_ms = None if latency_ms is None else max(latency_ms - wait_ms, MIN_LEFT_SHARE * latency_ms)
     return replace(profile, operations={**profile.operations, **waited}), left_ms
 
@@ -262,17 +260,6 @@ def refusal_by(models: Models, profile: Profile) -> str:
     if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
         return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
-
-
-def check_predictable(models: Models, profile: Profile) -> None:
-    """Reject a profile from which these models can't predict a latency.
-
-    Raises
-    ------
-    NoPredictionError : with the reason and what to do.
-    """
-    if reason := refusal_by(models, profile):
-        raise NoPredictionError(reason)
 
 
 def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
@@ -436,11 +423,9 @@ class Diagnosis:
     @property
     def warning(self) -> Note | None:
         """Why a faster GPU doesn't help; None if it does."""
-        if self.another_gpu_helps:
-            return None
         if self.kind == "input":
             return Note(Code.INPUT_BOUND, share=self.input_share, busy=self.gpu_busy_share)
-        return Note(Code.GPU_IDLE, busy=self.gpu_busy_share)
+        return Note(Code.GPU_IDLE, busy=self.gpu_busy_share) if self.kind == "idle" else None
 
 
 def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
@@ -451,7 +436,9 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
     latency_ms : measured step latency, milliseconds; None: from the profile's meta.
     """
     known_ms = latency_ms or profile.meta.step_latency_ms
-    input_us = sum(us for name, us in profile.operations.items() if _is_input(name))
+    # `tf.data` prefetching, the step's wait for it, or a DataLoader's.
+    rows = (f"{HOST_PREFIX}Dataset", f"{HOST_PREFIX}Iterator")
+    input_us = sum(us for name, us in profile.operations.items() if name == rows[0] or name.startswith(rows[1]))
     if profile.device_total_us == 0:
         share = min(1.0, input_us / (known_ms * US_PER_MS)) if known_ms else None
         return Diagnosis("no GPU", None, share, known_ms is not None)
@@ -471,8 +458,3 @@ def bottleneck_note(profile: Profile, latency_ms: float | None) -> list[Note]:
     if found.warning is None or (found.kind == "input" and input_wait_note(profile)):
         return []
     return [found.warning]
-
-
-def _is_input(name: str) -> bool:
-    """Whether the row is `tf.data` prefetching, the step's wait for it, or a DataLoader wait."""
-    return name == f"{HOST_PREFIX}Dataset" or name.startswith(f"{HOST_PREFIX}Iterator")

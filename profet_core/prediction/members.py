@@ -78,10 +78,6 @@ class Estimates:
         """Combined latencies with the lower bound applied, (targets, profiles)."""
         return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
-    def at_floor(self, number: int) -> tuple[str, ...]:
-        """Targets whose latency is below all measurements, for one profile."""
-        return tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms))
-
     def similarity(self, number: int) -> Similarity | None:
         """Similarity of one profile to the training data."""
         if self.scale is None or self.distance is None:
@@ -162,7 +158,7 @@ def documented_estimates(models: Models, method: Method, batch: ProfileBatch, ta
     inputs = {"clusters": matrix.astype(np.float32)}
     if batch.latency_ms is not None:
         inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
-    rule = method.rule(batch.latency_known)
+    rule = method.rule(batch.latency_ms is not None)
     member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
     return Estimates(
         targets=targets,
@@ -181,19 +177,25 @@ NOTABLE_REPAIR = 1.05
 
 def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run the members on all profiles; profiles with known sizes use the members that take them."""
-    rule = method.rule(batch.latency_known)
-    member_ms = _members_ms(models, method, batch, targets)
-    stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
-    shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
+    known = batch.latency_ms is not None
+    rule, device = method.rule(known), len(load_operation_classes().device)
+    member_ms = np.empty((len(targets), len(batch.profiles), len(rule.members)))
+    for rows, inputs in _by_sizes(batch):
+        for column, member in enumerate(rule.members):
+            stack = models.stack(batch.anchor, member, latency_known=known, sizes_known=inputs.sizes is not None)
+            there = stack.constants, stack.typical_log_ratio
+            latency_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
+            member_ms[:, rows, column] = latency_ms[[stack.targets.index(target) for target in targets]]
+    shares = class_shares(batch.inputs.classes_ms, device)
     distance = nearest_distance(shares, models.reference(batch.anchor))
-    scale, log_sd = models.interval_scale(batch.latency_known), None
+    scale, log_sd = models.interval_scale(known), None
     if scale is not None:
-        log_sd = scale.log_sd(batch.anchor, targets, stacked, distance, batch.inputs.doubt)
+        log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
         log_sd = log_sd + unattributed_log_sd(batch.profiles)
     return Estimates(
         targets=targets,
-        member_ms=member_ms,
-        joined_ms=combine(stacked, rule.combine, rule.weights),
+        member_ms={member: member_ms[..., column] for column, member in enumerate(rule.members)},
+        joined_ms=combine(member_ms, rule.combine, rule.weights),
         floor_ms=floors_ms(models, targets),
         log_sd=log_sd,
         interval_level=scale.level if scale else None,
@@ -202,19 +204,6 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
         scale=scale,
         repaired=batch.inputs.repaired,
     )
-
-
-def class_latencies_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
-    """Latencies as `class_estimates` combines them, milliseconds, (targets, profiles)."""
-    rule = method.rule(batch.latency_known)
-    member_ms = _members_ms(models, method, batch, targets)
-    return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)
-
-
-def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> dict[str, FloatArray]:
-    groups = list(_by_sizes(batch))
-    rule = method.rule(batch.latency_known)
-    return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
 
 
 #: Batch and pixel sizes of the training data.
@@ -231,25 +220,6 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
         yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
     if len(without):
         yield without, batch.inputs.of_rows(without, None)
-
-
-def _member_ms(
-    models: Models,
-    batch: ProfileBatch,
-    targets: Sequence[str],
-    member: str,
-    groups: Iterable[tuple[np.ndarray, StepInputs]],
-) -> FloatArray:
-    """One member's latencies, milliseconds, (targets, profiles)."""
-    device = len(load_operation_classes().device)
-    found = np.empty((len(targets), len(batch.profiles)))
-    for rows, inputs in groups:
-        stack = models.stack(
-            batch.anchor, member, latency_known=batch.latency_known, sizes_known=inputs.sizes is not None
-        )
-        latency_ms = member_latency(member, stack.run, inputs, device, stack.constants, stack.typical_log_ratio)
-        found[:, rows] = latency_ms[[stack.targets.index(target) for target in targets]]
-    return found
 
 
 def profiled_steps(models: Models, method: Method, batch: ProfileBatch) -> tuple[Estimates, RecordedSteps]:
@@ -285,12 +255,16 @@ def caveats(
     known = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
     found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
-    if meta.gpu is not None and not _same_gpu(models, meta.gpu, gpu):
+    # A missing form factor or memory size is no contradiction.
+    same = meta.gpu is None or gpu_model(meta.gpu) == gpu_model(gpu)
+    if not same and gpu not in {one.name for one in models.transfer.gpus.named(meta.gpu or "")}:
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
         found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
     if anchor.gpu is not None:
         found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
-    if has_tensor_cores(models.transfer.gpus[gpu]) and may_be_half(profile):
+    # PROFET's own files are FP32, and whole traces show 16-bit kernels.
+    may_be_half = meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
+    if may_be_half and has_tensor_cores(models.transfer.gpus[gpu]):
         found.append(Note(Code.UNKNOWN_PRECISION))
     if meta.compiled:
         found.append(Note(Code.COMPILED))
@@ -304,21 +278,9 @@ def caveats(
     found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]
     if known is not None:
         found += _range_note(known, profile, anchor.name)
-    if at_floor := estimates.at_floor(number):
+    if at_floor := list(compress(estimates.targets, estimates.joined_ms[:, number] <= estimates.floor_ms)):
         found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
     return found
-
-
-def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
-    """Whether a profile's GPU name can denote a GPU; a missing form factor or memory size is no contradiction."""
-    if gpu_model(recorded) == gpu_model(gpu):
-        return True
-    return gpu in {one.name for one in models.transfer.gpus.named(recorded)}
-
-
-def may_be_half(profile: Profile) -> bool:
-    """Whether nothing indicates the precision: PROFET's own files are FP32, and whole traces show 16-bit kernels."""
-    return profile.meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
 
 
 def _unknown_note(unknown: UnknownOperations) -> list[Note]:

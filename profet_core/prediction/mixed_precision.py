@@ -25,7 +25,7 @@ from profet_core.catalog.gpus import (
     supported_precisions,
 )
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import counted, host_times_ms
@@ -168,7 +168,7 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
     transfer = models.transfer
     step_model = transfer.step
     known_ms = None if latency_ms is None else np.array([latency_ms])
-    batch = ProfileBatch([base], anchor.instance, known_ms)
+    batch = profile_batch([base], anchor.instance, known_ms)
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
     if anchor.gpu is None:
         floor_ms = float(step_model.floor_ms(parts, anchor.instance, known_ms)[0])

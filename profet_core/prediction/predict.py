@@ -12,15 +12,15 @@ import numpy as np
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.naming import nearest
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.errors import InputError, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     bottleneck_note,
     check_latency,
-    check_predictable,
     counted,
+    refusal_by,
     without_input_wait,
 )
 from profet_core.prediction.correction import (
@@ -140,7 +140,8 @@ def _recorded(
 ) -> list[RecordedStep]:
     """Check each profile with its latency, and convert it to FP32 or TF32."""
     for profile in profiles:
-        check_predictable(models, profile)
+        if reason := refusal_by(models, profile):
+            raise NoPredictionError(reason)
         if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
@@ -207,7 +208,7 @@ class _Question:
         models, method, anchor = self.models, self.method, self.anchor
         read = [without_input_wait(step.base, step.base_ms) for step in steps]
         known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
-        batch = ProfileBatch([profile for profile, _ in read], anchor.instance, known_ms)
+        batch = profile_batch([profile for profile, _ in read], anchor.instance, known_ms)
         ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
         layout = offer_targets(models, self.catalog).layout(
             anchor, tf32=self.precision != FP32, ran_in_tf32=ran_in_tf32

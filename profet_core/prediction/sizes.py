@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     SMOOTH_MAX_POWER,
@@ -355,7 +355,7 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     # If the latency is unknown, scaling is computed from a placeholder and then dropped.
     latency_ms = np.where(table.known, table.latency_ms, 1.0)
     profile, _ = without_input_wait(step.profile, None)
-    classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
+    classes_ms = profile_batch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     is_large = (step.pixels or 0) > axis_range("pixels")[1]
     own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
-from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import FloatArray, combined_sd, log_sd_of
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
-from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
+from profet_core.prediction.members import Estimates, class_estimates, floors_ms
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
 from profet_core.prediction.targets import Anchor
@@ -27,30 +24,6 @@ from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, Unp
 
 #: Weight of the analytical model in the geometric mean with the learned models.
 ANALYTIC_SHARE = 0.5
-
-
-@dataclass(frozen=True)
-class MappedBatch(ProfileBatch):
-    """Profiles mapped to another instance, which is the batch's anchor.
-
-    Attributes
-    ----------
-    mapped : their class times there.
-    operations : those without a class.
-    """
-
-    mapped: StepInputs
-    operations: Sequence[UnknownOperations]
-
-    @cached_property
-    def inputs(self) -> StepInputs:
-        """Class times on that instance."""
-        return self.mapped
-
-    @property
-    def unknown(self) -> Sequence[UnknownOperations]:
-        """Operations without a class, per profile."""
-        return self.operations
 
 
 def mapped_steps(
@@ -79,20 +52,20 @@ def mapped_steps(
     return estimates, RecordedSteps(
         steps=AnchorSteps(reference, back.by_instance[reference].parts, latency_ms, back.floor_ms),
         unattributed_log_sd=unattributed,
-        mapped=MappedAnchor(anchor.name, gpu.name, back.anchor_ms, batch.latency_known, log_sd),
+        mapped=MappedAnchor(anchor.name, gpu.name, back.anchor_ms, batch.latency_ms is not None, log_sd),
     )
 
 
 def _joined(models: Models, method: Method, batch: ProfileBatch, back: MappedSteps, log_sd: FloatArray) -> Estimates:
     """Combine analytical model and learned models into one estimate per profiled instance."""
     names = list(back.by_instance)
-    batches = {name: _mapped_batch(batch, name, there) for name, there in back.by_instance.items()}
+    classes, batches = load_operation_classes(), {}
+    for name, there in back.by_instance.items():
+        inputs = mapped_inputs(classes, batch.inputs, there)
+        batches[name] = replace(batch, anchor=name, latency_ms=there.latency_ms, inputs=inputs)
     others = {name: [other for other in names if other != name] for name in names}
-    nearest = class_estimates(models, method, batches[batch.anchor], others[batch.anchor])
-    each = {
-        name: nearest.joined_ms if name == batch.anchor else class_latencies_ms(models, method, one, others[name])
-        for name, one in batches.items()
-    }
+    estimates = {name: class_estimates(models, method, one, others[name]) for name, one in batches.items()}
+    nearest, each = estimates[batch.anchor], {name: one.joined_ms for name, one in estimates.items()}
     floor_ms = floors_ms(models, names)
     lowest_ms = dict(zip(names, floor_ms, strict=True))
     rows = []
@@ -108,11 +81,6 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: MappedSte
         floor_ms=floor_ms,
         log_sd=np.broadcast_to(log_sd, joined_ms.shape),
     )
-
-
-def _mapped_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> MappedBatch:
-    mapped = mapped_inputs(load_operation_classes(), batch.inputs, there)
-    return MappedBatch(batch.profiles, name, there.latency_ms, mapped, batch.unknown)
 
 
 def mapped_inputs(

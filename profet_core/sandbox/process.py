@@ -22,6 +22,7 @@ from typing import IO, Any, BinaryIO, Generic, TypeVar
 from profet_core.errors import BusyError, ProfetError
 from profet_recorder.profiles.limits import MAX_MEMORY_MB, MAX_SECONDS, MAX_SMALL_MEMORY_MB, MAX_SMALL_SECONDS
 from profet_recorder.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
+from profet_recorder.profiles.reading import shown_file_name
 
 #: Reading takes a core; half of them stay for the pages.
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
@@ -29,7 +30,7 @@ AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
 SMALL_BYTES = 64 * 2**10
 #: What waits is held in memory.
 MAX_WAITING, MAX_WAITING_BYTES = 100, 512 * 2**20
-#: Whoever waits is asked this often whether they still do.
+#: Seconds between two checks whether somebody still waits.
 BEAT_S = 0.25
 
 Waiting = Callable[[int], None]
@@ -210,15 +211,42 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
         yield file
 
 
-@contextmanager
-def opened(source: bytes | BinaryIO) -> Iterator[tuple[BinaryIO, bytes, int]]:
-    """`source` as `taken` has it, at its start; its first bytes, one more than `SMALL_BYTES` at most; and its size."""
+def read_file(
+    source: bytes | BinaryIO,
+    name: str,
+    begin: Callable[[bytes], Task[T] | T],
+    arguments: Sequence[str] = (),
+    progress: Progress | None = None,
+    waiting: Waiting | None = None,
+) -> T:
+    """Read a third-party file in a limited process, when its turn comes; safe to call from any thread.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file: see `taken`.
+    begin : from the file's first bytes, one more than `SMALL_BYTES` at most, to the task; or to the result, of a file
+        that is small and needs no process.
+    arguments : of the task, behind the end of the file's name.
+    progress : called with the share that is read, several times a second even where that stands still.
+    waiting : called with the place in the queue, 1 for the next one, several times a second. What either of them raises
+        ends the reading, and goes on to the caller.
+
+    Raises
+    ------
+    ProfetError : one line: what is wrong with this file, or that it takes more than the limits of its size.
+    BusyError : too many wait.
+    """
     with taken(source) as file:
         file.seek(0)
-        start = file.read(SMALL_BYTES + 1)
+        task = begin(file.read(SMALL_BYTES + 1))
+        if not isinstance(task, Task):
+            return task
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        yield file, start, size
+        with QUEUE.turn(size, waiting):
+            limits = ReadLimits.for_size(size)
+            given = [file_suffix(name), *arguments]
+            return task.run(file, shown_file_name(name), limits, arguments=given, progress=progress)
 
 
 def _is_real_file(source: BinaryIO) -> bool:
@@ -250,11 +278,11 @@ def _last_word(
             except queue.Empty:
                 pass
             else:
-                match said := _parsed(line):
+                match document := _parsed(line):
                     case {"share": float(given)} if 0 <= given <= 1:
                         share = max(share, given)
                     case _:
-                        return said if line else _why_it_ended(process)
+                        return document if line else _why_it_ended(process)
             if progress:
                 progress(share)
         return {"limit": "time"}

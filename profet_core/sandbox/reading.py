@@ -10,21 +10,10 @@ from dataclasses import asdict, fields, replace
 from typing import Any, BinaryIO, get_args
 
 from profet_core.errors import ProfileError
-from profet_core.sandbox.process import (
-    QUEUE,
-    SMALL_BYTES,
-    Progress,
-    ReadingQueue,
-    ReadLimits,
-    Task,
-    Waiting,
-    file_suffix,
-    is_line,
-    opened,
-)
+from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, Waiting, is_line, read_file
 from profet_recorder.profiles import profet_json
 from profet_recorder.profiles.limits import MAX_OPERATIONS, MAX_STEPS, smaller_trace
-from profet_recorder.profiles.reading import find_reader, read_profile, shown_file_name
+from profet_recorder.profiles.reading import find_reader, read_profile
 from profet_recorder.profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_recorder.profiles.unpacking import HEAD_BYTES
 
@@ -38,40 +27,18 @@ def read_guarded(
     *,
     progress: Progress | None = None,
     waiting: Waiting | None = None,
-    limits: ReadLimits | None = None,
-    queue: ReadingQueue = QUEUE,
 ) -> Profile:
-    """Read a third-party file as `read_profile` does, within limits; safe to call from any thread.
+    """Read a third-party file as `read_profile` does, within limits; parameters and errors as `read_file` has them."""
 
-    Parameters
-    ----------
-    source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first: see
-        `taken`.
-    progress : called with the share that is read, several times a second even where that stands still.
-    waiting : called with the place in the queue, 1 for the next one, several times a second. What either of them raises
-        ends the reading, and goes on to the caller.
-    limits : those of its size if None. queue : where to wait.
-
-    Raises
-    ------
-    ProfileError : one line: what is wrong with this file, or that it takes more than the limits.
-    BusyError : too many wait.
-    """
-    with opened(source) as (file, start, size):
+    def begin(start: bytes) -> Task[Profile] | Profile:
         if len(start) <= SMALL_BYTES and find_reader(start) is profet_json:
             return read_profile(start, name)
-        limits = limits or ReadLimits.for_size(size)
-        with queue.turn(size, waiting):
-            shown = shown_file_name(name)
-            task = replace(TASK, advice=smaller_trace(_unpacked(start)))
-            return task.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
+        head = start
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
+        return replace(TASK, advice=smaller_trace(head))
 
-
-def _unpacked(start: bytes) -> bytes:
-    """The start of a file, unpacked if it is gzip."""
-    with suppress(zlib.error):
-        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
-    return start
+    return read_file(source, name, begin, progress=progress, waiting=waiting)
 
 
 def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Plan, Request, plan_of
+from profet_core.training.plans import Limits, Plan, Request, plan_of, surest_certainty
 from profet_core.training.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.units import S_PER_HOUR
 
@@ -135,12 +135,18 @@ class Advice:
         """Plans off the frontier, each with the plan that most likely dominates it."""
         found, kept = [], {plan.offer.offer_key for plan in self.frontier}
         for plan in self.plans:
-            better = [by for by in self.frontier if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd]
             # A node on which only one of several GPUs trains never dominates another plan.
-            if plan.offer.offer_key not in kept and better:
-                chances = [(certainty_of(by, plan), by) for by in better]
-                certainty, by = max(chances, key=lambda one: -1.0 if one[0] is None else one[0])
-                found.append(Dominated(plan, by, certainty))
+            if plan.offer.offer_key in kept:
+                continue
+            best, surest = None, surest_certainty(plan.basis)
+            for by in self.frontier:
+                if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd:
+                    certainty = certainty_of(by, plan)
+                    if best is None or (certainty or 0.0) > (best.certainty or 0.0):
+                        best = Dominated(plan, by, certainty)
+                    if certainty == surest:
+                        break
+            found += [best] if best else []
         return tuple(found)
 
     @property
@@ -188,7 +194,7 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             reason = f"does not fit in memory: {fit.why}"
         else:
-            doubt = f"memory: {fit.words}" if fit and fit.verdict is Verdict.CANT_TELL else ""
+            doubt = f"memory: {fit.description}" if fit and fit.verdict is Verdict.CANT_TELL else ""
             plans += [plan_of(request, row, offer, doubt) for offer in rentable]
             continue
         excluded.append(ExcludedInstance(row.instance, reason))

@@ -17,7 +17,6 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 
 #: Hours of a month on average, in which storage is paid and AWS counts interruptions.
 HOURS_PER_MONTH = 730.0
-_S_PER_MIN = 60.0
 #: AWS's five published bands of the share of spot machines that are interrupted in a month -> the share that is taken:
 #: the middle of the band, and 25% for the open one.
 INTERRUPTION_BANDS: Mapping[str, float] = MappingProxyType(
@@ -175,25 +174,6 @@ class Breakdown:
         return self.training_usd + self.interruptions_usd + self.start_up_usd + self.storage_usd
 
 
-def extras_of(
-    start_up_minutes: float | None,
-    dataset_gib: float | None,
-    usd_per_gib_month: float | None,
-    interruptions: Interruptions | None,
-) -> Extras:
-    """Check what is given; InputError for a number that isn't positive, or a data set without its price."""
-    if (dataset_gib is None) != (usd_per_gib_month is None):
-        raise InputError(
-            "Storage takes the size of the data set and its price: give {dataset_gib} and {storage_usd_per_gib_month}.",
-            "dataset_gib",
-            "storage_usd_per_gib_month",
-        )
-    start_up_s = 0.0 if start_up_minutes is None else _S_PER_MIN * positive_number("The start-up", start_up_minutes)
-    size_gib = 0.0 if dataset_gib is None else positive_number("The size of the data set", dataset_gib)
-    price = 0.0 if usd_per_gib_month is None else positive_number("The price of storage", usd_per_gib_month)
-    return Extras(start_up_s, size_gib, price, interruptions)
-
-
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
 #: convolutions per forward convolution), so a validation step counts as one third.
 VALIDATION_STEP_SHARE = 1 / 3
@@ -282,7 +262,7 @@ class Workload:
         runs = whole_number("The number of runs", self.runs)
         return runs if self.at_once else 1
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """Runs that one machine trains."""
         return self.runs // self.machines

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
@@ -130,11 +130,6 @@ class MeasuredNetwork:
 
     parameters: Mapping[int, int]
     largest_batch: Mapping[int, Mapping[float, int]]
-
-    def ran(self, pixels: int, memory_gib: float) -> int:
-        """Largest batch size that ran in at most this much memory; 0: none did."""
-        batches = self.largest_batch.get(pixels, {})
-        return max((batch for gib, batch in batches.items() if gib <= memory_gib), default=0)
 
 
 @dataclass(frozen=True)
@@ -312,12 +307,42 @@ class RecordedStep:
     times : result of `device_times` on the profile; None: no evidence.
     state_copies : copies of the parameters kept by the optimizer; plain SGD, used in the measurements, keeps none.
     second : of the same network at another size; its peak shows which part of the first one grows.
+    ran_gib : smallest nominal memory of one GPU that it ran on.
     """
 
     meta: ProfileMeta
     times: DeviceTimes | None = None
     state_copies: float = 0.0
     second: ProfileMeta | None = None
+    ran_gib: float = math.inf
+
+
+def recorded_step(
+    profile: Profile, catalog: Catalog, gpus: Gpus, ran_on: Sequence[str], second: Profile | None = None
+) -> RecordedStep:
+    """What is known of a profiled step's memory.
+
+    Parameters
+    ----------
+    ran_on : instances, or GPUs by name, that it ran on; the first is where it was recorded.
+    """
+    return RecordedStep(
+        meta=profile.meta,
+        times=device_times(profile, catalog, gpus, ran_on[0]),
+        state_copies=state_copies(profile),
+        second=None if second is None else second.meta,
+        ran_gib=min(gpu_memory_gib(catalog, gpus, name) for name in ran_on),
+    )
+
+
+def gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
+    """Nominal memory of one GPU of an instance, or of a GPU by its name; InputError if the name is neither."""
+    if name in catalog:
+        return catalog[name].gpu_memory_gib
+    gpu = _anchor_sheet(catalog, gpus, name)
+    if gpu is None:
+        raise InputError(f"{name!r} is neither an instance of the catalog nor a known GPU.")
+    return gpu.memory_gib
 
 
 def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
@@ -408,7 +433,7 @@ class FitAnswer:
     why: str
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """'fits; sure up to batch 512', '78% likely to fit; sure up to batch 109', "doesn't fit; largest batch 48"."""
         largest, verdict, chance = self.largest_batch, str(self.verdict), self.probability
         if self.verdict is Verdict.DOES_NOT_FIT:
@@ -431,66 +456,31 @@ def does_not_fit(answer: FitAnswer | None) -> bool:
 
 
 def fits_by_instance(
-    model: MemoryModel | None,
-    catalog: Catalog,
-    gpus: Gpus,
-    profile: Profile,
-    anchor: str,
-    instances: Iterable[str],
+    model: MemoryModel,
+    step: RecordedStep,
+    memories_gib: Mapping[str, float],
     *,
     batch_size: int | None = None,
     pixels: int | None = None,
-    second: Profile | None = None,
     precision_growth: float = 1.0,
-    ran_on: Iterable[str] = (),
 ) -> dict[str, FitAnswer]:
-    """Instance, or GPU by name -> whether the profiled step fits there.
-
-    On a multi-GPU node, the step runs on one of its GPUs.
+    """Instance -> whether the profiled step fits there, on one of its GPUs.
 
     Parameters
     ----------
-    model : None: there is no memory model, and the result is empty.
-    anchor : instance the profile was recorded on, or GPU by name.
-    batch_size, pixels : of the step in question; None: as recorded.
-    second : the same network's step at another size.
-    precision_growth : ratio of activations in the requested precision to those of the recorded step.
-    ran_on : instances other than the anchor on which the profiled step ran.
-
-    Raises
-    ------
-    InputError : a name is neither.
+    memories_gib : instance -> nominal memory of one GPU.
+    batch_size, pixels, precision_growth : as `fit_answer` takes them.
     """
-    if model is None:
-        return {}
-    times, second_meta = device_times(profile, catalog, gpus, anchor), None if second is None else second.meta
-    step = RecordedStep(profile.meta, times, state_copies(profile), second_meta)
-    anchor_gib = min(_gpu_memory_gib(catalog, gpus, name) for name in (anchor, *ran_on))
-    sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
+    size: dict[str, Any] = {"batch_size": batch_size, "pixels": pixels, "precision_growth": precision_growth}
     # Only an instance's memory matters, and many have the same.
-    answers = {
-        target_gib: fit_answer(
-            model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, precision_growth=precision_growth
-        )
-        for target_gib in set(sizes_gib.values())
-    }
-    return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
-
-
-def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
-    if name in catalog:
-        return catalog[name].gpu_memory_gib
-    gpu = _anchor_sheet(catalog, gpus, name)
-    if gpu is None:
-        raise InputError(f"{name!r} is neither an instance of the catalog nor a known GPU.")
-    return gpu.memory_gib
+    answers = {gib: fit_answer(model, step, gib, **size) for gib in set(memories_gib.values())}
+    return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
 def fit_answer(
     model: MemoryModel,
     step: RecordedStep,
-    anchor_gpu_memory_gib: float,
-    target_gpu_memory_gib: float,
+    target_gib: float,
     *,
     batch_size: int | None = None,
     pixels: int | None = None,
@@ -506,15 +496,16 @@ def fit_answer(
     Parameters
     ----------
     step : known facts: batch size, pixels, parameters, peak memory, times; each may be missing.
-    anchor_gpu_memory_gib, target_gpu_memory_gib : nominal memory of one GPU.
-    batch_size, pixels : requested; None: as recorded. precision_growth : as `fits_by_instance` takes it.
+    target_gib : nominal memory of one GPU.
+    batch_size, pixels : requested; None: as recorded.
+    precision_growth : ratio of activations in the requested precision to those of the recorded step.
 
     Raises
     ------
     InputError : a batch size or a memory is not a positive number.
     """
-    anchor_gib = positive_number("The anchor's GPU memory", anchor_gpu_memory_gib)
-    target_gib = positive_number("The target's GPU memory", target_gpu_memory_gib)
+    anchor_gib = positive_number("The anchor's GPU memory", step.ran_gib)
+    target_gib = positive_number("The target's GPU memory", target_gib)
     recorded = step.meta.batch_size
     wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
     if batch_size is not None and recorded is None:
@@ -554,7 +545,8 @@ def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, 
     if not (meta.framework or "").lower().startswith("tensorflow"):
         return 0
     same = (one for one in model.measured if one.parameters.get(meta.pixels) == meta.parameters)
-    return max((one.ran(pixels, memory_gib) for one in same), default=0)
+    ran = (sizes for one in same for sizes in one.largest_batch.get(pixels, {}).items())
+    return max((batch for gib, batch in ran if gib <= memory_gib), default=0)
 
 
 def _is_plain_fp32(meta: ProfileMeta) -> bool:

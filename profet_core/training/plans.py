@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
-from statistics import NormalDist
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
@@ -151,7 +150,7 @@ class Plan:
     def deviation(self) -> float | None:
         """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
         step = self.row.estimate
-        return 0.0 if step.basis.is_exact else step.log_sd
+        return 0.0 if step.basis is Basis.GIVEN else step.log_sd
 
     @property
     def relative(self) -> Relative | None:
@@ -326,10 +325,10 @@ def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> fl
 
 def bounded_chance(deviations: float, surest: float) -> float:
     """Share of a normal distribution below so many standard deviations, never surer than `surest`."""
-    return min(max(_NORMAL.cdf(deviations), 1 - surest), surest)
+    return min(max(0.5 * math.erfc(-deviations / _SQRT_2), 1 - surest), surest)
 
 
-_NORMAL = NormalDist()
+_SQRT_2 = math.sqrt(2)
 
 
 def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
@@ -338,7 +337,9 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     if isinstance(row, NodeTime):
         work = replace(work, batch_size=work.batch_size * row.gpus)
     gpu_ms, loading_ms = float(row.estimate.latency_ms), work.loading_ms(offer.vcpus)
-    gpu_ends, row = row.interval, _fed(row, loading_ms)
+    gpu_ends = row.interval
+    if loading_ms:
+        row = _fed(row, loading_ms)
     deviation = 0.0 if row.basis.is_exact else row.log_sd
     low, high = work.factors
     usd_per_s = work.machines * offer.usd_per_hour / S_PER_HOUR
@@ -361,7 +362,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
 def _fed(row: StepTime, loading_ms: float) -> StepTime:
     """The step where its images take this long to load: its latency and both ends of its interval are at least that."""
     step, ends = row.estimate, row.interval
-    if not loading_ms or loading_ms <= (step.latency_ms if ends is None else ends.low_ms):
+    if loading_ms <= (step.latency_ms if ends is None else ends.low_ms):
         return row
     latency_ms = max(step.latency_ms, loading_ms)
     log_sd = step.log_sd and log_sd_of(math.log(max(ends.high_ms if ends else 0.0, latency_ms) / latency_ms))

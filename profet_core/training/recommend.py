@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, final
 
 from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
-from profet_core.training.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
+from profet_core.training.plans import SUREST, Limits, NodeTime, Plan, bounded_chance, surest_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
@@ -52,7 +52,10 @@ def certainty_of(a: Plan, b: Plan, criterion: Criterion | None = None) -> float 
     if criterion is None and deviation == 0:
         return float(max(times, costs) <= 1 and min(times, costs) < 1)
     # Both ratios share one error, so the worse ratio decides.
-    ratio = max(times, costs) if criterion is None else times if criterion is Criterion.FASTER else costs
+    if criterion is None:
+        ratio = times if times > costs else costs
+    else:
+        ratio = times if criterion is Criterion.FASTER else costs
     return chance_less(ratio, deviation, surest_certainty(a.basis, b.basis))
 
 
@@ -75,8 +78,9 @@ def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
     # Hundreds of pairs are compared for one answer: plain attributes, each read once.
     step_a, step_b, offer_a, offer_b = a.row.estimate, b.row.estimate, a.offer, b.offer
     of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    same_gpu, same_gpus = offer_a.gpu == offer_b.gpu, a.gpus == b.gpus
-    ratio = a.latency_ms / b.latency_ms if same_gpus else a.total_s / b.total_s
+    one_gpu = not isinstance(a.row, NodeTime) and not isinstance(b.row, NodeTime)
+    same_gpu, same_gpus = offer_a.gpu == offer_b.gpu, one_gpu or a.gpus == b.gpus
+    ratio = step_a.latency_ms / step_b.latency_ms if same_gpus else a.total_s / b.total_s
     if of_a is None or of_b is None:
         # The same row in another market has the same error.
         return ratio, 0.0 if same_gpu and same_gpus and ratio == 1 else None
@@ -88,7 +92,7 @@ def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
         deviation = abs(of_a - of_b)
     else:
         deviation = sd_of_ratio(of_a, of_b, ERROR_CORRELATION if step_a.basis is step_b.basis is Basis.MEASURED else 0)
-    if not (same_gpu and same_gpus) and (a.scaling_deviation or b.scaling_deviation):
+    if not one_gpu and not (same_gpu and same_gpus):
         deviation = combined_sd(deviation, combined_sd(a.scaling_deviation, b.scaling_deviation))
     return ratio, deviation
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from profet_core.catalog.instance import Instance, frame_of
+from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, Estimate, Interval, StepTime, combined_sd, log_sd_of, quantile
@@ -377,50 +376,3 @@ class CurveRow(ScaledEpoch):
     def other_ms(self) -> Mapping[Strategy, float]:
         """Strategy -> its step."""
         return {strategy: epoch.step.latency_ms for strategy, epoch in self.others.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledTraining:
-    """A training on several GPUs: scaling curve and plans.
-
-    Attributes
-    ----------
-    network : its name; "" if only its `parameters` are known.
-    global_batch : shared by all GPUs; None: each keeps its own.
-    offer : node type of the curve; None: `gpu` in a default node. one_gpu : starting point of the curve.
-    last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
-    plans : each multi-GPU offer as one node, or as the requested number of GPUs; cheapest epoch first, offers where a
-        step doesn't fit last.
-    """
-
-    network: str
-    parameters: float
-    gradients: str
-    strategy: str
-    global_batch: int | None
-    images: int
-    validation_images: int
-    offer: Instance | None
-    gpu: str
-    one_gpu: StepTime
-    interconnect: Interconnect
-    curve: tuple[CurveRow, ...]
-    last_paying: int | None
-    plans: tuple[WholeNodePlan, ...]
-    warnings: tuple[Note, ...]
-
-    def to_frame(self) -> Any:
-        """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
-        return frame_of(
-            {
-                "gpus": row.step.gpus,
-                "nodes": row.step.nodes,
-                "latency_ms": row.step.latency_ms,
-                "low_ms": row.step.interval and row.step.interval.low_ms,
-                "high_ms": row.step.interval and row.step.interval.high_ms,
-                "epoch_s": row.epoch_s,
-                "epoch_usd": row.epoch_usd,
-                "over_one": row.over_one,
-            }
-            for row in self.curve
-        )

@@ -98,11 +98,11 @@ def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tup
 
 def class_counts(counts: Counts) -> tuple[float, float, float]:
     """What the shares of products, normalizations and depthwise kernels follow from: ratios of a network's counts."""
-    plain = max(counts.layers - counts.convolutions - counts.dense_layers, 1)
+    plain = max(counts.layers.all - counts.layers.convolutions - counts.layers.dense, 1)
     return (
-        counts.dense_flops / max(counts.convolution_flops, 1.0),
-        counts.normalizations / plain,
-        counts.depthwise_flops / max(counts.other_elements, 1.0),
+        counts.flops.dense / max(counts.flops.convolution, 1.0),
+        counts.layers.normalizations / plain,
+        counts.flops.depthwise / max(counts.elements.other, 1.0),
     )
 
 
@@ -177,7 +177,7 @@ def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
 
 
 def _intensity(counts: Counts) -> float:
-    return (counts.convolution_flops + counts.dense_flops) / counts.activation_elements
+    return (counts.flops.convolution + counts.flops.dense) / counts.elements.all
 
 
 PEAKS_FILE = Path(__file__).with_name("tensor_peaks.csv")
@@ -347,7 +347,7 @@ def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
                     "log_speedup": float(np.median(np.log(pairs["half"] / pairs["full"]))),
                     "base_ms": float((1000 * pairs["batch"] / pairs["full"]).median()),
                     "batch_ratio": float(pairs["ratio"].median()),
-                    "share": shares.of(known, counts), "layers": counts.layers, **shares.of_classes(known, counts),
+                    "share": shares.of(known, counts), "layers": counts.layers.all, **shares.of_classes(known, counts),
                     "fp16_tflops": fp16_peak, "peak_ratio": fp16_peak / peak,
                 }
             )  # fmt: skip

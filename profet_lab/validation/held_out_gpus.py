@@ -21,8 +21,8 @@ from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_lab.class_bank import ClassBank
-from profet_lab.class_folds import ClassFold, ensemble_ms, fit_member, one_held_out
-from profet_lab.class_members import BoostedTrees, StackedNetworks
+from profet_lab.class_folds import ClassFold, ensemble_ms, one_held_out
+from profet_lab.class_members import MemberModels, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
@@ -161,15 +161,15 @@ class FoldModels:
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank
-    folds: list[ClassFold]
-    members: Mapping[str, StackedNetworks | BoostedTrees]
+    folds: Sequence[ClassFold]
+    members: Mapping[str, MemberModels]
 
     def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
         """Latencies on the target, (rows,), of steps mapped to the anchor; no model saw the architecture."""
         number = next(
             number
             for number, fold in enumerate(self.folds)
-            if fold.pair == (anchor, target) and architecture in fold.held_out
+            if fold.training.pair == (anchor, target) and architecture in fold.held_out
         )
         found = [
             models.predict(
@@ -202,9 +202,8 @@ class FoldModels:
 
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
-    folds = one_held_out(bank.architectures, pairs(bank.instances))
-    training_rows = [fold.training for fold in folds]
-    tasks = [(bank, member, training_rows, True, False, seed, steps) for member in MEMBERS]
+    folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
+    tasks = [(bank, member, [fold.training for fold in folds], seed, steps) for member in MEMBERS]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.latency import Estimate, log_sd_of
 from profet_lab.class_bank import ClassBank
-from profet_lab.class_folds import LEVEL, FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
+from profet_lab.class_folds import LEVEL, OutOfFold, Weights, least_error, one_held_out, predict_cases
 from profet_lab.measurements.tables import CASES, WORKLOAD, Pair, pairs
 from profet_lab.tasks import Progress
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies
@@ -98,16 +98,17 @@ def ensemble_latencies(
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
-    fold_cases = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
-    predicted = predict_cases(bank, fold_cases, seed=seed, steps=steps, progress=progress)
-    for case, out_of_fold in zip(fold_cases, predicted, strict=True):
+    known_latencies = list(cases)
+    folds = [one_held_out(bank.architectures, wanted, known) for known in known_latencies]
+    predicted = predict_cases(bank, folds, seed=seed, steps=steps, progress=progress)
+    for latency_known, out_of_fold in zip(known_latencies, predicted, strict=True):
         weights = weights_by_others(bank, wanted, out_of_fold)
         for anchor, target in wanted:
             values = out_of_fold.all_ensemble_ms((anchor, target), weights)
-            latency_ms[anchor, target, case.latency_known] = values
+            latency_ms[anchor, target, latency_known] = values
             errors = np.abs(np.log(values / bank.latency_ms[target]))
             for name, rows in out_of_fold.rows.items():
-                half_widths[anchor, target, case.latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
+                half_widths[anchor, target, latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
     return EnsembleLatencies(latency_ms, half_widths)
 
 

@@ -151,7 +151,7 @@ class Places:
         )
 
 
-def truth_of(
+def measured_truth(
     places: Places, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
     """What an entry's workload took: by the instance that stands for each GPU, and on the profile's own, ms.
@@ -196,7 +196,7 @@ def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None
         `refusal`, why it was not read or not predicted from; `note`, why there is no comparison.
     """
     places = Places(models)
-    truths = [truth_of(places, entry, measured) for entry in index.profiles]
+    truths = [measured_truth(places, entry, measured) for entry in index.profiles]
     places.add(gpu for elsewhere, _ in truths for gpu in elsewhere)
     checks: list[Report] = []
     readings = []

@@ -17,11 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.limits import (
-    MAX_ENTRY_CHARACTERS,
-    MAX_EVENTS,
-    TraceTooLargeError,
-)
+from profet_recorder.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS, TraceTooLargeError
 from profet_recorder.profiles.unpacking import Content
 
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
@@ -67,6 +63,19 @@ _LIST_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\[\s*\{[^{}]*"ph"\s*:\s*"')
 def is_chrome_trace(head: bytes) -> bool:
     """True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
     return bool(_DICT_TRACE.match(head) or _LIST_TRACE.match(head))
+
+
+_BEGIN_AND_END = re.compile(rb'"ph"\s*:\s*"[BE]"')
+
+
+def nothing_found(head: bytes, otherwise: str) -> str:
+    """Why a trace holds no operation: its events come in pairs, or `otherwise`."""
+    if not _BEGIN_AND_END.search(head):
+        return otherwise
+    return (
+        'The trace has pairs of begin and end events ("ph": "B" and "E"), and complete ones ("X") are needed: upload '
+        "the trace as the framework's profiler wrote it."
+    )
 
 
 class ChromeTrace(Generic[Args]):

@@ -215,7 +215,9 @@ def repair_times(
     lost |= (overlaps_us > durations / 2) & (durations > 10 * _ROUNDING_US)
     for _ in range(2):
         # Again, since what is impossible may have been most of a name.
-        others = _median_of_others(durations, names, ~lost)
+        # But of a kernel that is the only one of its name.
+        alike = np.bincount(names[~lost], minlength=int(names.max()) + 1)[names]
+        others = np.where(alike > 1, _median_of_like(durations, names, ~lost), np.nan)
         doubted = ~lost & ~(durations <= _OUTLIER_RATIO * others)
         if not doubted.any():
             break
@@ -245,12 +247,6 @@ def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray)
     first, end = (np.searchsorted(names[rows], names, side) for side in ("left", "right"))
     found = durations[rows[np.minimum((first + end - 1) // 2, len(rows) - 1)]] if len(rows) else np.zeros(len(names))
     return np.where(end > first, found, np.nan)
-
-
-def _median_of_others(durations: FloatArray, names: np.ndarray, sound: np.ndarray) -> FloatArray:
-    """As `_median_of_like`, but NaN too for a kernel that is the only one of its name."""
-    counts = np.bincount(names[sound], minlength=int(names.max()) + 1)
-    return np.where(counts[names] > 1, _median_of_like(durations, names, sound), np.nan)
 
 
 def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 _Answer = TypeVar("_Answer")
 
@@ -214,8 +213,7 @@ _NOT_NHWC = re.compile(r"bias|_nchw", re.IGNORECASE)
 _CONVERSION = re.compile(r"nchwtonhwc|nhwctonchw|batched_transpose|SwapDimension1And2InTensor3", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class StepTraits:
+class StepTraits(NamedTuple):
     """What the names say; `precision` is None where they leave it open."""
 
     precision: str | None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from sys import getsizeof
-from typing import Generic, TypeGuard, TypeVar
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from profet_recorder.errors import ProfileError
 
@@ -61,8 +60,7 @@ _ENTRY_BYTES = 128
 MAX_KEPT_EVENTS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """One bound: of what, the largest value that is read, and its unit."""
 
     what: str
@@ -77,7 +75,7 @@ LIMITS = (
     Limit("memory, uploads up to 10 MB", MAX_SMALL_MEMORY_MB, "MB"),
     Limit("memory, larger uploads", MAX_MEMORY_MB, "MB"),
     Limit("traces, unpacked", MAX_STREAMED_BYTES, "bytes"),
-    Limit("PROFET JSON and statistics as CSV or JSON, unpacked", MAX_TABLE_BYTES, "bytes"),
+    Limit("PROFET JSON and statistics, unpacked", MAX_TABLE_BYTES, "bytes"),
     Limit("through a pipe", MAX_WHOLE_BYTES, "bytes"),
     Limit("unpacked to packed size, above 16 MB", MAX_RATIO, "times"),
     Limit("files in an archive or a folder", MAX_FILES, "files"),

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from profet_recorder.errors import InputError, ProfileError
 from profet_recorder.profiles.limits import (
@@ -29,14 +29,18 @@ _MAX_INTEGER_DIGITS = 18
 
 def parse_json(data: bytes) -> object:
     """The document in `data` (UTF-8, with or without a byte-order mark)."""
-    text = _decode(data)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:256]:
+        raise ProfileError("The file is not UTF-8 text (UTF-16?): save it as UTF-8.")
     try:
+        text = data.decode("utf-8-sig")
         document: object = json.loads(
             text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant, parse_int=_bounded_int
         )
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()
         return document
+    except UnicodeDecodeError:
+        raise ProfileError("The file is not UTF-8 text: save it as UTF-8.") from None
     except UnicodeEncodeError:
         raise ProfileError(r"The file has half of a surrogate pair (such as \ud800) in a text: remove it.") from None
     except RecursionError:
@@ -49,15 +53,6 @@ def parse_json(data: bytes) -> object:
         raise ProfileError(
             f"The file is not valid JSON (line {error.lineno}, column {error.colno}): save the profile again."
         ) from None
-
-
-def _decode(data: bytes) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:256]:
-        raise ProfileError("The file is not UTF-8 text (UTF-16?): save it as UTF-8.")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ProfileError("The file is not UTF-8 text: save it as UTF-8.") from None
 
 
 def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -120,7 +115,13 @@ def read(content: Content) -> Profile:
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
     )
-    record = _single_record(parse_json(content.read(MAX_TABLE_BYTES, too_large)))
+    record = parse_json(content.read(MAX_TABLE_BYTES, too_large))
+    if isinstance(record, list):
+        if len(record) != 1:
+            raise ProfileError(f"The list holds {len(record)} records: upload the profile of one step as one record.")
+        record = record[0]
+    if not isinstance(record, dict):
+        raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
     if "operations" in record:
         return _read_version_2(record)
     totals_us, ignored = _operations(record)
@@ -177,7 +178,7 @@ def _is_sentence(text: object) -> TypeGuard[str]:
 
 
 def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[str, ...]]:
-    names = [name for name in record if _is_operation(name)]
+    names = [name for name in record if _OPERATION_NAME.fullmatch(name)]
     if not names:
         raise ProfileError(
             "No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds."
@@ -185,10 +186,6 @@ def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[s
     check_operations(len(names))
     operations = {name: _microseconds(name, record[name]) for name in names}
     return operations, _ignored_note("entries that are not operations", record.keys() - operations.keys())
-
-
-def _is_operation(name: str) -> bool:
-    return _OPERATION_NAME.fullmatch(name) is not None
 
 
 def _microseconds(name: str, value: object) -> float:
@@ -233,36 +230,15 @@ def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
     return (f"{len(names)} {what}: {shown}",)
 
 
-# --- the record in a document -----------------------------------------------------------------------------------------
-
-Record = TypeVar("Record")
-
-
-def _single_record(document: object) -> Mapping[str, object]:
-    """The one record of a document: itself, or a list of it."""
-    if isinstance(document, list):
-        document = _only(document)
-    if not isinstance(document, dict):
-        raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
-    return document
-
-
-def _only(records: list[Record]) -> Record:
-    if len(records) != 1:
-        raise ProfileError(f"The list holds {len(records)} records: upload the profile of one step as one record.")
-    return records[0]
-
-
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write_profile(profile: Profile) -> bytes:
     """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 
-    Operations (microseconds of one step) and meta read back exactly; fields of meta that are None are left out. Where
-    the number of steps was known, the meta's `steps` says that the totals are of one. Beside them stand `"warnings"`
-    and `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may
-    tell names.
+    Operations (microseconds of one step) and meta read back exactly. Where the number of steps was known, the meta's
+    `steps` says that the totals are of one. Beside them stand `"warnings"` and `"refusal"` if there are any. What the
+    reader of the trace ignored, and its format, are not written: they may tell names.
 
     Raises
     ------

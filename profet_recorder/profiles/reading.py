@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles import profet_json
+from profet_recorder.profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
 from profet_recorder.profiles.kernel_names import clear_name_caches
 from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.protobuf_wire import WireStream
-from profet_recorder.profiles.pytorch import reader as pytorch
 from profet_recorder.profiles.record import Profile
-from profet_recorder.profiles.tensorflow import trace_json, xplane
-from profet_recorder.profiles.tensorflow.statistics import CSV, JSON, STATS
+from profet_recorder.profiles.statistics import CSV, JSON, STATS
 from profet_recorder.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
@@ -50,19 +48,11 @@ class Reader(Protocol):
 
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
-READERS: tuple[Reader, ...] = (
-    CSV,
-    JSON,
-    STATS,
-    xplane,
-    trace_json,
-    pytorch,
-    profet_json,
-)
+READERS: tuple[Reader, ...] = (CSV, JSON, STATS, xplane, trace_json, pytorch_trace, profet_json)
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch, profet_json)
+PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch_trace, profet_json)
 
 
 def find_reader(head: bytes) -> Reader | None:
@@ -81,7 +71,7 @@ _BESIDE = "upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it"
 _RUN_FOLDER = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _STEP_TIMES = "TensorFlow's input_pipeline.pb, which has times of whole steps only"
 _KERNELS_ALONE = "TensorFlow's kernel statistics, which lack idle time and the host's operations"
-_NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu), which doesn't name the framework's operations"
+_NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu)"
 _MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
 _LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
 
@@ -290,11 +280,6 @@ class _Candidate(NamedTuple):
         parts = enumerate(_NUMBERS.split(self.file.name))
         return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
 
-    @property
-    def preference(self) -> int:
-        """Place of its format among those that tell most."""
-        return PREFERRED_FORMATS.index(self.reader) if self.reader in PREFERRED_FORMATS else len(PREFERRED_FORMATS)
-
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
@@ -303,7 +288,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
     candidates.sort(key=lambda each: each.order)
     candidates.sort(key=lambda each: each.run, reverse=True)
-    candidates.sort(key=lambda each: each.preference)
+    candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
     failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:

@@ -9,7 +9,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -294,18 +294,12 @@ def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
     for parent, folders, names in os.walk(folder, onerror=fail):
         folders.sort()
         for path in (Path(parent, name) for name in sorted(names)):
-            if _size_of(path):
-                files.append(_file(path.relative_to(folder).as_posix(), partial(path.open, "rb"), watch))
-                _check_number(len(files), "folder")
+            # Not a pipe, and nothing that can't be looked at.
+            with suppress(OSError):
+                if path.is_file() and path.stat().st_size:
+                    files.append(_file(path.relative_to(folder).as_posix(), partial(path.open, "rb"), watch))
+            _check_number(len(files), "folder")
     return files
-
-
-def _size_of(path: Path) -> int:
-    """Bytes of a file; 0 for what is none, as a pipe, or can't be looked at."""
-    try:
-        return path.stat().st_size if path.is_file() else 0
-    except OSError:
-        return 0
 
 
 def _zip_files(content: Content) -> Iterator[ArchivedFile]:

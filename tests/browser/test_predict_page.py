@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ _EMPTY_COLUMNS = """async (encoded) => {
   while (x < canvas.width && !inked(x)) x++;
   return [x, canvas.width];
 }"""
+
+
+def test_scatter_labels_lie_apart_on_a_phone(phone, app_url):
+    open_page(phone, f"{app_url}/?chart=scatter")
+    expect(phone.locator(".js-plotly-plot .textpoint").first).to_be_attached()
+    boxes = phone.locator(".js-plotly-plot .textpoint text").evaluate_all(
+        "texts => texts.filter(one => one.textContent).map(one => one.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) > 4
+    for one, other in combinations(boxes, 2):
+        across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+        down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+        assert across <= 0 or down <= 6, (one, other)
 
 
 def test_a_copied_link_opens_the_same_numbers_in_another_browser(browser, page, app_url):

@@ -89,13 +89,10 @@ def process(repository: Path, *arguments: object, **environment: str) -> subproc
     )
 
 
-def test_a_process_exits_with_2_and_one_line_and_looks_for_models_in_profet_home(repository, sample):
+def test_a_process_exits_with_one_line_and_escapes_what_the_terminal_can_not_show(repository, sample, tmp_path):
     done = process(repository, "predict", sample.path, "--anchor", sample.anchor, PROFET_HOME="/nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("profet: There are no models in nowhere: ") and done.stderr.count("\n") == 1
-
-
-def test_a_text_the_terminal_can_not_show_is_escaped(repository, tmp_path):
     path = written(tmp_path, {"operations": {"Device_Conv2DBackpropInput": 1.0}, "meta": {"gpu": "T4\u2122"}})
     done = process(repository, "inspect", path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
@@ -145,14 +142,11 @@ def test_a_full_output_is_said_in_one_line(shell, name, buffered):
     assert shell(f"profet {{{name}}} > /dev/full", PYTHONUNBUFFERED=buffered) == (1, "", FULL)
 
 
-def test_a_reader_that_goes_away_is_no_error(shell):
+def test_a_reader_that_goes_away_is_no_error_and_without_stderr_the_document_stands_alone(shell):
     # `true` is gone before the table is printed.
     assert shell("set -o pipefail; profet {table} | true") == (0, "", "")
     status, out, err = shell("set -o pipefail; profet {table} | head -1")
     assert (status, out.count("\n"), err) == (0, 1, "")
-
-
-def test_without_standard_error_the_document_stays_alone_on_stdout(shell):
     sound = shell("profet {document}")
     assert shell("profet {document} 2>&-")[:2] == sound[:2]
     assert shell("profet predict nowhere --anchor g3s.xlarge 2>&-") == (2, "", "")
@@ -230,26 +224,10 @@ def test_the_steps_given_are_those_of_every_command(document, whole, tmp_path):
     assert found["operations_us"] == pytest.approx(dict(whole.profile.operations))
 
 
-def test_steps_that_nobody_gives_are_inferred_or_assumed_and_said(document, run, sample, tmp_path):
-    path = covering(tmp_path, sample, 3)
-    answer = document("predict", path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
-    assert (answer["steps"], answer["steps_basis"]) == (3, "inferred")
-    operations = dict(sample.profile.operations)
-    for content, steps in ((operations, 2), ({"operations": operations}, 1)):
-        path = written(tmp_path, content)
-        answer = document("predict", path, "--anchor", sample.anchor)
-        assert (answer["steps"], answer["steps_basis"]) == (steps, "assumed")
-        (stated,) = [line for line in answer["warnings"] if "no step count" in line]
-        assert stated in run("inspect", path)[1].splitlines()
-
-
-def test_a_number_of_steps_that_does_not_fit_the_latency_is_questioned(refused, document, sample, tmp_path):
+def test_steps_are_a_whole_number_and_questioned_where_they_do_not_fit_the_latency(refused, document, sample, tmp_path):
     command = ("predict", covering(tmp_path, sample, 3), "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
     assert "--steps 3" in refused(*command, "--steps", 12)
     assert document(*command, "--steps", 12, "--trust-latency")["steps"] == 12
-
-
-def test_steps_are_a_whole_number(refused, sample):
     for command, asked in READERS.items():
         assert "at least 1, not 0" in refused(command, sample.path, *asked, "--steps=0")
     for number, says in (("-3", "not -3"), ("10001", "10,000"), ("1.5", "--steps: invalid int")):

@@ -15,8 +15,8 @@ from statistics import median
 import pytest
 
 from profet_cli.main import main
-from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, plan_of
-from profet_collect.run import Expected, Grid, Machine, Protocol, cells_of, collect
+from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, record_plan
+from profet_collect.run import Expected, Grid, Machine, Protocol, collect, grid_cells
 from profet_collect.store import Cell, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
@@ -121,14 +121,7 @@ def in_this_process(precision: Precision, batch_size: int) -> Measured:
     return measure_here(Task("pytorch", cell, "cpu", warm_up=1, timed=2))
 
 
-def test_too_large_a_batch_is_out_of_memory_in_both_frameworks(in_keras):
-    found = in_this_process("fp32", 10**10)
-    assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
-    assert in_keras["too large"]["status"] == "out-of-memory"
-    assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
-
-
-def test_mixed_precision_goes_its_way_in_both_frameworks(in_keras):
+def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell_too_large_a_batch(in_keras):
     """As on a GPU: casts, a scaled loss, its gradients scaled back; only the command refuses it on a processor."""
     found = in_this_process("amp", 4)
     assert (found.status, found.why) == ("ok", "")
@@ -137,22 +130,23 @@ def test_mixed_precision_goes_its_way_in_both_frameworks(in_keras):
                       (in_keras["amp"]["operations_us"], in_keras["fp32"]["operations_us"])):  # fmt: skip
         assert set(amp) - set(fp32)
     assert in_keras["amp"]["status"] == "ok"
-
-
-def test_keras_measures_a_cell_as_pytorch_does(in_keras):
     found = in_keras["fp32"]
     assert (found["status"], found["why"]) == ("ok", "")
     assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
     # One warms up, two are timed, one is profiled, and again where it was slow: none is trained for nothing.
     assert 4 <= found["steps"] <= 4 + MAX_REPEATS
+    found = in_this_process("fp32", 10**10)
+    assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
+    assert in_keras["too large"]["status"] == "out-of-memory"
+    assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
 
 
 def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repository):
     """What a GPU leaves behind: a profile as the recorder writes it, and the peak of the GPU's memory."""
     sample = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
     task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
-    with plan_of(task) as plan:
+    with record_plan(task) as plan:
         recording = Recording(plan, engine=None)
         recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
         plan.output.write_bytes(sample.read_bytes())
@@ -207,7 +201,7 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
     machine = Machine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
     expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
-    cells = cells_of(grid)
+    cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
         collect(cells, machine, store, expected, Protocol())

@@ -32,20 +32,17 @@ def test_the_rate_of_a_folder_of_every_kind_of_image(folder, framework):
 
 
 @NEEDS["tensorflow"]
-def test_the_command_says_what_to_count_it_with(folder, document, run):
+def test_the_command_says_what_to_count_with_and_refuses_what_is_no_image(folder, document, run, tmp_path):
     found = document("collect", "--loading", folder, "--pixels", "32", "--frameworks", "tensorflow")
     assert list(found) == ["framework", "images_per_s", "vcpus", "images", "pixels", "images_per_s_per_vcpu"]
     assert found["images_per_s_per_vcpu"] == found["images_per_s"] / found["vcpus"]
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "text.jpg").write_text("no image")
+    with pytest.raises(InputError, match="can't be loaded"):
+        measure_loading(tmp_path / "bad", ("tensorflow",), seconds=0.1)
 
 
 def test_a_folder_without_images_is_refused_in_one_line(folder, tmp_path, refused):
     assert "is not a folder" in refused("collect", "--loading", tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     assert "has no .jpg" in refused("collect", "--loading", tmp_path / "empty")
-
-
-@NEEDS["tensorflow"]
-def test_what_is_no_image_is_refused_in_one_line(tmp_path):
-    (tmp_path / "text.jpg").write_text("no image")
-    with pytest.raises(InputError, match="can't be loaded"):
-        measure_loading(tmp_path, ("tensorflow",), seconds=0.1)

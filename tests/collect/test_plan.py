@@ -14,10 +14,10 @@ from profet_collect.run import (
     Expected,
     Grid,
     Timed,
-    cells_of,
+    grid_cells,
     known_error,
     measurable,
-    models_of,
+    parse_models,
     print_result,
     quick_cells,
     quick_workloads,
@@ -27,45 +27,36 @@ from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from tests.recorder.runs import needs
 
-GRID = Grid(models_of("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
+GRID = Grid(parse_models("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
 def expected_on(gpu: str) -> Expected:
     return Expected({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
 
 
-def test_the_grid_of_the_published_measurements_has_its_355_cells():
-    cells = cells_of(GRID)
+def test_the_grid_of_the_published_measurements_has_its_355_cells_and_every_dimension_multiplies():
+    cells = grid_cells(GRID)
     # 15 networks at 5 sizes and 5 batches, without Inception* under 75 pixels.
     assert len(cells) == len(set(cells)) == 375 - 2 * 2 * 5
     assert not [cell for cell in cells if cell.model.startswith("Inception") and cell.pixels < 75]
-
-
-def test_every_dimension_multiplies():
     grid = Grid(("LeNet5",), (32, 64), (16,), ("fp32", "tf32", "amp"), ("pytorch", "tensorflow"), repeats=2)
-    cells = cells_of(grid)
+    cells = grid_cells(grid)
     assert len(set(cells)) == 2 * 3 * 2 * 2
     assert {cell.precision for cell in measurable(cells, 7.5)} == {"fp32", "amp"}
     assert measurable(cells, 8.0) == cells
-
-
-def test_lists_of_networks():
-    assert models_of("newer") == tuple(NEWER)
-    assert models_of("resnet50, newer,ResNet50") == ("ResNet50", *NEWER)
-    assert len(models_of("measured")) == 15 and set(models_of("all")) == {*NEWER, *models_of("measured")}
+    assert parse_models("newer") == tuple(NEWER)
+    assert parse_models("resnet50, newer,ResNet50") == ("ResNet50", *NEWER)
+    assert len(parse_models("measured")) == 15 and set(parse_models("all")) == {*NEWER, *parse_models("measured")}
     with pytest.raises(InputError, match="Name at least one network"):
-        models_of(" , ")
+        parse_models(" , ")
 
 
-def test_the_quick_table_tells_more_with_every_stretch_of_cells():
+def test_quick_takes_the_head_of_a_table_that_tells_more_with_every_stretch_and_fits_into_the_time():
     errors = list(quick_workloads().values())
     assert len(errors) == 120
     assert errors[0] > errors[4] > errors[19] > errors[49] > errors[119]
     # On the GPUs that chose them; 12 % and 9 % is what is asked of 20 and 50 cells.
     assert errors[19] < 12 and errors[49] < 9
-
-
-def test_quick_takes_the_head_of_the_table_that_fits_into_the_time():
     head = list(quick_workloads())
     found = quick_cells(GRID, lambda _: 15.0, within_s=300.0)
     assert [(one.model, one.pixels, one.batch_size) for one in found] == head[:20]
@@ -100,7 +91,8 @@ def expected() -> Expected:
 
 def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
     deep, other = Cell("tensorflow", "fp32", "ResNet18", 128, 32), Cell("pytorch", "fp32", "LeNet5", 32, 16)
-    others, layers = expected.seconds(other), {cell: counts_of(cell.model, cell.pixels).layers for cell in (CELL, deep)}
+    others = expected.seconds(other)
+    layers = {cell: counts_of(cell.model, cell.pixels).layers.all for cell in (CELL, deep)}
 
     def took_s(cell: Cell, latency_ms: float) -> float:
         """On a machine that starts in 9 s and takes 0.2 s a layer."""
@@ -111,7 +103,7 @@ def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
     expected.calibrate(shallow, timed)
     assert expected.seconds(deep) == pytest.approx(timed.took_s)
     for cell in (CELL, LARGE):
-        layers[cell] = counts_of(cell.model, cell.pixels).layers
+        layers[cell] = counts_of(cell.model, cell.pixels).layers.all
         assert expected.seconds(cell) == pytest.approx(took_s(cell, 2 * expected.step_ms(cell)))
     assert expected.seconds(other) == others
     # No cell may take longer than its time.
@@ -146,7 +138,7 @@ def test_the_graph_holds_the_layers_that_are_counted():
 
 
 @pytorch
-def test_pytorch_has_the_parameters_of_all_71_measured_architectures(repository):
+def test_pytorch_has_the_parameters_of_all_71_measured_architectures_and_names_what_cannot_be_built(repository):
     import torch
 
     from profet_collect.in_pytorch import build
@@ -158,6 +150,11 @@ def test_pytorch_has_the_parameters_of_all_71_measured_architectures(repository)
             network = build(network_graph(row["model"], int(row["pixels"])))
             trainable = sum(one.numel() for one in network.parameters())
             assert [parameter_count(network), trainable] == [int(row["parameters"]), int(row["trainable"])], row
+    from profet_collect.in_pytorch import build
+
+    nodes = (Node("input", (), (8, 8, 3)), Node("fractal pooling", (0,), (8, 8, 3)))
+    with pytest.raises(InputError, match="fractal pooling"):
+        build(Graph(8, 10, nodes))
 
 
 @pytorch
@@ -174,27 +171,15 @@ def test_pytorch_trains_what_is_described(name):
     assert logits.shape == (2, 100) and logits.requires_grad
 
 
-def test_both_frameworks_compute_the_same_of_the_same_weights(in_keras):
+def test_both_frameworks_have_the_same_parameters_and_compute_the_same_of_the_same_weights(in_keras):
     assert len(in_keras["apart"]) == 3
     for *size, apart, largest in in_keras["apart"]:
         assert largest > 1e-6 and apart < 1e-4 * largest, size
-
-
-def test_keras_has_the_parameters_of_the_measured_and_the_newer(in_keras):
     sizes = {name for name, _, _ in in_keras["parameters"]}
     assert sizes >= {*MEASURED, *NEWER} - {"InceptionResNetV2"}
     for *size, found in in_keras["parameters"]:
         counts = counts_of(*size)
         assert found == [counts.parameters, counts.trainable_parameters, counts.classes], size
-
-
-@pytorch
-def test_a_kind_of_layer_that_cannot_be_built_is_named():
-    from profet_collect.in_pytorch import build
-
-    nodes = (Node("input", (), (8, 8, 3)), Node("fractal pooling", (0,), (8, 8, 3)))
-    with pytest.raises(InputError, match="fractal pooling"):
-        build(Graph(8, 10, nodes))
 
 
 @pytorch

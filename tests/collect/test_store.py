@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.store import line_of, only_collector, open_store, read_collection, whole_lines
+from profet_collect.store import json_line, only_collector, open_store, read_collection, whole_lines
 from profet_core.errors import InputError
 from tests.made.collected import MANIFEST, result
 
@@ -63,7 +63,7 @@ def numbers(folder: Path) -> list[int]:
 
 
 def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
-    lines = [line_of(result(number)) for number in range(3)]
+    lines = [json_line(result(number)) for number in range(3)]
     data = b"".join(lines)
     ends = [sum(map(len, lines[: number + 1])) for number in range(len(lines))]
     for point in range(len(data) + 1):
@@ -98,16 +98,13 @@ def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
     assert all(said.values())
 
 
-def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
+def test_beside_a_collection_that_runs_no_other_is_started(tmp_path, refused, monkeypatch):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
         with pytest.raises(InputError, match="Another `profet collect`"):
             open_store(tmp_path / "c", MANIFEST).__enter__()
     with open_store(tmp_path / "c", MANIFEST) as store:
         assert list(store.finished) == [result(0).cell]
-
-
-def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, refused, monkeypatch):
     from profet_cli.commands import collect
 
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
@@ -130,18 +127,15 @@ def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
     assert numbers(tmp_path / "c") == []
 
 
-def test_a_cell_is_never_there_twice(tmp_path):
+def test_a_cell_is_never_there_twice_and_a_wrong_one_with_a_right_checksum_is_damaged(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
         with pytest.raises(InputError, match="already"):
             store.append(result(0))
     path = tmp_path / "c" / "cells.jsonl"
-    path.write_bytes(path.read_bytes() * 2 + line_of(result(1)))
+    path.write_bytes(path.read_bytes() * 2 + json_line(result(1)))
     with pytest.raises(InputError, match=r"line 2 of cells\.jsonl has"):
         read_collection(tmp_path / "c")
-
-
-def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
     changes = (
         {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"repeat": "1"}, {"repeat": -1},
         {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}, {"operations_us": {"Device_\x1b": 1.0}},
@@ -156,7 +150,7 @@ def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
         compact = json.dumps(cell, sort_keys=True, separators=(",", ":")).encode()
         line = json.dumps({"crc": zlib.crc32(compact), "cell": cell}).encode() + b"\n"
         with pytest.raises(InputError, match="line 1"):
-            list(whole_lines(line + line_of(result(1)), "cells.jsonl"))
+            list(whole_lines(line + json_line(result(1)), "cells.jsonl"))
             pytest.fail(f"{change} is taken")
 
 
@@ -205,7 +199,7 @@ def test_what_did_not_run_is_forgotten_to_be_measured_again(tmp_path):
     assert numbers(tmp_path / "c") == [0, 3, 1]
 
 
-def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tmp_path):
+def test_frameworks_are_added_and_another_version_or_machine_belongs_into_another_folder(tmp_path):
     for frameworks in ({"pytorch": "2.13.0"}, {"tensorflow": "2.21.0 keras 3.15.1"}):
         with open_store(tmp_path / "c", {**MANIFEST, "frameworks": frameworks}):
             pass
@@ -213,11 +207,8 @@ def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tm
     assert read_collection(tmp_path / "c")[0]["frameworks"] == both
     with pytest.raises(InputError, match=r"pytorch 2\.13\.0, not 2\.14\.0"):
         open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
-
-
-def test_another_machine_s_cells_belong_into_another_folder(tmp_path):
-    with open_store(tmp_path / "c", MANIFEST) as store:
+    with open_store(tmp_path / "d", MANIFEST) as store:
         store.append(result(0))
     with pytest.raises(InputError, match="gpu 'none', not 'T4'"):
-        open_store(tmp_path / "c", {**MANIFEST, "gpu": "T4"}).__enter__()
-    assert numbers(tmp_path / "c") == [0]
+        open_store(tmp_path / "d", {**MANIFEST, "gpu": "T4"}).__enter__()
+    assert numbers(tmp_path / "d") == [0]

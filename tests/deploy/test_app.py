@@ -19,31 +19,27 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
 
 
-def test_the_recorder_s_wheel_comes_from_it(address, recorder_wheel):
+def test_the_recorder_s_wheel_comes_from_it_and_there_is_nothing_else(address, recorder_wheel):
     status, headers, body = ask(address, f"/recorder/{recorder_wheel.name}")
     assert (status, body) == (200, recorder_wheel.read_bytes())
     assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-cache"
     assert "sandbox" in headers["content-security-policy"]
-
-
-def test_there_is_nothing_else_where_the_recorder_is(address):
     for name in ("nothing", "profet_recorder-9.9.9-py3-none-any.whl", "..%2f..%2fpyproject.toml", "%00"):
         status, _, body = ask(address, f"/recorder/{name}")
         assert status in (400, 404) and b"hatchling" not in body
 
 
-def test_the_endpoint_is_on_its_port_and_its_health_means_something(address):
+def test_the_endpoint_is_on_its_port_its_documents_left_alone_and_metrics_are_not_for_everybody(address):
     status, _, body = ask(address, "/v1/health")
     assert status == 200 and json.loads(body)["status"] == "ok"
     status, headers, body = ask(address, "/v1/nothing")
     assert status == 404 and list(json.loads(body)) == ["error", "code"]
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-
-
-def test_metrics_are_not_for_everybody(address):
     for path in ("/_stcore/metrics", "/_stcore/metrics/", "//_stcore/metrics"):
         status, _, body = ask(address, path)
         assert b"cache_memory_bytes" not in body and b"# TYPE" not in body and status in (400, 404)
+    _, body = found(address, "/v1/docs", encoding="identity")
+    assert b"history.replaceState" not in body
 
 
 def test_another_site_s_page_gets_nothing(address):
@@ -70,7 +66,7 @@ def found(address: str, path: str, method: str = "GET", encoding: str = "gzip, d
     return headers, body
 
 
-def test_a_file_is_compressed_for_who_can_read_that(address):
+def test_a_file_is_compressed_for_who_can_read_that_unless_it_is_already(address):
     original = CHARTS.read_bytes()
     path = f"/static/js/{CHARTS.name}"
     headers, body = found(address, path)
@@ -83,9 +79,6 @@ def test_a_file_is_compressed_for_who_can_read_that(address):
     assert nothing == b"" and head["content-length"] == headers["content-length"]
     plain, body = found(address, path, encoding="identity")
     assert "content-encoding" not in plain and body == original
-
-
-def test_what_is_compressed_already_is_sent_as_it_is(address):
     font = next((STATIC / "static" / "media").glob("MaterialSymbols*.woff2"))
     headers, body = found(address, f"/static/media/{font.name}")
     assert "content-encoding" not in headers and body == font.read_bytes() and headers["cache-control"] == KEPT
@@ -103,8 +96,3 @@ def test_every_page_has_our_script_before_streamlit_s(address, path):
     assert nothing == b"" and head["content-length"] == plain["content-length"]
     assert b"history.replaceState" in page.partition(b"</head>")[0]
     assert page.count(b"<script>") == headers["content-security-policy"].count("'sha256-") == 4
-
-
-def test_other_documents_are_left_alone(address):
-    _, body = found(address, "/v1/docs", encoding="identity")
-    assert b"history.replaceState" not in body

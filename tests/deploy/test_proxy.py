@@ -45,7 +45,7 @@ def sent(proxy: Proxy, request: str, *headers: str) -> str:
         return connection.recv(2**16).split(b"\r\n")[0].decode()
 
 
-def test_the_page_comes_with_every_header(proxy):
+def test_page_and_endpoint_come_through_it_with_every_header_and_compressed(proxy, samples):
     status, headers, body = ask(proxy, "GET", "/")
     assert status == 200 and b"Streamlit" in body
     assert headers["strict-transport-security"] == "max-age=31536000"
@@ -59,16 +59,10 @@ def test_the_page_comes_with_every_header(proxy):
     assert re.fullmatch(r"profet_replica=[0-9a-f]{32}; Path=/; Secure; HttpOnly; SameSite=Lax", cookie)
     _, headers, _ = ask(proxy, "GET", "/", Cookie=cookie.partition(";")[0])
     assert "set-cookie" not in headers, "who has a replica keeps it"
-
-
-def test_what_is_large_is_compressed(proxy):
     _, _, page = ask(proxy, "GET", "/")
     script = re.search(rb'src="\./(static/js/index[^"]+)"', page)[1].decode()
     _, headers, body = ask(proxy, "GET", f"/{script}", Accept_Encoding="gzip")
     assert headers["content-encoding"] == "gzip" and len(gzip.decompress(body)) > 2 * len(body)
-
-
-def test_the_endpoint_answers_through_it(proxy, samples):
     sample = next(iter(samples.values()))
     body = json.dumps({"profile": json.loads(sample.data), "anchor": sample.anchor}).encode()
     status, headers, answer = ask(proxy, "POST", "/v1/predict", body, Content_Type="application/json")

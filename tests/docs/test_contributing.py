@@ -90,12 +90,9 @@ def recipes(contributing: str) -> list[str]:
     return [line.removeprefix("## ") for line in contributing.splitlines() if line.startswith("## Add ")]
 
 
-def test_every_recipe_has_its_test(contributing):
+def test_every_recipe_has_its_test_and_the_house_s_style(contributing, tree):
     tested = Path(__file__).read_text(encoding="utf-8")
     assert [title for title in recipes(contributing) if f'"{title}"' not in tested] == []
-
-
-def test_what_the_recipes_show_has_the_house_s_style(contributing, tree):
     for title in recipes(contributing):
         write(section(contributing, title), tree)
     for line in ("ruff check .", "ruff format --check ."):

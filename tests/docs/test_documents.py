@@ -74,7 +74,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_link_leads_somewhere(name):
+def test_what_a_document_names_is_there_and_nothing_of_a_machine_is_told(name):
     targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|href|srcset)=\"([^\"]+)\"", prose(text_of(name)))
     for target in (markdown or html for markdown, html in targets):
         if target.startswith(("http://", "https://")):
@@ -84,39 +84,20 @@ def test_every_link_leads_somewhere(name):
         assert file.exists(), f"{name} links to {target}"
         if heading:
             assert heading in anchors(file.read_text(encoding="utf-8")), f"{name} links to {target}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_path_is_there(name):
     # Not what the documented commands write here.
     roots = {path.name for path in ROOT.iterdir()} - {".venv", "collected", "measured"}
     for span in spans(text_of(name)):
         found = re.fullmatch(r"[\w.\-]+(?:/[\w.\-]+)*/?", span)
         if found and "/" in span and span.split("/")[0] in roots and "NAME" not in span:
             assert (ROOT / span).exists() or span.startswith("models/"), f"{name} names {span}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_module_and_make_target_is_there(name):
-    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    made = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
     for line in command_lines(text_of(name)):
         for module in re.findall(r"python -m ([\w.]+)", line):
             path = ROOT / module.replace(".", "/")
-            known = module in FOREIGN or path.with_suffix(".py").exists() or (path / "__main__.py").exists()
-            assert known, f"{name} names {module}"
+            ours = path.with_suffix(".py").exists() or (path / "__main__.py").exists()
+            assert ours or module in FOREIGN, f"{name} names {module}"
         for target in re.findall(r"^make ([a-z]+)", line):
-            assert target in targets, f"{name} names make {target}"
-
-
-def test_a_commit_is_checked_by_what_make_lint_runs():
-    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE)[1]
-    hooks = re.findall(r"^ +entry: (.+)$", text_of(".pre-commit-config.yaml"), re.MULTILINE)
-    assert hooks == [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_command_and_option_is_there(name):
-    for line in command_lines(text_of(name)):
+            assert target in made, f"{name} names make {target}"
         command, _, script = line.partition(" -- ")
         words = shlex.split(command, comments=True)
         if words[0] != "profet" or words[1:2] == ["COMMAND"]:
@@ -125,6 +106,13 @@ def test_every_command_and_option_is_there(name):
         known = help_of(*(word for word in words[1:3] if re.fullmatch("[a-z]+", word)))
         for option in (word for word in words if word.startswith("-")):
             assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known), f"{name}: {line}: {option}"
+    assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", text_of(name)), name
+
+
+def test_a_commit_is_checked_by_what_make_lint_runs():
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE)[1]
+    hooks = re.findall(r"^ +entry: (.+)$", text_of(".pre-commit-config.yaml"), re.MULTILINE)
+    assert hooks == [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
 
 
 @cache
@@ -137,9 +125,13 @@ def help_of(*command: str) -> str:
     return printed.getvalue()
 
 
-def test_every_command_has_its_section():
+def test_every_command_has_its_section_and_every_setting_of_a_link_is_documented():
     documented = re.findall(r"^## profet (\w+)$", text_of("docs/COMMANDS.md"), re.MULTILINE)
     assert sorted(documented) == sorted(re.findall(r"^    (\w+)(?: |$)", help_of(), re.MULTILINE))
+    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items()]
+    rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
+    listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
+    assert sorted(listed_keys) == sorted(keys)
 
 
 @pytest.mark.parametrize("command", CALLS)
@@ -185,13 +177,10 @@ def test_the_examples_of_profiles_are_read_and_predicted_from(models, catalog, s
         assert found["g3s.xlarge"] == pytest.approx(sample.measured_ms["g3s.xlarge"], rel=0.15)
 
 
-def test_every_field_of_meta_is_documented():
+def test_every_field_of_meta_is_documented_and_every_format_listed():
     contract = section(text_of("docs/PROFILES.md"), "PROFET JSON")
     for field in fields(ProfileMeta):
         assert f'"{field.name}"' in contract or f"`{field.name}`" in contract, field.name
-
-
-def test_every_format_is_listed():
     rows = re.findall(r"^\| ([^|]+) \|", section(text_of("docs/PROFILES.md"), "Supported formats"), re.MULTILINE)
     listed = " ".join(rows).replace("`", "").lower()
     for reader in READERS:
@@ -216,13 +205,6 @@ def test_pictures_are_small_and_of_both_desktops():
         assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (1440, 900)
 
 
-def test_every_setting_of_a_link_is_documented():
-    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items()]
-    rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
-    listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
-    assert sorted(listed_keys) == sorted(keys)
-
-
 def test_every_value_of_a_link_s_setting_is_documented():
     rows = re.findall(r"^\| (`.+?`) \| (.+)$", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
     values = {key: words for keys, words in rows for key in re.findall(r"`([^`]+)`", keys)}
@@ -235,8 +217,3 @@ def test_every_value_of_a_link_s_setting_is_documented():
 @pytest.mark.parametrize("name, most", [("README.md", 700), ("docs/ARCHITECTURE.md", 1500)])
 def test_a_reader_finds_the_way_in_few_words(name, most):
     assert len(text_of(name).split()) <= most
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_of_a_machine_is_told(name):
-    assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", text_of(name)), name

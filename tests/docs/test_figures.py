@@ -42,7 +42,7 @@ def without_twin(validation: dict) -> tuple[float, float]:
     return tuple(sum(row[f"mape_{case}_latency"] for row in kept) / 8 for case in ("with", "without"))
 
 
-def test_accuracy_s_table_is_the_validation_s(validation):
+def test_accuracy_s_table_is_the_validation_s_its_first_line_that_of_networks_unlike_any(validation):
     found, default = rows("docs/ACCURACY.md"), validation["default"]
     mean, original = default["mean"], validation["original"]["mean"]
     assert found["one family held out"] == both(default["family"])
@@ -58,9 +58,6 @@ def test_accuracy_s_table_is_the_validation_s(validation):
         "; ".join(percent(mean[f"coverage_90{case}"], mean[f"median_interval_pct{case}"]))
         for case in ("", "_without_latency")
     ]
-
-
-def test_the_first_line_is_that_of_networks_unlike_any(validation):
     found = rows("docs/ACCURACY.md")["networks unlike any in the data (eight architectures without a close relative)"]
     ours = both(validation["default"]["without_twin"])
     assert [cell.split(" (")[0] for cell in found] == ours
@@ -144,13 +141,10 @@ def test_several_gpus_are_the_report_s():
     assert f"{geforce:.1f}%)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_tells_the_error_of_twenty_measured_steps():
+def test_errors_by_measured_cells_are_the_report_s():
     (row,) = [row for row in report("cells_validation.json")["rows"] if row["cells"] == 20]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"the error there is **{row['mean']:.1f}%**" in text and "With 20 steps measured" in text
-
-
-def test_errors_by_measured_cells_are_the_report_s():
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
     for row in report("cells_validation.json")["rows"]:
         assert f"{row['cells']} cell{'s' if row['cells'] > 1 else ''} {row['mean']:.1f}%" in text

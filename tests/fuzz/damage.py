@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
+from profet_recorder.profiles import xplane
 from profet_recorder.profiles.reading import find_reader
-from profet_recorder.profiles.tensorflow import xplane
-from profet_recorder.profiles.tensorflow.xplane import messages
 from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.xplane import messages
 
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/recorder/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}

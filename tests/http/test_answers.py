@@ -248,7 +248,7 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
         assert refused.status == 422 and said in refused.error
 
 
-def test_every_field_of_a_request_is_documented_with_its_kind():
+def test_every_field_of_a_request_is_documented_with_its_kind_in_a_description_that_is_openapi():
     paths = openapi_document()["paths"]
     for name, endpoint in ENDPOINTS.items():
         path, table = f"/v1{name}", endpoint.fields
@@ -260,9 +260,17 @@ def test_every_field_of_a_request_is_documented_with_its_kind():
         for case in cases:
             jsonschema.validate({"profile": {}, "anchor": "g3s.xlarge", **case}, schema)
         assert schema["required"] == [name for name, field in table.items() if field.required]
+    document = openapi_document()
+    assert set(document) == {"openapi", "info", "paths"}
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert operation["operationId"] and operation["summary"] and "200" in operation["responses"]
+            for answer in operation["responses"].values():
+                for content in answer["content"].values():
+                    jsonschema.Draft202012Validator.check_schema(content["schema"])
 
 
-def test_every_documented_field_is_taken(post, post_file, asked, sample):
+def test_every_documented_field_is_taken_and_null_where_the_description_says_so(post, post_file, asked, sample):
     """None is unknown to what reads requests; one of another kind is refused by its name."""
     for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/estimate", "/v1/scaleout"):
         documented = openapi_document()["paths"][path]["post"]
@@ -273,9 +281,6 @@ def test_every_documented_field_is_taken(post, post_file, asked, sample):
             assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
         for parameter in documented["parameters"]:
             assert "Unknown field" not in post_file(path, sample.data, **{parameter["name"]: ""}).body.decode()
-
-
-def test_null_is_taken_where_the_description_says_so(post, asked):
     for path, values in {"/v1/cost": {**asked, **TRAINING}, "/v1/estimate": {"network": "VGG16", "batch": 8}}.items():
         body = openapi_document()["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
         optional = {name: None for name, schema in body["properties"].items() if "null" in schema["type"]}
@@ -286,7 +291,7 @@ def test_null_is_taken_where_the_description_says_so(post, asked):
             assert refused.status == 422 and refused.error.startswith(f"{name} is missing")
 
 
-def test_the_description_has_every_path_and_what_each_refuses(port, get):
+def test_the_description_has_every_path_and_its_page_loads_nothing_from_elsewhere(port, get):
     paths = openapi_document()["paths"]
     for path, methods in paths.items():
         for method, operation in methods.items():
@@ -300,9 +305,6 @@ def test_the_description_has_every_path_and_what_each_refuses(port, get):
         "/v1/openapi.json",
         "/v1/docs",
     }
-
-
-def test_the_description_and_its_page_load_nothing_from_elsewhere(get):
     described = get("/v1/openapi.json")
     assert described.document["openapi"].startswith("3.1") and described.document == openapi_document()
     page = get("/v1/docs")
@@ -310,17 +312,6 @@ def test_the_description_and_its_page_load_nothing_from_elsewhere(get):
     assert page.status == 200 and all(f"<code>{name}</code>" in text for name in ADVISE)
     assert "<script" not in text and "src=" not in text and "@import" not in text
     assert "default-src 'none'" in page.headers["content-security-policy"]
-
-
-def test_what_the_description_says_of_itself_is_openapi():
-    document = openapi_document()
-    assert set(document) == {"openapi", "info", "paths"}
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            assert operation["operationId"] and operation["summary"] and "200" in operation["responses"]
-            for answer in operation["responses"].values():
-                for content in answer["content"].values():
-                    jsonschema.Draft202012Validator.check_schema(content["schema"])
 
 
 def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):

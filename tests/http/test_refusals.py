@@ -88,7 +88,7 @@ def test_numbers_of_a_query_that_make_no_sense_are_refused_as_on_the_command_lin
     assert answer.status == 422 and answer.error.startswith("anchor must be")
 
 
-def test_types_paths_and_methods_that_are_not_taken(port, get, sample):
+def test_types_paths_and_methods_that_are_not_taken_and_what_comes_back_runs_nowhere(port, get, sample, post):
     for content_type in (None, "text/plain", "application/x-www-form-urlencoded", "text/html; charset=x"):
         answer = send(port, "POST", "/v1/predict", b"{}", content_type)
         assert answer.status == 415 and answer.error.startswith("Send application/json")
@@ -104,6 +104,13 @@ def test_types_paths_and_methods_that_are_not_taken(port, get, sample):
     assert get("/v1/instances?regions=x").status == 422
     answer = send(port, "OPTIONS", "/v1/predict", None, None, Origin="https://elsewhere.example")
     assert answer.status == 405 and "access-control-allow-origin" not in answer.headers
+    assert get("/v1").status == 404
+    assert send(port, "POST", "/v1", b"{}", JSON, Host="elsewhere.example").status == 404
+    for answer in (get("/v1/instances"), post("/v1/predict", {"<script>alert(1)</script>": 1})):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert answer.headers["cache-control"] == "no-store"
+        assert json.loads(answer.body) is not None and "server" not in answer.headers
 
 
 def test_a_form_takes_files_for_profiles_and_nothing_else(port, sample):
@@ -188,16 +195,3 @@ def test_a_body_that_stops_coming_is_refused_soon(port):
             connection.sendall(head + rest)
             assert connection.recv(2**16).startswith(b"HTTP/1.1 " + status)
         assert time.monotonic() - started < 2 * PAUSE_LIMIT_S
-
-
-def test_the_prefix_alone_redirects_nowhere(get, port):
-    assert get("/v1").status == 404
-    assert send(port, "POST", "/v1", b"{}", JSON, Host="elsewhere.example").status == 404
-
-
-def test_what_comes_back_runs_nowhere_and_is_kept_nowhere(get, post):
-    for answer in (get("/v1/instances"), post("/v1/predict", {"<script>alert(1)</script>": 1})):
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-        assert answer.headers["cache-control"] == "no-store"
-        assert json.loads(answer.body) is not None and "server" not in answer.headers

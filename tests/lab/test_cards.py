@@ -22,8 +22,21 @@ from profet_core.training.memory import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards import accuracy_by_gpu, fixed, gpu_card, listed, model_card, real_section, render, table
-from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, read_report
+from profet_lab.reports import (
+    CARD_NAME,
+    PARTS,
+    accuracy_by_gpu,
+    fixed,
+    gpu_card,
+    listed,
+    load_real_report,
+    load_validation,
+    model_card,
+    read_report,
+    real_section,
+    render,
+    table,
+)
 
 pytestmark = pytest.mark.training
 
@@ -79,11 +92,16 @@ def is_shown(path) -> bool:
     return not SHORT & set(path) or path[-1] not in LEFT_TO_THE_REPORT
 
 
-def test_another_number_is_another_card(report, models):
+def test_another_number_is_another_card(report, models, files):
     card = model_card(report, models.manifest)
     shown = [path for path in number_paths(report, float) if is_shown(path)]
     assert len(shown) > 150
     assert [path for path in shown if model_card(one_more(report, path), models.manifest) == card] == []
+    card = card_of(REPORT, files)
+    shown = [path for path in number_paths(REPORT, (int, float)) if gpu_card_shows(path)]
+    assert len(shown) > 220
+    changed = random.Random(0).sample(shown, CHANGED)
+    assert [path for path in changed if card_of(one_more(REPORT, path), files) == card] == []
 
 
 def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
@@ -96,22 +114,17 @@ def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
     assert f"python {models.manifest['versions']['python']}" in card
 
 
-def test_a_value_that_is_missing_is_an_error():
+def test_a_missing_value_is_an_error_and_tables_are_filled_from_rows_or_values_by_name():
     for name in ("models", "gpus"):
         with pytest.raises(jinja2.UndefinedError):
             render(name, report={})
     with pytest.raises(KeyError, match="mape"):
         table("what | error", "{what} | {mape}", [{"what": "all"}])
-
-
-def test_a_table_is_filled_from_rows_or_from_values_by_name():
     rows = [{"what": "all", "mape": 31.25, "share": 0.5, "none": None}, {"what": 2, "mape": 3, "share": 1, "none": 1.0}]
     lines = ["| a | b | c | d |", "|---|---|---|---|", "| all | 31.2 | 50.0 |  |", "| 2 | 3 | 100.0 | 1.00 |"]
     assert table("a | b | c | d", "{what} | {mape} | {share:%} | {none}", rows).splitlines() == lines
     assert listed("{name} {value:exp}", {"x": 0.0, "y": 1}, "; ") == "x 1.00; y 2.72"
-
-
-def test_two_decimals_below_20_and_one_above():
+    # Two decimals below 20, and one above.
     assert [fixed(value) for value in (3.14159, 19.994, 20.04, -25.55, 0)] == ["3.14", "19.99", "20.0", "-25.6", "0.00"]
 
 
@@ -131,17 +144,14 @@ def card_of(report: dict, files) -> str:
     return gpu_card(report, *files)
 
 
-def test_the_card_names_its_files_and_sources(files):
+def test_the_card_names_its_files_and_each_gpu_with_what_it_is_based_on(files):
     card, (transfer, memory) = card_of(REPORT, files), files
     for text in (REPORT["made"], f"`{transfer.checksum[:16]}`", f"`{memory.checksum[:16]}`", "ddps-lab/profet (MIT)"):
         assert text in card
     for name, value in transfer.fitted_on.items():
         assert f"- `{name}`: sha256 `{value}`" in card
     assert f"{memory.fitted_on['cells']} workloads x GPUs" in card
-
-
-def test_each_gpu_is_a_row_of_what_it_is_based_on(files):
-    """Every GPU with specs once, best evidence first; rented ones that no table has are named."""
+    # Every GPU with specs once, best evidence first; rented ones that no table has are named.
     lines, (transfer, _) = card_of(REPORT, files).splitlines(), files
     start = lines.index("## By GPU")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start:] if line.startswith("| ")]
@@ -155,9 +165,6 @@ def test_each_gpu_is_a_row_of_what_it_is_based_on(files):
     assert found["Tesla P100-PCIE-16GB"][3:5] == ["", ""], "neither TF32 nor tensor cores"
     (unchecked,) = (line for line in lines if line.startswith("- **No public table has these rented GPUs"))
     assert "H100-NVL-94GB" in unchecked and "L40S" not in unchecked and "Laptop" not in unchecked
-
-
-def test_no_gpu_is_slower_than_one_with_no_more_of_anything(files):
     assert REPORT["served"]["wrong_orders"] == [] and REPORT["served"]["siblings"] > 150
     assert "It is slower in none of" in card_of(REPORT, files)
 
@@ -216,14 +223,6 @@ def gpu_card_shows(path) -> bool:
     return not ("directions" in path and name == "n")
 
 
-def test_another_number_is_another_gpu_card(files):
-    card = card_of(REPORT, files)
-    shown = [path for path in number_paths(REPORT, (int, float)) if gpu_card_shows(path)]
-    assert len(shown) > 220
-    changed = random.Random(0).sample(shown, CHANGED)
-    assert [path for path in changed if card_of(one_more(REPORT, path), files) == card] == []
-
-
 @pytest.mark.parametrize("name", ["cells", "estimate", "gpus", "scaleout"])
 def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
     part, models = PARTS[name], repository / "models"
@@ -253,7 +252,7 @@ def shipped(name: str) -> dict:
     return json.loads((SHIPPED / name).read_text())
 
 
-def test_a_missing_torn_or_changed_report_is_refused(tmp_path):
+def test_a_missing_torn_or_changed_report_or_one_of_other_models_is_refused(tmp_path):
     path = tmp_path / "cells_validation.json"
     for text in (None, "", "[]", "{", "{}", "[" * 100_000, json.dumps({**shipped(path.name), "checksum": "0"})):
         if text is not None:
@@ -261,9 +260,6 @@ def test_a_missing_torn_or_changed_report_is_refused(tmp_path):
         with pytest.raises(ArtifactError, match="profet validate --cells --card") as error:
             read_report(path, "profet validate --cells --card")
         assert "\n" not in str(error.value)
-
-
-def test_one_of_other_models_is_refused():
     path, judged = (
         SHIPPED / "gpus_validation.json",
         {"transfer": load_transfer(SHIPPED), "memory": load_memory(SHIPPED)},
@@ -280,11 +276,7 @@ def test_one_of_other_models_is_refused():
 # --- what was aimed at
 
 
-def test_the_report_on_the_models_is_theirs(models):
-    assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]
-
-
-def test_the_figures_on_gpus():
+def test_the_figures_aimed_at_are_reached(models):
     found = shipped("gpus_validation.json")
     targets, anchors, served = found["left_out_gpus"], found["left_out_anchors"], found["served"]
     assert len(targets["directions"]) == 12
@@ -294,9 +286,6 @@ def test_the_figures_on_gpus():
     assert off["A10G", "A100-PCIE-80GB"] <= 20 and off["H100-SXM5-80GB", "A100-SXM4-80GB"] <= 12
     assert np.mean([abs(row["slower"]) for row in served["points"]]) <= 4
     assert 0.9 <= served["b200_amp_over_tf32"] <= 1.15
-
-
-def test_the_figures_on_memory():
     memory = shipped("gpus_validation.json")["memory"]
     scores, layers, recorded = memory["served"]["profile and its meta"], memory["arithmetic"], memory["recorded"]
     assert scores["strict_false_fits"] <= 0.02 and scores["decided_accuracy"] > 0.98
@@ -306,9 +295,6 @@ def test_the_figures_on_memory():
         assert recorded[known]["recall"] >= 0.8 and recorded[known]["false_fits"] <= 0.02
     peak = recorded["recorded peak"]
     assert (peak["cells"], peak["did_not_run"]) == (scores["cells"], scores["did_not_run"]), "the same questions"
-
-
-def test_the_figures_without_a_profile():
     found, model = shipped("estimate_validation.json"), load_rates(SHIPPED)
     assert found["estimate_checksum"] == model.checksum
     assert str(found["steps"]) == model.fitted_on["steps"]
@@ -324,3 +310,4 @@ def test_the_figures_without_a_profile():
     assert {name: rows[name]["mape"] <= limit for name, limit in most.items()} == dict.fromkeys(most, True)
     for case in ("ordinary", "depthwise"):
         assert 85 <= found["inside"][case]["coverage_90"] <= 95
+    assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]

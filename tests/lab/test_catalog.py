@@ -47,7 +47,7 @@ def test_the_shipped_tables_are_made_from_the_lists():
     assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
 
 
-def test_an_offer_becomes_a_machine_and_a_price_a_market():
+def test_an_offer_becomes_a_machine_and_prices_beside_what_was_looked_up_by_hand():
     (machine,), offers = tables(LISTED)
     assert machine == {
         "instance": "gcp/n1-standard-8+2xV100",
@@ -65,9 +65,6 @@ def test_an_offer_becomes_a_machine_and_a_price_a_market():
         ("spot", "2.28146", "US, NA"),
     ]
     assert offers[0]["source"] == "SkyPilot catalogs/v8/gcp/vms.csv @ 006059e0f (Apache-2.0)"
-
-
-def test_what_was_looked_up_by_hand_stays():
     mine = {"instance": "gcp/n1-standard-8+2xV100", "source": "my own eyes", "gpu": "Voodoo"}
     price = {
         **dict.fromkeys(PRICE_COLUMNS, ""),

@@ -10,18 +10,17 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
-from profet_lab.class_bank import ClassBank, TrainingRows, class_bank
+from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
     ensemble_ms,
-    fit_member,
     fit_scale,
     fold_inputs,
     nearest_other,
     one_held_out,
     summed_errors,
 )
-from profet_lab.class_members import RECIPES, REPEATS, BoostedTrees, StackedNetworks, fit_networks, fit_trees
+from profet_lab.class_members import RECIPES, REPEATS, MemberModels, fit_member, fit_trees
 from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
@@ -35,9 +34,8 @@ def bank(many) -> ClassBank:
 
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
-) -> BoostedTrees:
-    sets = [TrainingRows(*PAIR, rows)]
-    return fit_trees(bank, sets, latency_known=known, sizes_known=sizes, seed=0, rounds=rounds)
+) -> MemberModels:
+    return fit_trees(bank, [Training(*PAIR, rows, known, sizes)], seed=0, rounds=rounds)
 
 
 def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
@@ -46,7 +44,7 @@ def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
     return replace(bank, latency_ms={**bank.latency_ms, "fast": target_ms})
 
 
-def written(trees: BoostedTrees) -> list[str]:
+def written(trees: MemberModels) -> list[str]:
     return [model.model_to_string() for model in trees.trees]
 
 
@@ -84,7 +82,7 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     assert trees.unseen[0, depthwise]
     assert written(trees) == written(fit(bank, rows=learned, known=False))
     # Of D, the class is excluded and scaled by a power of the typical ratio, here one half.
-    inputs = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
+    inputs = fold_inputs(bank, Training(*PAIR, learned, False), ~learned, trees.unseen[0])
     assert not inputs.classes_ms[:, depthwise].any()
     found = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
@@ -92,12 +90,10 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     np.testing.assert_allclose(found - without, unknown_ms * 0.5**UNKNOWN_POWER)
 
 
-def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
+def test_each_has_a_model_of_its_own(bank):
     learned = [bank.architectures != name for name in "AB"]
-    sets = [TrainingRows(*PAIR, rows) for rows in learned] + [TrainingRows("fast", "slow", learned[0])]
-    reported: list[int] = []
-    trees = fit_trees(bank, sets, latency_known=True, sizes_known=False, seed=0, rounds=40, progress=reported.append)
-    assert sum(reported) == 40
+    trainings = [*(Training(*PAIR, rows, True) for rows in learned), Training(*PAIR[::-1], learned[0], True)]
+    trees = fit_trees(bank, trainings, seed=0, rounds=40)
     assert trees.constants.shape == (3, 1, bank.device_classes)
     assert trees.typical_log_ratio == pytest.approx([np.log(0.5), np.log(0.5), np.log(2)])
     assert written(trees)[0] == written(fit(bank, rows=learned[0]))[0]
@@ -160,7 +156,7 @@ TABLE = np.array([[0.0, 0.2, 0.5], [0.2, 0.0, 0.1], [0.9, 0.3, 0.0], [0.0, 0.4, 
 ARCHITECTURES = np.array(["A", "B", "C", "A"])
 
 
-def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
+def test_folds_and_nearest_others_leave_out_what_is_held_out():
     for without, expected in (
         ((), [0.2, 0.1, 0.3, 0.4]),
         (("B",), [0.5, 0.1, 0.9, 0.6]),
@@ -171,12 +167,9 @@ def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
     assert nearest_other(TABLE, ARCHITECTURES, ("B", "C"))[0] == math.inf
     spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
-
-
-def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
     groups = np.array(list("ABBCA"))
-    folds = one_held_out(groups, [PAIR, PAIR[::-1]])
-    assert [(*fold.pair, *fold.held_out) for fold in folds] == [
+    folds = one_held_out(groups, [PAIR, PAIR[::-1]], latency_known=True)
+    assert [(*fold.training.pair, *fold.held_out) for fold in folds] == [
         (*pair, name) for pair in (PAIR, PAIR[::-1]) for name in "ABC"
     ]
     for fold in folds:
@@ -189,9 +182,9 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measurements, member, known, sizes):
     held_out = measurements.architectures == "MobileNetV2"
-    training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)
+    training = Training("g3s.xlarge", "p2.xlarge", ~held_out, known, sizes)
     one, other = (
-        fit_member(class_bank(each), member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=3)
+        fit_member(class_bank(each), member, [training], seed=0, steps=3)
         for each in (measurements, without_numbers(measurements, held_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):
@@ -208,13 +201,10 @@ def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndar
     return np.where([each == weights for each in WEIGHTS], 0.0, error)
 
 
-def test_members_are_combined_by_their_weighted_geometric_mean():
+def test_members_are_combined_by_weights_and_errors_summed_by_hand():
     members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
     np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
     np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
-
-
-def test_errors_are_summed_over_the_rows_by_hand():
     # Two rows; the networks agree on 100 ms and the trees on 1: with weight w they say 100 ** (1 - w).
     errors = summed_errors(np.array([[100.0, 100.0, 1.0], [100.0, 100.0, 1.0]]), np.array([100.0, 80.0]))
     assert errors.shape == (len(WEIGHTS),)
@@ -226,18 +216,18 @@ STEPS = 5
 
 
 def trained(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    training = TrainingRows("slow", "fast", rows)
-    return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
+    return fit_member(bank, member, [Training(*PAIR, rows, known, sizes)], seed=0, steps=steps)
 
 
 def predicted_ms(bank, networks, rows, known=True, sizes=False):
-    return networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, known, sizes), bank.device_classes)
+    training = Training(*PAIR, rows, known, sizes)
+    return networks.predict(0, fold_inputs(bank, training, rows, networks.unseen[0]), bank.device_classes)
 
 
 def test_constants_are_the_ratios_of_the_training_rows(classed):
     bank = class_bank(classed)
     learned = bank.architectures != "D"
-    ratios, typical = bank.log_ratios("slow", "fast", learned, True)
+    ratios, typical = bank.log_ratios(Training(*PAIR, learned, True))
     np.testing.assert_allclose(ratios, np.log(0.5))
     assert typical == pytest.approx(np.log(0.5))
     unseen = bank.unseen("slow", learned)
@@ -259,10 +249,10 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
 def test_what_is_served_answers_what_the_networks_answer(member):
     random = np.random.default_rng(0)
     widths = [(7, 6), (6, 5), (5, 3)]
-    networks = StackedNetworks(
+    networks = MemberModels(
         member,
-        tuple(random.normal(size=(4, *width)) for width in widths),
-        tuple(random.normal(size=(4, 1, width[1])) for width in widths),
+        kernels=tuple(random.normal(size=(4, *width)) for width in widths),
+        biases=tuple(random.normal(size=(4, 1, width[1])) for width in widths),
         constants=np.zeros((4, 1, 1)),
         typical_log_ratio=np.zeros(4),
         unseen=np.zeros((4, 2), bool),

@@ -49,11 +49,11 @@ def some(measurements) -> Measurements:
 
 def judged(some: Measurements) -> dict[str, np.ndarray]:
     """Every network held out in turn: what each member says of it."""
-    from profet_lab.class_folds import FoldCase, one_held_out, predict_cases
+    from profet_lab.class_folds import one_held_out, predict_cases
 
     bank = class_bank(some)
-    folds = one_held_out(bank.architectures, pairs(bank.instances))
-    (case,) = predict_cases(bank, [FoldCase(folds, latency_known=True)], seed=0, steps=20)
+    folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
+    (case,) = predict_cases(bank, [folds], seed=0, steps=20)
     return {f"{pair} {name}": values for (pair, name), values in case.members_ms.items()}
 
 

@@ -14,7 +14,7 @@ from profet_core import ArtifactError, InputError
 from profet_core.transfer.model import load_transfer
 from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
-from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_of, merged, ordered
+from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_from_tables, merged, ordered
 from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
 
@@ -46,7 +46,7 @@ def with_custom_gpu(published):
         table = published.cells[published.cells["instance"] == "p3.2xlarge"]
         cells = table.assign(instance=name, steps_profiled=pd.NA, batch_latency_ms=table["batch_latency_ms"] / 2)
         cells = change(cells.drop(columns=["gpu", "source"]))
-        own = dataset_of(
+        own = dataset_from_tables(
             cells, published.operations.iloc[:0], Source(name, "collection", {}), {name: InstanceFacts(gpu)}
         )
         return merged([published, own], ["published", "own"])
@@ -85,14 +85,11 @@ def test_both_precisions_are_learned_apart(with_custom_gpu, transfer):
     assert set(by_precision[True].corrections) == set(transfer.instances)
 
 
-def test_without_the_models_own_measurements_one_line_says_so(with_custom_gpu, transfer):
+def test_the_better_measured_of_two_machines_counts_beside_the_models_own_measurements(with_custom_gpu, transfer):
     dataset = with_custom_gpu()
     own = replace(dataset, instances={NAME: dataset.instances[NAME]})
     with pytest.raises(DataError, match="name the published measurements with --data too"):
         calibrate_gpus(own, transfer)
-
-
-def test_of_two_machines_with_one_gpu_the_better_measured_counts(with_custom_gpu, transfer):
     few = with_custom_gpu(change=lambda cells: cells[cells["model"] == "VGG11"], name="other")
     both = merged([with_custom_gpu(), few], ["one", "other"])
     found, without = calibrate_gpus(both, transfer)
@@ -119,14 +116,11 @@ def calibrated(version: int) -> dict:
     return {"schema_version": version, "gpus": []}
 
 
-def test_the_models_are_copied_and_what_is_calibrated_comes_to_them(base, tmp_path):
+def test_calibrations_come_to_copied_models_in_the_place_of_earlier_ones(base, tmp_path):
     write_calibrated(base, tmp_path / "out", calibrated(1))
     there, shipped = content_of(tmp_path / "out"), content_of(base)
     assert {name: there[name] for name in shipped} == shipped
     assert set(there) - set(shipped) == {"calibrated.json"}
-
-
-def test_a_later_training_takes_the_place_of_an_earlier_one(base, tmp_path):
     out = tmp_path / "out"
     write_calibrated(base, out, calibrated(1))
     (out / "prices.txt").write_text("somebody's own")

@@ -10,7 +10,6 @@ import pytest
 
 from profet_core.files import shipped_folder
 from profet_core.prediction.scaler import AXIS_RANGE, KNOTS
-from profet_lab.cards import SCALER_MAPE, baseline_pairs
 from profet_lab.documented import (
     DocumentedFold,
     cluster_names,
@@ -22,6 +21,7 @@ from profet_lab.documented import (
     fit_folds,
     scaler_report,
 )
+from profet_lab.reports import SCALER_MAPE, baseline_pairs
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import US_DIGITS
 from tests.lab.conftest import SAME_TRAINING, without_numbers
@@ -31,31 +31,25 @@ def operations(clusters):
     return [cluster.operations for cluster in clusters]
 
 
-def test_average_not_single_linkage_decides():
+def test_clusters_by_average_linkage_of_the_given_rows_encode_tables_as_profiles(small):
     # a-b 1, b-c 6, a-c 7: joined to {a, b} at the average 6.5, above the cut of 6 (single linkage would join at 6).
     a, b, c = "xxxxxxx", "xxxxxxy", "zzzzzzy"
     assert operations(cluster_names([a, b, c], cut=6)) == [(a, b), (c,)]
     assert operations(cluster_names([a, b, c], cut=6.5)) == [(a, b, c)]
-
-
-@pytest.mark.parametrize("names", [[], ["Conv2D"]])
-def test_fewer_than_two_names_need_no_linkage(names):
-    assert operations(cluster_names(names)) == [(name,) for name in names]
-
-
-def test_features_come_from_the_given_rows_alone(small):
     without_c = fit_features(small, small.architectures != "C")
     assert "Device_OnlyInC" not in without_c.columns
     assert "Device_OnlyInC" in fit_features(small, small.architectures == "C").columns
-
-
-def test_a_table_is_encoded_as_its_profiles_are(small):
     spec = fit_features(small, small.architectures != "C")
     # A profile keeps its times to the picosecond.
     times_us = small.times_us["slow"].round(US_DIGITS)
     table = encode_table(spec, small.operations, times_us)
     profiles = [Profile(dict(zip(small.operations, row, strict=True))) for row in times_us]
     np.testing.assert_allclose(table, spec.encode(profiles)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("names", [[], ["Conv2D"]])
+def test_fewer_than_two_names_need_no_linkage(names):
+    assert operations(cluster_names(names)) == [(name,) for name in names]
 
 
 def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):

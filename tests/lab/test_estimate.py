@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.layers.estimate import estimate
+from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode, load_rates
 from profet_lab.estimate_fit import (
@@ -43,23 +43,29 @@ def few(every) -> EstimateRows:
         & (every.gpus == "TITAN RTX")
         & (every.modes == int(Mode.FP32))
     )
-    return every.of(cells | published)
+    return every.subset(cells | published)
 
 
 def test_rows_are_cells_and_published_steps_of_convolutional_networks(every):
     assert (every.sources == PROFET).sum() == 1304
-    timm = every.of((every.sources == TIMM) & (every.modes == int(Mode.HALF)))
+    timm = every.subset((every.sources == TIMM) & (every.modes == int(Mode.HALF)))
     assert len(timm) > 480 and set(timm.gpus) == {"GeForce RTX 3090"}
-    step = timm.of(timm.networks == "timm/convnext_tiny")
+    step = timm.subset(timm.networks == "timm/convnext_tiny")
     assert step.latency_ms[0] == pytest.approx(256 / 813.0 * 1_000, rel=1e-3)
     assert not {"vit_base_patch16_224", "mixer_b16_224", "sequencer2d_s"} & set(every.networks.tolist())
     assert len(set(every.gpus.tolist())) > 30
 
 
-def test_families_are_read_from_names():
+def test_families_chips_and_half_widths_by_hand():
     names = ["tf_efficientnetv2_s", "seresnext50_32x4d", "PROFET VGG16", "timm/convnext_tiny", "xception41"]
     assert [family_of(name) for name in names] == ["efficientnetv2", "resnext", "vgg", "convnext", "xception"]
     assert family_of("keras/InceptionV3") == family_of("inception_v4") == "inception"
+    assert chip_of("A100-SXM4-80GB") == chip_of("A100-PCIE-40GB") != chip_of("A30")
+    chips = [gpu for gpu in load_gpus() if chip_of(gpu) == chip_of("A100-SXM4-80GB")]
+    assert sum(log_power_limit(gpu) for gpu in chips) == pytest.approx(0, abs=1e-12)
+    assert conformal(np.arange(1, 10) / 10) == 0.9
+    assert conformal(np.arange(1, 100) / 100) == 0.9
+    assert counts_of("AlexNet", 227).parameters < 65e6
 
 
 def test_the_fit_finds_steps_that_follow_it(few):
@@ -76,7 +82,7 @@ def test_poisoned_rows_that_are_held_out_change_nothing(few):
     fit_problem = problem(few)
     held = few.networks == "VGG16"
     poisoned = problem(replace(few, latency_ms=np.where(held, 7 * few.latency_ms, few.latency_ms)))
-    found = [predicted_ms(one.of(held), fit(one.of(~held))) for one in (fit_problem, poisoned)]
+    found = [predicted_ms(one.subset(held), fit(one.subset(~held))) for one in (fit_problem, poisoned)]
     assert np.array_equal(*found)
 
 
@@ -95,11 +101,11 @@ def test_the_shipped_rates_are_those_of_the_shipped_file(models):
     assert (models.folder / RATES_TABLE).read_text(encoding="utf-8") == rates_table(model)
 
 
-def test_the_file_answers_as_the_fit_does(few):
+def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     fit_problem = problem(few)
     fitted = fit(fit_problem)
     content = coefficients(fit_problem, fitted, 0.1)
-    values = dict(zip(fit_problem.keys, fitted.values.tolist(), strict=True))
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)
     assert content["log_costs"][mode][place] == pytest.approx(
@@ -107,36 +113,10 @@ def test_the_file_answers_as_the_fit_does(few):
     )
     assert set(content["instances"]) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert len(content["known"]["steps"]) == len(few)
-
-
-def test_a_published_step_is_within_its_interval(every, models, catalog):
-    published = every.of(np.flatnonzero(every.sources != PROFET)[::9])
-    inside = []
-    for row in range(len(published)):
-        gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))
-        name = str(published.networks[row])
-        found = estimate(
-            models,
-            catalog,
-            counts_of(name, int(published.pixels[row])),
-            batch_size=int(published.batch_sizes[row]),
-            name=name,
-            targets=[gpu],
-            precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(mode, "amp"),
-            training_code="channels-last" if mode is Mode.HALF_CHANNELS_LAST else "plain",
-        )
-        interval = found.gpus[gpu].interval_at()
-        inside.append(interval.low_ms <= published.latency_ms[row] <= interval.high_ms)
-    assert len(inside) > 250 and np.mean(inside) >= 0.95
-
-
-def test_answers_leave_the_effects_of_sources_away(few):
-    fit_problem = problem(few)
-    fitted = fit(fit_problem)
     changed = dict(
         zip(
             fit_problem.keys,
-            zip(fitted.values, as_new_source(fit_problem.keys, fitted).values, strict=True),
+            zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True),
             strict=True,
         )
     )
@@ -145,16 +125,20 @@ def test_answers_leave_the_effects_of_sources_away(few):
     assert changed["source", PROFET][0] == changed["source", PROFET][1]
 
 
-def test_cards_of_one_chip_share_it():
-    assert chip_of("A100-SXM4-80GB") == chip_of("A100-PCIE-40GB") != chip_of("A30")
-    chips = [gpu for gpu in load_gpus() if chip_of(gpu) == chip_of("A100-SXM4-80GB")]
-    assert sum(log_power_limit(gpu) for gpu in chips) == pytest.approx(0, abs=1e-12)
-
-
-def test_half_widths_have_the_correction_of_split_conformal():
-    assert conformal(np.arange(1, 10) / 10) == 0.9
-    assert conformal(np.arange(1, 100) / 100) == 0.9
-
-
-def test_tables_mean_the_alexnet_of_2014():
-    assert counts_of("AlexNet", 227).parameters < 65e6
+def test_a_published_step_is_within_its_interval(every, models, catalog):
+    published = every.subset(np.flatnonzero(every.sources != PROFET)[::9])
+    inside = []
+    for row in range(len(published)):
+        gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))
+        name = str(published.networks[row])
+        step = NetworkStep(
+            counts_of(name, int(published.pixels[row])),
+            int(published.batch_sizes[row]),
+            name=name,
+            precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(mode, "amp"),
+            training_code="channels-last" if mode is Mode.HALF_CHANNELS_LAST else "plain",
+        )
+        found = estimate(models, catalog, step, [gpu])
+        interval = found.gpus[gpu].interval_at()
+        inside.append(interval.low_ms <= published.latency_ms[row] <= interval.high_ms)
+    assert len(inside) > 250 and np.mean(inside) >= 0.95

@@ -6,16 +6,16 @@ import json
 import zipfile
 from dataclasses import replace
 from math import prod
+from operator import attrgetter
 
 import pytest
 
 from profet_collect.graph import Builder
 from profet_collect.networks import build_named
 from profet_core.errors import InputError
-from profet_core.layers.network import count
+from profet_core.layers.network import Kind, count
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
-from profet_core.layers.rules import Kind
 from profet_lab.measurements.tables import data_folder, load_architectures
 
 #: Column of the table -> what counts call it.
@@ -23,16 +23,16 @@ COLUMNS = {
     "classes": "classes",
     "parameters": "parameters",
     "trainable": "trainable_parameters",
-    "conv_flops": "convolution_flops",
-    "dwconv_flops": "depthwise_flops",
-    "dense_flops": "dense_flops",
-    "other_elems": "other_elements",
-    "act_elems": "activation_elements",
-    "n_conv": "convolutions",
-    "n_dense": "dense_layers",
-    "n_bn": "normalizations",
-    "n_pool": "pools",
-    "n_layers": "layers",
+    "conv_flops": "flops.convolution",
+    "dwconv_flops": "flops.depthwise",
+    "dense_flops": "flops.dense",
+    "other_elems": "elements.other",
+    "act_elems": "elements.all",
+    "n_conv": "layers.convolutions",
+    "n_dense": "layers.dense",
+    "n_bn": "layers.normalizations",
+    "n_pool": "layers.pools",
+    "n_layers": "layers.all",
 }
 
 
@@ -41,7 +41,7 @@ def test_every_row_is_reproduced_to_the_last_digit(measurements):
     assert len(rows) == 71 and set(rows[0]) == {"model", "pixels", *COLUMNS}
     for row in rows:
         counts = counts_of(f"PROFET {row['model']}", row["pixels"])
-        found = {column: getattr(counts, field) for column, field in COLUMNS.items()}
+        found = {column: attrgetter(field)(counts) for column, field in COLUMNS.items()}
         assert found == {column: row[column] for column in COLUMNS}, (row["model"], row["pixels"])
 
 
@@ -146,9 +146,9 @@ def test_work_by_hand_of_a_file_with_branches(tmp_path):
     # The stem, the point-wise half of the separable one, the grouped one, squeeze-excite, the shared one twice, the
     # transposed one on 10 x 10.
     macs = (3 * 9 * 8 + 16 * 12 + 2 * 5 * 12) * places + 2 * 24 * 6 + 2 * 24 * 9 * 24 * places + 24 * 9 * 10 * 10 * 10
-    assert counts.convolution_flops == 2 * macs
-    assert counts.depthwise_flops == 2 * 16 * 9 * places
-    assert counts.dense_flops == 2 * 10 * 7
+    assert counts.flops.convolution == 2 * macs
+    assert counts.flops.depthwise == 2 * 16 * 9 * places
+    assert counts.flops.dense == 2 * 10 * 7
     assert counts.classes == 7
 
 
@@ -165,7 +165,8 @@ def test_what_is_assumed_of_a_file_is_noted(tmp_path):
 
 
 def without_softmax(counts):
-    return replace(counts, function_elements=0, operations=0)
+    elements, layers = counts.elements._replace(function=0), counts.layers._replace(operations=0)
+    return replace(counts, elements=elements, layers=layers)
 
 
 def test_other_pixels_are_what_keras_builds_at_them(tmp_path):
@@ -190,24 +191,18 @@ def test_other_pixels_are_what_keras_builds_at_them(tmp_path):
 def test_named_networks_are_what_keras_builds(name):
     model = getattr(keras.applications, name)(weights=None, input_shape=(224, 224, 3))
     read, named = read_network(model.to_json().encode()).counts, counts_of(f"keras/{name}", 224)
-    assert (named.parameters, named.layers) == (model.count_params(), read.layers)
-    assert named.depthwise_flops == pytest.approx(read.depthwise_flops, rel=1e-5)
+    assert (named.parameters, named.layers.all) == (model.count_params(), read.layers.all)
+    assert named.flops.depthwise == pytest.approx(read.flops.depthwise, rel=1e-5)
 
 
-def test_channels_first_is_refused():
+def test_channels_first_open_sizes_and_a_base_behind_preprocessing():
     image = keras.Input((3, 33, 47))
     refused(keras.Model(image, layers.Conv2D(8, 3, data_format="channels_first")(image)), "save it with channels last")
-
-
-def test_open_sizes_take_the_pixels_that_are_given():
     image = keras.Input((None, None, 3))
     data = keras.Model(image, layers.GlobalAveragePooling2D()(layers.Conv2D(4, 3)(image))).to_json().encode()
     with pytest.raises(InputError, match="leaves the image's size open: give the pixels"):
         read_network(data)
-    assert read_network(data, pixels=10).counts.convolution_flops == 2 * 27 * 4 * 64
-
-
-def test_a_base_behind_its_own_preprocessing():
+    assert read_network(data, pixels=10).counts.flops.convolution == 2 * 27 * 4 * 64
     image = keras.Input((40, 40, 3))
     x = keras.applications.resnet50.preprocess_input(layers.RandomFlip()(image))
     base = keras.Sequential([keras.Input((40, 40, 3)), layers.Conv2D(4, 3), layers.BatchNormalization()])
@@ -217,7 +212,7 @@ def test_a_base_behind_its_own_preprocessing():
     network = read_network(model.to_json().encode())
     assert network.counts.parameters == model.count_params() and network.counts.trainable_parameters == 10
     assert any(line.startswith("Operations counted by their output") and "get_item" in line for line in network.caveats)
-    assert read_network(model.to_json().encode(), pixels=20).counts.convolution_flops == 2 * 27 * 4 * 18 * 18
+    assert read_network(model.to_json().encode(), pixels=20).counts.flops.convolution == 2 * 27 * 4 * 18 * 18
 
 
 def built(*made):

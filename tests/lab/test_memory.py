@@ -102,15 +102,12 @@ def made_cells(factor: float = 1.2) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "pixels", "batch_size", "parameters", "memory_gib", "ran"])
 
 
-def test_the_relation_finds_the_truth_where_cells_show_it():
+def test_the_relation_finds_the_truth_and_networks_without_a_peak_are_held_out():
     found = fit_peak(made_cells(), made_peaks())
     assert found.per_peak == pytest.approx(1.2, rel=0.03)
     assert found.fixed_gib + found.per_parameter * 4e8 * GIB_PER_VALUE == pytest.approx(0.4, abs=0.25)
     assert found.log_scale == LOG_SCALE, "what no cell tells is not taken from them"
     assert found.log_scale_a_doubling < 0.02 < found.unsplit_log_scale_a_doubling, "the parameters tell what stays"
-
-
-def test_networks_without_a_peak_are_held_out():
     cells, peaks = made_cells(), made_peaks()
     rows = recorded_cells(cells, peaks[peaks["model"] != "A"])
     assert set(rows["model"]) == set("BCDEF") and len(rows) == len(cells) * 5 // 6

@@ -13,8 +13,7 @@ import pytest
 
 from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
-from profet_lab.cards import model_card, real_section
-from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation
+from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, model_card, real_section
 from profet_lab.validation.real_profiles import (
     DOUBTED,
     NO_ANCHOR,

@@ -94,16 +94,13 @@ def noisy(made) -> pd.DataFrame:
     return made.assign(latency_ms=made["latency_ms"] * np.exp(np.random.default_rng(0).normal(0, 0.03, len(made))))
 
 
-def test_it_finds_the_model_that_made_the_rows(made, true_model):
+def test_it_finds_the_model_that_made_the_rows_and_runs_what_serves(made, true_model):
     found = fitted_model(made)
     np.testing.assert_allclose(predicted_ms(found, made), made["latency_ms"], rtol=0.01)
     for name in ("host_efficiency", "network_efficiency", "copy_efficiency", "overlap", "tensor_gpu_ms"):
         assert getattr(found, name) == pytest.approx(getattr(true_model, name), rel=0.1), name
     for link, share in found.link_efficiency.items():
         assert share == pytest.approx(true_model.link_efficiency[link], rel=0.2), link
-
-
-def test_the_fit_runs_what_serves(made, true_model):
     for row in made[::7].itertuples():
         step = GpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
         served = scaled_step(true_model, step, row.interconnect, row.gpus, Strategy(row.strategy))
@@ -123,15 +120,12 @@ def test_a_fold_does_not_see_what_is_held_out(noisy, by, fold, third):
     assert not np.array_equal(*seen)
 
 
-def test_widths_hold_nine_of_ten_errors(noisy):
+def test_widths_hold_nine_of_ten_errors_and_those_of_one_process_are_no_others(noisy):
     times_ms = held_out_ms(noisy, NETWORK)
     found = widths(noisy, times_ms)
     inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, found))
     assert 0.85 <= inside.mean() <= 0.97
-
-
-def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):
-    """One process far off, and each doubling far more: neither reaches what it says nothing of."""
+    # One process far off, and each doubling far more: neither reaches what it says nothing of.
     factor = {2: 1.02, 4: 1.2, 8: 1.4, 32: 1.8}
     rows = noisy[noisy["link"] == "pcie"]
     off = np.where(rows["strategy"] == Strategy.ONE_PROCESS, 3.0, rows["gpus"].map(factor))
@@ -168,24 +162,18 @@ def test_the_shipped_figures_are_those_that_were_required(accuracy, data_set):
         assert every["n"] == found["n"] == sum(row["n"] for row in part["by_fold"].values())
 
 
-def test_64_gpus_over_a_network(accuracy):
-    on_64, by_network = accuracy["on_64"], accuracy["network_64"]
-    assert on_64["mape"] <= 10 and on_64["perfect_mape"] > 15
-    assert max(map(abs, by_network.values())) <= 10
-    assert len(by_network) == on_64["n"] == 5
-
-
-def test_a_held_out_network_comes_out_again(published, accuracy):
+def test_a_held_out_network_and_the_shipped_model_come_out_again(published, accuracy, model):
     judged = held_out_fold(published.kept, NETWORK, "VGG16")
     for name in (TENSORFLOW_2017, THROUGHPUTS):
         said = accuracy["data_sets"][name]["networks"]["by_fold"]["VGG16"]
         assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
-
-
-def test_the_shipped_model_is_the_fit_s(published, model):
     found = fitted_model(published.kept)
     for name in NUMBERS:
         assert getattr(found, name) == pytest.approx(getattr(model, name), rel=1e-3), name
+    on_64, by_network = accuracy["on_64"], accuracy["network_64"]
+    assert on_64["mape"] <= 10 and on_64["perfect_mape"] > 15
+    assert max(map(abs, by_network.values())) <= 10
+    assert len(by_network) == on_64["n"] == 5
 
 
 def the_row(rows, **want):
@@ -193,7 +181,7 @@ def the_row(rows, **want):
     return found
 
 
-def test_the_batch_of_2017_is_that_of_all_gpus(published):
+def test_published_rows_are_judged_or_have_a_reason(published, tmp_path):
     rows = published.kept.query("data_set == @TENSORFLOW_2017")
     # The efficiencies that the benchmarks' page leads with.
     on_64 = the_row(rows, network="ResNet50", gpus=64, batch_per_gpu=64)
@@ -203,18 +191,12 @@ def test_the_batch_of_2017_is_that_of_all_gpus(published):
     assert (round(vgg.efficiency, 3), vgg.interconnect.link) == (0.712, Link.NVLINK)
     alexnet = the_row(rows, network="AlexNet", gpu="P100", gpus=8)
     assert (round(alexnet.efficiency, 3), alexnet.batch_per_gpu) == (0.746, 512)
-
-
-def test_every_row_is_judged_or_has_a_reason(published):
     counted = published.kept["data_set"].value_counts().to_dict()
     assert counted == {TENSORFLOW_2017: 89, THROUGHPUTS: 1510}
-    held_out = {name: published.held_out(name) for name in counted}
+    held_out = {name: published.excluded_counts(name) for name in counted}
     assert held_out[TENSORFLOW_2017] == {REAL_DATA: 67}
     assert sum(held_out[THROUGHPUTS].values()) == 1988 - 1510
     assert held_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198
     assert (held_out[THROUGHPUTS][SLOW_ONE_GPU], held_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
-
-
-def test_missing_files_are_one_line(tmp_path):
     with pytest.raises(DataError, match="published multi-GPU speeds can't be read"):
         load_scale_rows(tmp_path)

@@ -50,26 +50,17 @@ def test_a_bend_is_the_polynomial_through_both_ends(bend, middle):
     np.testing.assert_allclose(curve.scaled(np.array([16, 136, 256])), [0, middle, 1], atol=1e-12)
 
 
-def test_a_quadratic_latency_is_recovered_exactly():
+def test_documented_curves_are_fitted_exactly_never_fall_and_ignore_other_workloads():
     wanted = curves("pixels", 64, lambda size: 5 + 0.01 * size**2)
     curve = fit_scaler(wanted, "any", "pixels")
     expected = (128**2 - 32**2) / (256**2 - 32**2)
     np.testing.assert_allclose(curve.scaled(np.array([128.0])), [expected], rtol=1e-9)
-
-
-def test_a_curve_that_would_fall_is_bent_no_further_than_flat():
     falling_first = curves("batch", 256, lambda size: (size - 100.0) ** 4)
     curve = fit_scaler(falling_first, "any", "batch")
     assert np.all(np.diff(curve.scaled(np.arange(16, 257))) >= 0)
-
-
-def test_only_the_documented_workloads_are_fitted_on():
     fitted_on = curves("batch", 256, lambda size: size)
     other = curves("batch", 32, lambda size: size**2)
     assert fit_scaler(pd.concat([fitted_on, other]), "any", "batch") == fit_scaler(fitted_on, "any", "batch")
-
-
-def test_rows_are_scaled_from_their_smallest_to_their_largest_latency():
     table = pd.DataFrame([[10.0, 20.0, 30.0], [4.0, 1.0, 2.0]])
     np.testing.assert_allclose(min_max_scaled(table), [[0, 0.5, 1], [1, 0, 1 / 3]])
 
@@ -91,13 +82,10 @@ def made_rows(number: int = 900) -> pd.DataFrame:
     return table.join(pd.DataFrame(signs).add_prefix("sign "))
 
 
-def test_a_made_up_model_is_found_again():
+def test_a_made_up_model_is_found_again_without_a_held_out_architectures_rows():
     rows = made_rows()
     grown, _ = predicted_growth(fit_growth(rows), rows)
     assert np.abs(grown - rows["log_growth"]).mean() < 0.05 * rows["log_growth"].abs().mean()
-
-
-def test_of_an_architecture_held_out_no_row_counts():
     rows = made_rows(300)
     spoilt = rows.assign(log_growth=rows["log_growth"].where(rows["model"] != "B", 9.0))
     models, spoilt_models = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
@@ -122,7 +110,7 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     assert found.log_sd(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
 
 
-def test_pairs_are_of_one_network_and_of_different_sizes(classed):
+def test_pairs_are_of_one_network_and_their_file_is_what_serving_reads(classed, small):
     rows = growth_rows(classed, class_bank(classed), "slow")
     assert len(rows) == 4 * 6 * 5, "each size of a network to each other one, on the instance with latencies"
     assert (rows["log_batch"] == np.log(rows["other_batch"] / rows["batch_size"])).all()
@@ -130,9 +118,6 @@ def test_pairs_are_of_one_network_and_of_different_sizes(classed):
     assert rows.loc[doubled, "log_growth"].to_numpy() == pytest.approx(np.log(2), abs=0.15), (
         "these steps grow with their images"
     )
-
-
-def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed, small):
     content = growth_content(classed)
     model = growth_model(content)
     assert set(model.models) == {"slow", "fast"} and model.checksum == content["checksum"]
@@ -214,9 +199,23 @@ def test_no_row_of_a_held_out_architecture_changes_its_scaler(axis):
         next(scalers)
 
 
-def test_an_axis_without_all_five_sizes_has_no_curve(small):
+def test_rows_of_curves_hold_medians_and_the_nearest_profile_and_share(small):
     assert curve_rows(small, "batch").empty
     assert learned_scalers(small) == []
+    rows = curve_rows(five_sizes(small, "batch_size"), "batch")
+    assert len(rows) == 2 * 3 * 2  # instances x models x pixel sizes, one other instance each
+    assert (rows["instance"] != rows["anchor"]).all()
+    assert rows["head_share"].isna().all()  # no profile at batch 256
+    np.testing.assert_allclose(rows[256] / rows[16], 16)
+    # Profiles at 256 pixels exist for batches 16 to 64 only; the curve at batch 256 takes the one at 64.
+    workloads = small.workloads.assign(pixels=small.workloads["pixels"].replace({64: 256}))
+    runs = small.all_latencies[small.all_latencies["pixels"] == 32]
+    runs = pd.concat([runs.assign(pixels=size) for size in KNOTS["pixels"]], ignore_index=True)
+    runs = pd.concat([runs, runs[runs["batch_size"] == 64].assign(batch_size=256)], ignore_index=True)
+    rows = curve_rows(replace(small, workloads=workloads, all_latencies=runs), "pixels")
+    shares = rows.set_index(["instance", "model", "other_size"])["head_share"]
+    assert shares["slow", "A", 256] == shares["slow", "A", 64] != shares["slow", "A", 16]
+    assert shares.between(0, 1).all()
 
 
 def five_sizes(small, axis_column: str):
@@ -228,26 +227,6 @@ def five_sizes(small, axis_column: str):
         for size in KNOTS["batch"]
     ]
     return replace(small, all_latencies=pd.concat(more, ignore_index=True))
-
-
-def test_rows_hold_medians_and_the_nearest_profile_of_another_instance(small):
-    rows = curve_rows(five_sizes(small, "batch_size"), "batch")
-    assert len(rows) == 2 * 3 * 2  # instances x models x pixel sizes, one other instance each
-    assert (rows["instance"] != rows["anchor"]).all()
-    assert rows["head_share"].isna().all()  # no profile at batch 256
-    np.testing.assert_allclose(rows[256] / rows[16], 16)
-
-
-def test_a_share_unknown_at_one_size_is_that_of_the_nearest(small):
-    """Profiles at 256 pixels exist for batches 16 to 64 only; the curve at batch 256 takes the one at 64."""
-    workloads = small.workloads.assign(pixels=small.workloads["pixels"].replace({64: 256}))
-    runs = small.all_latencies[small.all_latencies["pixels"] == 32]
-    runs = pd.concat([runs.assign(pixels=size) for size in KNOTS["pixels"]], ignore_index=True)
-    runs = pd.concat([runs, runs[runs["batch_size"] == 64].assign(batch_size=256)], ignore_index=True)
-    rows = curve_rows(replace(small, workloads=workloads, all_latencies=runs), "pixels")
-    shares = rows.set_index(["instance", "model", "other_size"])["head_share"]
-    assert shares["slow", "A", 256] == shares["slow", "A", 64] != shares["slow", "A", 16]
-    assert shares.between(0, 1).all()
 
 
 def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the_ends_are(measurements):

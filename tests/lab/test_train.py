@@ -39,8 +39,8 @@ def five_sizes(classed):
         yield classed
 
 
-def train(measurements, out, **how):
-    return training.train(measurements, out, quiet=True, **how)
+def train(measurements, out, epochs=1, steps=1, **how):
+    return training.train(measurements, out, length=training.Length(epochs, steps), **how)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
     return read_fitted(written(fitted)).run(rows)[..., 0]
 
 
-def test_lines_keep_their_slopes_and_intercepts(tmp_path):
+def test_lines_forests_and_dense_networks_answer_as_before_export(tmp_path):
     latency_ms = np.array([1.0, 2.0, 3.0])
     lines = [fit_line(latency_ms, np.array(target_ms)) for target_ms in ([5.0, 7.0, 9.0], [1 / 3, 2 / 3, 1.0])]
     rows = np.array([[10.0], [0.0], [1e5]])
@@ -103,9 +103,6 @@ def test_lines_keep_their_slopes_and_intercepts(tmp_path):
     # Its file lies in its anchor's folder.
     assert write_fitted(line_stack(lines), tmp_path, "slow", "line") == "slow/line.npz"
     assert (tmp_path / "slow" / "line.npz").read_bytes() == written(line_stack(lines))
-
-
-def test_forests_predict_as_they_did_before_export():
     random = np.random.default_rng(0)
     features = random.uniform(0, 1e6, (300, 7))
     forests = [fit_forest(features, features[:, part].sum(axis=1) / 1_000, seed=0) for part in (slice(7), slice(3))]
@@ -113,9 +110,6 @@ def test_forests_predict_as_they_did_before_export():
     np.testing.assert_allclose(
         run(forest_stack(forests), rows), [forest.predict(rows) for forest in forests], rtol=1e-14
     )
-
-
-def test_a_dense_network_answers_in_milliseconds_in_single_precision():
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
     weights = DenseWeights(
         kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])), biases=(np.zeros(2), np.array([500.0]))
@@ -152,15 +146,12 @@ def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, m
     assert written(boosted_stack(boosted)) == written(boosted_stack(boosted)), "equal members are equal bytes"
 
 
-def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
+def test_boosted_trees_send_thresholds_left_end_in_leaves_and_know_no_missing_values(boosted):
     thresholds = read_fitted(written(boosted_stack(boosted[:1]))).numbers
     rows = np.repeat(np.concatenate([thresholds, np.nextafter(thresholds, np.inf)])[:, None], 4, axis=1)
     np.testing.assert_allclose(
         run(boosted_stack(boosted[:1]), rows)[0], boosted[0].predict(rows), rtol=1e-12, atol=1e-13
     )
-
-
-def test_trees_that_nothing_splits_are_leaves_and_those_that_know_missing_values_are_refused():
     seen = np.zeros((50, 2))
     constant = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.full(50, 7.0)), 3)
     np.testing.assert_allclose(run(boosted_stack([constant]), seen[:2]), [[7.0, 7.0]])
@@ -277,7 +268,7 @@ def test_a_folder_may_have_a_catalog_and_data_before_it_has_models(tmp_path):
     assert beside(home) == ["home"]
 
 
-def test_who_collects_into_the_folder_goes_on_writing_to_the_same_file(out):
+def test_collections_go_on_in_the_folder_and_old_coefficients_are_not_taken_for_new(out):
     cells = out / "collected" / "mine" / "cells.jsonl"
     cells.parent.mkdir(parents=True)
     with cells.open("a") as file:
@@ -287,6 +278,13 @@ def test_who_collects_into_the_folder_goes_on_writing_to_the_same_file(out):
         file.write("two\n")
     assert set_in(out) == 2
     assert cells.read_text() == "one\ntwo\n"
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["coefficients"] = ["transfer.json"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    (out / "transfer.json").write_text("{}")
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert (out / "transfer.json").read_text() != "{}"
 
 
 def test_killed_before_the_data_were_moved_they_are_moved_by_the_next_training(out):
@@ -299,13 +297,3 @@ def test_killed_before_the_data_were_moved_they_are_moved_by_the_next_training(o
     assert sorted(path.name for path in (out / "data").iterdir()) == ["new", "old"]
     assert (out / "data" / "old" / "cells.parquet").read_text() == "old"
     assert beside(out) == ["models"]
-
-
-def test_coefficients_of_the_old_models_are_not_taken_for_the_new_ones(out):
-    manifest = json.loads((out / "manifest.json").read_text())
-    manifest["coefficients"] = ["transfer.json"]
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    (out / "transfer.json").write_text("{}")
-    with new_models_folder(out) as folder:
-        write_set(folder, 2)
-    assert (out / "transfer.json").read_text() != "{}"

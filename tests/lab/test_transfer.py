@@ -119,7 +119,7 @@ def test_the_model_of_made_up_steps_is_recovered(step_models):
     assert speeds[0, 0] - speeds[1, 0] == pytest.approx(-math.log(1.7))
 
 
-def test_one_point_predicts_made_up_steps_of_the_benchmarks_mix(made, step_models):
+def test_one_point_predicts_steps_of_the_benchmarks_mix_measured_or_published(made, step_models):
     step_model = step_models[LEFT]
     target = target_of(step_model, made, profiled_target(made, LEFT, sheet_only=False), 0.0)
     assert target.nearness == pytest.approx(math.log(SLOWNESS["g4dn.xlarge"] / SLOWNESS[LEFT]), abs=0.04)
@@ -127,6 +127,13 @@ def test_one_point_predicts_made_up_steps_of_the_benchmarks_mix(made, step_model
     found_ms = predict_target(step_model, known, target).latency_ms
     large = made.architectures != "D"
     assert found_ms[large] == pytest.approx(made.latency_ms[LEFT][large], rel=0.1)
+    gpu, host = gpu_of(LEFT), host_named("broadwell")
+    slow, fast = (target_of(step_models[LEFT], made, TargetGpu(gpu, host, ms), 0.0) for ms in (200.0, 100.0))
+    assert fast.compute > slow.compute + 0.6 and fast.bandwidth > slow.bandwidth + 0.3
+    gpu = TargetGpu(gpu_of(LEFT), host_named("rome"), None, ("p3.2xlarge", math.log(2)))
+    assert target_of(step_models[""], made, gpu, 0.0).nearness == pytest.approx(math.log(2))
+    beside_t4 = replace(gpu, published=("g4dn.xlarge", math.log(2)))
+    assert target_of(step_models[""], made, beside_t4, 0.0).nearness == pytest.approx(math.log(2 * 0.35), abs=0.01)
 
 
 def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, step_models):
@@ -151,36 +158,17 @@ def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, step_models):
         assert np.array_equal(found[0].log_half_width, found[1].log_half_width)
 
 
-def test_the_benchmarks_point_does_count(made, step_models):
-    gpu, host = gpu_of(LEFT), host_named("broadwell")
-    slow, fast = (target_of(step_models[LEFT], made, TargetGpu(gpu, host, ms), 0.0) for ms in (200.0, 100.0))
-    assert fast.compute > slow.compute + 0.6 and fast.bandwidth > slow.bandwidth + 0.3
-
-
-def test_of_an_architecture_held_out_no_row_counts(made):
+def test_of_what_is_held_out_no_row_counts_and_shared_errors_are_the_gpus(made, step_models):
     rows = made.architectures != "B"
     spoilt = replace(made, latency_ms={name: np.where(rows, value, 5.0) for name, value in made.latency_ms.items()})
     assert fit_step_model(spoilt, OTHERS, rows) == fit_step_model(made, OTHERS, rows)
-
-
-def test_a_published_point_says_how_fast_a_gpu_is_beside_the_reference(made, step_models):
-    gpu = TargetGpu(gpu_of(LEFT), host_named("rome"), None, ("p3.2xlarge", math.log(2)))
-    assert target_of(step_models[""], made, gpu, 0.0).nearness == pytest.approx(math.log(2))
-    beside_t4 = replace(gpu, published=("g4dn.xlarge", math.log(2)))
-    assert target_of(step_models[""], made, beside_t4, 0.0).nearness == pytest.approx(math.log(2 * 0.35), abs=0.01)
-
-
-def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
-    """One GPU whose benchmark alone is half as fast as it is: an error between GPUs, not within."""
+    # One GPU whose benchmark alone is half as fast as it is: an error between GPUs, not within.
     three = ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"]
     fair = spread(made, three, everything(made))
     skewed = np.where(made.benchmark, made.latency_ms["p2.xlarge"] * 2, made.latency_ms["p2.xlarge"])
     found = spread(replace(made, latency_ms={**made.latency_ms, "p2.xlarge": skewed}), three, everything(made))
     assert found.between > fair.between + 0.1
     assert found.gpus == 3
-
-
-def test_held_out_as_anchor_its_own_steps_are_mapped_back(made, step_models):
     step_model, steps = foreign_steps(made, tuple(SLOWNESS), LEFT, everything(made))
     assert step_model == step_models[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
     assert anchor_spread(made, ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"], everything(made)).within < 0.5

@@ -17,7 +17,6 @@ from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
-    FoldCase,
     default_report,
     distances,
     fastest_report,
@@ -119,7 +118,7 @@ def report() -> dict:
     return default_report(hand_made())
 
 
-def test_a_pairs_figures_by_hand(report):
+def test_figures_of_pairs_means_architectures_and_weights_by_hand(report):
     rows = {(row["anchor"], row["target"]): row for row in report["pairs"]}
     assert len(rows) == 12
     one = rows["a", "b"]
@@ -132,15 +131,9 @@ def test_a_pairs_figures_by_hand(report):
     assert one["coverage_90"] == pytest.approx(50)
     assert one["median_interval_pct"] == pytest.approx(100 * (1.15 - 1 / 1.15) / 2)
     assert rows["b", "a"]["mape_with_latency"] == pytest.approx((10 + 150) / 2)
-
-
-def test_means_and_the_worst_pair_by_hand(report):
     assert report["mean"]["mape_with_latency"] == pytest.approx((11 * 15 + 80) / 12)
     assert report["mean"]["coverage_90_without_latency"] == pytest.approx(50)
     assert report["worst_pair"] == pytest.approx({"with_latency": 80, "without_latency": 80})
-
-
-def test_architectures_and_families_by_hand(report):
     assert report["by_model"]["VGG16"]["mape_with_latency"] == pytest.approx(10)
     assert report["by_model"]["AlexNet"]["mape_with_latency"] == pytest.approx((11 * 20 + 150) / 12)
     assert report["by_model"]["VGG16"]["coverage_90_with_latency"] == pytest.approx(100)
@@ -154,16 +147,13 @@ def test_architectures_and_families_by_hand(report):
     assert report["family"]["coverage_90_without_latency"] == pytest.approx(50)
     # AlexNet alone has no near twin.
     assert report["without_twin"]["mape_with_latency"] == report["by_model"]["AlexNet"]["mape_with_latency"]
-
-
-def test_the_weights_of_the_trees_by_hand(report):
     assert report["weights"] == {
         "with_latency": pytest.approx({"trees_mean": 0.3, "trees_min": 0.2, "trees_max": 0.4}),
         "without_latency": pytest.approx({"trees_mean": 0.1, "trees_min": 0.0, "trees_max": 0.2}),
     }
 
 
-def test_the_fastest_instance_by_hand():
+def test_the_fastest_instance_and_the_scatter_by_hand():
     """From b, AlexNet is thought fastest on b itself (40 ms), though a takes 20 ms."""
     found = fastest_report(hand_made())
     assert {name: row["right_percent"] for name, row in found["by_anchor"].items()} == {
@@ -174,13 +164,7 @@ def test_the_fastest_instance_by_hand():
     }
     assert found["by_anchor"]["b"]["regret_percent"] == pytest.approx(50)
     assert (found["right_percent"], found["regret_percent"]) == pytest.approx((87.5, 12.5))
-
-
-def test_a_part_of_the_pairs_has_no_fastest_instance():
     assert default_report(hand_made().query("target != 'a'"))["fastest"] is None
-
-
-def test_the_scatter_has_one_point_a_workload():
     points = scatter(hand_made())
     assert len(points) == 12 * 4
     first = points[0]
@@ -194,7 +178,7 @@ PAIR = ("slow", "fast")
 
 def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
     bank = class_bank(classed)
-    folds = two_held_out(bank, [PAIR])
+    folds = two_held_out(bank, [PAIR], latency_known=True)
     assert len(folds) == 6
     for fold in folds:
         assert len(fold.held_out) == 2
@@ -225,10 +209,10 @@ def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_int
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
-    (plain,) = predict_cases(clean, [FoldCase(one_held_out(clean.architectures, [pair]), True)], seed=0, steps=3)
+    (plain,) = predict_cases(clean, [one_held_out(clean.architectures, [pair], True)], seed=0, steps=3)
     half, weights = [], []
     for bank in (clean, spoilt):
-        (inner,) = predict_cases(bank, [FoldCase(two_held_out(bank, [pair]), True)], seed=0, steps=3)
+        (inner,) = predict_cases(bank, [two_held_out(bank, [pair], True)], seed=0, steps=3)
         # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
         own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(held_out[:, None], own, learned)}

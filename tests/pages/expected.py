@@ -29,12 +29,12 @@ class Core:
 
     def predict(self, of: Sample | Profile, **fields) -> Prediction:
         """A sample with its own anchor and latency, unless others are given; a profile from a T4."""
-        return answer_predict(self.context, PredictQuestion(**{**_of(of), **fields})).prediction
+        return answer_predict(self.context, PredictQuestion.from_fields(**{**_of(of), **fields})).prediction
 
     def advise(self, of: Sample | Profile, **fields) -> AdviseAnswer:
         """The training of ImageNet that the page starts with, unless another is given."""
         values = {"images": 1_281_167, "epochs": 90, "include_retired": True, **_of(of), **fields}
-        return answer_advise(self.context, AdviseQuestion(**values))
+        return answer_advise(self.context, AdviseQuestion.from_fields(**values))
 
 
 def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[OfferRow]:

@@ -306,3 +306,11 @@ def test_a_link_to_an_upload_that_is_not_in_it_says_so(open_app):
         app = open_app(page, **asked, reloaded="1")
         (line,) = lines(app.info)
         assert line.startswith("Your upload is gone") and "reloaded" not in app.query_params
+
+
+def test_a_sample_in_the_place_of_an_upload_leaves_the_latency_to_it(open_app):
+    app = open_app(source="upload", anchor="p2.xlarge", reloaded="1")
+    assert (app.session_state["latency"], app.session_state["anchor"]) == (None, "p2.xlarge")
+    assert "latency" not in app.query_params and "profiled on T4" in " ".join(lines(app.markdown))
+    app.segmented_control(key="source").set_value("sample").run()
+    assert app.session_state["latency"] == "552.844 ms" and "latency" not in app.query_params

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from profet_core.layers.estimate import disagreement_words, disagreements, estimate
+import pytest
+
+from profet_core.layers.estimate import NetworkStep, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
@@ -14,7 +16,7 @@ TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64
 
 
 def expected(models, catalog, network, batch_size, **more):
-    found = estimate(models, catalog, network, batch_size=batch_size, **more)
+    found = estimate(models, catalog, NetworkStep(network, batch_size, **more))
     return {row.instance: format_ms(row.latency_ms) for row in found.rows}
 
 
@@ -60,6 +62,17 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
     )
 
 
+def test_runs_multiply_a_training_s_cost_and_not_an_epoch_s(open_app):
+    once, often = (
+        everything(open_app("estimate", preset="original", retired="True", epochs="2", runs=runs), "estimate")
+        for runs in ("1", "5")
+    )
+    for title in ("Step", "Epoch time", "Epoch cost"):
+        assert column(often, title) == column(once, title)
+    one, five = (float(column(app, "Cost")["g4dn.xlarge"].removeprefix("$")) for app in (once, often))
+    assert five == pytest.approx(5 * one, rel=0.01)
+
+
 def test_a_file_is_counted_and_estimated(open_app, models, catalog):
     app = open_app("estimate", net_from="file", net_pixels="32", preset="all", retired="True")
     assert len(app.info) == 1 and not app.table
@@ -99,7 +112,9 @@ def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, mod
     by_profile = {row.instance: row.latency_ms for row in prediction.predictions if row.latency_ms is not None}
     shown = column(app, "From profile")
     assert shown["p3.2xlarge"] == format_ms(by_profile["p3.2xlarge"])
-    found = estimate(models, catalog, counts_of(f"PROFET {sample.model}", sample.pixels), batch_size=sample.batch_size)
+    found = estimate(
+        models, catalog, NetworkStep(counts_of(f"PROFET {sample.model}", sample.pixels), sample.batch_size)
+    )
     words = disagreement_words(disagreements(found.rows, prediction))
     assert any(words in block for block in lines(app.markdown))
     # Of another step nothing is compared.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.compare.listing import Candidate, as_said, compare
+from pages.compare.listing import Candidate, compare, with_answers
 from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
 from profet_core.training.advise import ORIGINAL
@@ -135,7 +135,7 @@ def assert_as_on_predict(app, name: str):
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
     custom = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
-    again = read_profile(write_profile(as_said(custom)))
+    again = read_profile(write_profile(with_answers(custom)))
     assert again.operations == pytest.approx({name: us / 2 for name, us in samples[VGG].profile.operations.items()})
     assert (again.steps, again.meta.step_latency_ms, again.meta.precision) == (1, 130.0, "fp32")
 

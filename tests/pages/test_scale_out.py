@@ -74,23 +74,6 @@ def test_the_page_says_what_the_command_says(open_app, samples):
         )
 
 
-def test_whole_nodes_are_those_of_predict(open_app):
-    app = open_page(open_app)
-    stated = by_instance(app)
-    columns = "time,cost,latency_ms"
-    answered = open_app(
-        sample=SAMPLE,
-        **{"chart": "table", "preset": "all", "retired": "True", "images": "50000", "epochs": "1"},
-        **{"whole_nodes": "True", "predict_columns": columns},
-    )
-    assert not answered.error
-    rows = by_instance(answered)
-    shared = [code for code, row in rows.items() if " × " in row["Instance"] and code in stated]
-    assert len(shared) > 30
-    for code in shared:
-        assert (rows[code]["Step"], rows[code]["Cost"]) == (stated[code]["Step"], stated[code]["Epoch cost"])
-
-
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_app, catalog, nodes):
     offer = catalog["lambda/gpu_8x_v100_n"]

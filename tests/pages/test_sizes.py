@@ -35,7 +35,7 @@ def advised(models, catalog, samples):
 
     def advise(preset="gpus", **fields):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
-        question = AdviseQuestion(profile=sample.profile, include_retired=True, **{**values, **fields})
+        question = AdviseQuestion.from_fields(profile=sample.profile, include_retired=True, **{**values, **fields})
         rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
         return {row.label: row.plan for row in rows if row.plan is not None}
 

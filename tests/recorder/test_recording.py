@@ -27,7 +27,7 @@ def plan(tmp_path):
     return lambda **options: record_plan(tmp_path / "profile.json", **options)
 
 
-def test_what_the_user_knows_goes_before_what_was_found(trace, plan):
+def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(trace, plan):
     facts = StepFacts(precision="fp32", parameters=7, sizes=BatchSizes(8, 32, 32))
     found = recorded_profile(trace, facts, plan(), TIMED, None).meta
     assert (found.batch_size, found.pixels, found.parameters, found.precision) == (8, 32, 7, "fp32")
@@ -35,9 +35,6 @@ def test_what_the_user_knows_goes_before_what_was_found(trace, plan):
     given = plan(batch_size=9, pixels=64, parameters=5, precision="tf32")
     known = recorded_profile(trace, facts, given, TIMED, None).meta
     assert (known.batch_size, known.pixels, known.parameters, known.precision) == (9, 64, 5, "tf32")
-
-
-def test_a_gpu_of_which_the_profiler_saw_nothing_is_refused(trace, plan):
     with pytest.raises(RecorderError, match="saw nothing of what Tesla T4"):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
 
@@ -54,7 +51,7 @@ def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(as_device=True), TIMED, None)
 
 
-def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, plan):
+def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, plan, tmp_path):
     facts = StepFacts(framework="PyTorch 2.13.0", warnings=("Of the framework.",))
     profile = recorded_profile(trace, facts, plan(), TIMED, "a batch of 4 instead of 8")
     first, *_, framework, odd = profile.warnings
@@ -64,9 +61,6 @@ def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, pl
     assert on_cpu == ON_CPU
     assert warnings == [f"warning: {line}" for line in profile.warnings[1:]]
     assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), batch 8, pixels 32, CPU, PyTorch 2.13.0")
-
-
-def test_only_missing_sizes_are_requested(trace, plan):
     recorded = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
 
     def asked(operations, **meta):
@@ -81,9 +75,6 @@ def test_only_missing_sizes_are_requested(trace, plan):
     ]
     assert len(asked(text, batch_size=None, pixels=None)) == 1, "no pixels of a network that has none"
     assert asked(pictures, batch_size=8, pixels=None) == [], "what it was fed was seen, and was no picture"
-
-
-def test_a_step_without_any_of_a_networks_work_is_flagged(tmp_path, plan):
     events = [update(0, 50), op("aten::mul_", 10, 20)]
     (tmp_path / "step.json").write_bytes(chrome_trace(events))
     found = recorded_profile(tmp_path / "step.json", StepFacts(), plan(), TIMED, None)
@@ -102,6 +93,9 @@ def tensor(*shape: object) -> SimpleNamespace:
         # The channels tell, whatever the framework's layout is.
         ([tensor(8, 32, 48, 3)], False, (8, 32, 48)),
         ({"pixel_values": tensor(8, 1, 28, 28)}, True, (8, 28, 28)),
+        # Videos of 16 pictures.
+        (tensor(4, 3, 16, 112, 96), False, (4, 112, 96)),
+        (tensor(4, 16, 112, 96, 3), True, (4, 112, 96)),
         # Feature maps: the layout decides.
         (tensor(4, 64, 14, 15), False, (4, 14, 15)),
         (tensor(4, 14, 15, 64), True, (4, 14, 15)),
@@ -131,13 +125,16 @@ def test_sizes(batch, channels_last, expected):
     assert found.is_list == (isinstance(batch, list) and expected[0] == 2)
 
 
-def test_pixels_are_the_side_of_a_square_of_the_same_area():
+def test_pixels_are_the_side_of_a_square_and_what_one_batch_lacks_the_other_tells():
     assert BatchSizes(1, 224, 224).pixels == 224
     assert BatchSizes(1, 200, 300).pixels == 245
     assert BatchSizes(1).pixels is None
+    assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
+    assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
+    assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
-def test_another_batch_size_is_noticed_and_other_sides_only_where_all_others_are_the_same():
+def test_another_batch_size_is_noticed_and_the_largest_pictures_of_a_step_count():
     seen = ObservedSizes(channels_last=True)
 
     def step(*shape):
@@ -153,15 +150,6 @@ def test_another_batch_size_is_noticed_and_other_sides_only_where_all_others_are
     assert step(8, 64, 64, 3) == "images of 64 pixels instead of 32" and seen.vary
     assert step(8, 48, 48, 3) is None, "they all differ"
     assert seen.last == BatchSizes(8, 48, 48)
-
-
-def test_what_one_lacks_the_other_tells():
-    assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
-    assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
-    assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
-
-
-def test_of_several_batches_in_a_step_the_largest_pictures_count():
     seen = ObservedSizes(channels_last=True)
     for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
         seen.observe(tensor(*shape))

@@ -93,7 +93,7 @@ def test_what_is_no_script_gets_advice(ended, folder, arguments, says):
     assert status == 2 and says in lines[-1]
 
 
-def test_a_script_finds_what_python_would_give_it(ended, folder):
+def test_a_script_finds_what_python_would_give_it_and_a_module_runs_by_its_name(ended, folder):
     script = folder / "elsewhere" / "train.py"
     script.parent.mkdir()
     (script.parent / "beside.py").write_text("here = __file__")
@@ -110,6 +110,11 @@ def test_a_script_finds_what_python_would_give_it(ended, folder):
         ended(command[0], "--", *command[1:])
     assert out.getvalue() == python.stdout
     assert (sys.path, sys.argv) == before
+    package = folder / "trainings"
+    package.mkdir()
+    (package / "one.py").write_text("import trainings, sys; open('ran', 'w').write(repr(sys.argv[1:]))")
+    assert "Nothing was recorded" in ended("-m", "trainings.one", "--", "a")[1][-1]
+    assert (folder / "ran").read_text() == "['a']"
 
 
 @pytest.mark.parametrize(
@@ -129,14 +134,6 @@ def test_a_scripts_exit_status_and_error_are_its_own(ended, script, code, status
     err = "\n".join(lines)
     assert found == status and says in err and lines[-1].startswith("profet: train.py ")
     assert "runpy" not in err and "profet_recorder/" not in err and "\nSystemExit" not in err
-
-
-def test_a_module_runs_by_its_name(ended, folder):
-    package = folder / "trainings"
-    package.mkdir()
-    (package / "one.py").write_text("import trainings, sys; open('ran', 'w').write(repr(sys.argv[1:]))")
-    assert "Nothing was recorded" in ended("-m", "trainings.one", "--", "a")[1][-1]
-    assert (folder / "ran").read_text() == "['a']"
 
 
 def test_importing_the_recorder_loads_nothing_of_the_rest(repository):

@@ -61,7 +61,7 @@ def test_it_holds_the_recorder_and_nothing_else_of_the_project(recorder_wheel, r
     assert len({project["project"]["requires-python"] for project in both}) == 1
 
 
-def test_it_needs_nothing_but_the_standard_library(installed, tmp_path):
+def test_it_needs_the_standard_library_alone_and_its_command_offers_what_is_there(installed, tmp_path):
     code = """
 import json, sys
 import profet_recorder.script, profet_recorder.command
@@ -74,9 +74,6 @@ print(json.dumps({"roots": sorted(roots - sys.stdlib_module_names), "where": pro
     loaded = json.loads(done.stdout)
     assert [name for name in loaded["roots"] if not name.startswith("_")] == ["profet_recorder"]
     assert loaded["where"].startswith(str(installed.parent))
-
-
-def test_its_command_offers_what_is_there(installed, tmp_path):
     done = run_in(tmp_path, [installed / "profet", "--help"])
     assert done.returncode == 0 and "profile " in done.stdout and "predict" not in done.stdout
     for arguments, error in (

@@ -54,13 +54,10 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_no_two_gpus_on_offer_look_alike(catalog):
+def test_no_two_gpus_on_offer_look_alike_and_forms_of_a_model_share_its_color(catalog):
     rented = {load_gpus().find(offer.gpu, offer.gpu_memory_gib).name for offer in catalog.all_offers}
     looks = {name: gpu_look(name) for name in rented}
     assert len(set(looks.values())) == len(looks)
-
-
-def test_forms_of_a_model_share_its_color(catalog):
     colors: dict[str, set[str]] = {}
     for offer in catalog.all_offers:
         colors.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).color)
@@ -88,7 +85,7 @@ BARS = [
 ]
 
 
-def test_rows_keep_their_places_and_colors():
+def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_they_are_in_sight():
     figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
     drawn, labels = figure.data
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
@@ -98,13 +95,14 @@ def test_rows_keep_their_places_and_colors():
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
     assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
-
-
-def test_a_limit_is_a_line_where_it_is_in_sight_beside_the_values():
     path = checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].path
     assert path == "M5.0,-0.5L5.0,0.5", "through the first bar, not through the texts of the others"
     assert not checked(bar_chart(BARS, "", name="", limit=50.0)).layout.shapes
     assert checked(bar_chart([], "", name="")).layout.xaxis.range[1] > 0
+    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
+    drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
+    assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
+    assert list(drawn.marker.opacity) == [0.35, 1]
 
 
 def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_tiny():
@@ -114,13 +112,6 @@ def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_
         return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
-
-
-def test_a_mark_is_a_tick_at_the_other_value_and_a_bar_over_a_limit_is_dimmed():
-    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
-    drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
-    assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
-    assert list(drawn.marker.opacity) == [0.35, 1]
 
 
 def test_the_part_of_a_bar_that_waits_is_hatched_over_it_with_its_whisker():
@@ -179,21 +170,15 @@ def test_a_curve_that_fits_or_does_not_fit_at_all_is_one_line(limit, strokes):
     assert (found[-1].line.dash == "dot") is (limit in (8, 16))
 
 
-def test_a_curve_with_ends_has_a_band_and_the_axis_holds_it():
+def test_a_curve_has_a_band_is_straight_in_the_logarithms_and_may_have_a_linear_axis():
     ends = [(value / 2, value * 8) for value in (16, 64, 256)]
     plain = checked(curves([curve()], LATENCY, BATCH))
     assert not [trace for trace in plain.data if trace.fill]
     figure = checked(curves([curve(ends=ends, chosen=True)], LATENCY, BATCH))
     (band,) = [trace for trace in figure.data if trace.fill]
     assert list(band.x) == [16, 64, 256, 256, 64, 16] and list(band.y) == [8, 32, 128, 2048, 512, 128]
-
-
-def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
     row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 64), values=(1, 4))
     assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
-
-
-def test_a_linear_axis_starts_at_zero_and_marks_the_chosen_size():
     figure = checked(curves([curve()], TIME, size_axis("pixels", SIZES, log=False), log=False, at=64))
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("linear", "linear")
     assert figure.layout.yaxis.rangemode == "tozero" and figure.layout.yaxis.title.text == "Training time (s)"

@@ -35,7 +35,7 @@ def sizes(manager: MemoryUploadedFileManager, session: str) -> dict[str, int]:
     return {number: len(each.data) for number, each in manager.file_storage[session].items()}
 
 
-def test_a_session_holds_its_budget_and_no_more(manager):
+def test_a_session_holds_its_budget_and_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
     for number in range(6):
         held.add_file("one", file(number))
@@ -48,20 +48,17 @@ def test_a_session_holds_its_budget_and_no_more(manager):
     manager.remove_file("one", "0")
     held.add_file("one", file(6))
     assert sizes(manager, "one")["6"] == KIB
-
-
-def test_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
-    held.add_file("one", file(0))
+    held.add_file("two", file(0))
     now_s = time.monotonic()
     held.sweep(now_s + server.UNREAD_S - 1)
-    assert sizes(manager, "one") == {"0": KIB}
+    assert sizes(manager, "two") == {"0": KIB}
     held.sweep(now_s + server.UNREAD_S + 1)
-    assert sizes(manager, "one") == {"0": 0}
-    assert is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
-    manager.remove_session_files("one")
+    assert sizes(manager, "two") == {"0": 0}
+    assert is_dropped(UploadedFile(manager.get_files("two", ["0"])[0], None))
+    manager.remove_session_files("two")
     held.sweep(now_s)
-    assert "one" not in manager.file_storage
+    assert "two" not in manager.file_storage
 
 
 def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
@@ -97,9 +94,12 @@ asyncio.run(serve())
 """
 
 
-def test_the_entry_point_bounds_them(repository):
+def test_the_entry_point_bounds_them_quietly_and_what_it_loads_lasts(repository: Path):
     done = subprocess.run([sys.executable, "-c", _SERVES], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "UploadsHeld", done.stderr
+    done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 50_000
 
 
 _WARM_UP = """
@@ -110,12 +110,6 @@ loading.start()
 loading.join()
 print(gc.get_freeze_count())
 """
-
-
-def test_it_is_quiet_and_what_it_loads_lasts(repository: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 50_000
 
 
 _SOON_S = 30

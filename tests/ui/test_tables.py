@@ -58,12 +58,9 @@ def names(rows: list[Made]) -> list[str]:
     return [row.name for row in rows]
 
 
-def test_numbers_are_sorted_as_numbers_and_what_is_missing_comes_last_both_ways():
+def test_numbers_are_sorted_as_numbers_words_whatever_their_case_and_what_is_missing_comes_last():
     assert names(sorted_rows(PLANS, MADE_COLUMNS, "total_s")) == ["a", "C", "b", "none", "nan"]
     assert names(sorted_rows(PLANS, MADE_COLUMNS, "-total_s")) == ["b", "C", "a", "none", "nan"]
-
-
-def test_words_are_sorted_whatever_their_case_and_equals_stay_as_they_came():
     assert names(sorted_rows(PLANS, MADE_COLUMNS, "name")) == ["a", "b", "C", "nan", "none"]
     assert names(sorted_rows(PLANS, MADE_COLUMNS, "-usd")) == names(PLANS)
     assert sorted_rows(PLANS, MADE_COLUMNS, "") == sorted_rows(PLANS, MADE_COLUMNS, "gone") == PLANS
@@ -129,6 +126,7 @@ def test_a_row_as_it_is_read():
     assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
     drawn = [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]]
     assert drawn == ["–", "1,280", "$2.40", "does not fit", "Predicted"]
+    assert format_ms_range(190.2, 205.4) == "190–205 ms"
 
 
 def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
@@ -171,18 +169,11 @@ DATA = [
 ]
 
 
-def test_ranges_name_the_unit_once():
-    assert format_ms_range(190.2, 205.4) == "190–205 ms"
-
-
-def test_downloads_keep_every_digit():
+def test_downloads_keep_every_digit_and_no_text_is_a_formula_to_a_spreadsheet():
     assert json.loads(as_json(DATA)) == DATA
     read = list(csv.DictReader(io.StringIO(as_csv(DATA))))
     assert [row["latency_ms"] for row in read] == ["203.295", repr(0.1 + 0.2)]
     assert read[0]["speedup"] == ""
-
-
-def test_no_text_is_a_formula_to_a_spreadsheet():
     rows = [{"name": text, "usd": -1.5} for text in ("=1+1", "+1", "-1", "@a", "a=1")]
     read = [row["name"] for row in csv.DictReader(io.StringIO(as_csv(rows)))]
     assert read == ["'=1+1", "'+1", "'-1", "'@a", "a=1"] and ",-1.5" in as_csv(rows)
@@ -230,21 +221,15 @@ def texts(app: AppTest) -> list[list[str]]:
     return [[cell["text"] for cell in row["cells"]] for row in drawn(app)["rows"]]
 
 
-@pytest.fixture
-def app() -> AppTest:
-    return AppTest.from_function(page)
-
-
-def test_the_session_s_order_and_columns_are_shown(app):
+def test_the_session_s_order_and_columns_are_shown_and_chosen():
+    app = AppTest.from_function(page)
     app.session_state["made_sort"] = "-total_usd"
     app.session_state["made_columns"] = ["total_usd"]
     app.run()
     assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
     assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
-
-
-def test_columns_are_chosen_and_the_usual_ones_leave_nothing_in_the_link(app):
-    chooser = app.run().pills[0]
+    app = AppTest.from_function(page).run()
+    chooser = app.pills[0]
     assert chooser.value == ["total_s"]
     chooser.set_value(["total_s", "total_usd"]).run()
     assert [column["title"] for column in drawn(app)["columns"]] == ["Plan", "Time", "Cost"]

@@ -12,12 +12,9 @@ from profet_core.training.plans import Confidence
 from ui.words import log_failure
 
 
-def test_the_mark_is_read_without_color_and_the_word_aloud():
+def test_a_method_is_named_by_its_rule_and_confidence_by_mark_and_word():
     assert [step.mark for step in Confidence] == ["●○○", "●●○", "●●●"]
     assert Confidence.FAIR.word == "fair"
-
-
-def test_a_method_is_named_by_its_rule():
     assert EnsembleRule(("line", "forest", "dense"), "median").words == "median of 3 models"
     assert EnsembleRule(("forest", "dense"), "mean").words == "mean of 2 models"
     assert EnsembleRule(("forest",), "mean").words == "one model"

@@ -165,11 +165,8 @@ def costs_input() -> None:
 
 def validation_input() -> None:
     """Images that only run forward."""
-    number_field(
-        "Validation images per epoch",
-        Training.validation_images,
-        tip="A validation step runs only the forward pass and counts as a third of a training step.",
-    )
+    tip = "A validation step runs only the forward pass and counts as a third of a training step."
+    number_field("Validation images per epoch", Training.validation_images, tip=tip)
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
@@ -263,4 +260,5 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if axis == "pixels" else None)
+    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1]
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

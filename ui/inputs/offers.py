@@ -53,12 +53,8 @@ def _filter(resources: Resources) -> None:
             some_of("GPU", Offers.gpu, known["gpu"], **more)
         choice("Market", Offers.market)
         if session.offers.market in (SPOT, ANY_MARKET):
-            number_field(
-                "Spot is cheaper by (%)",
-                Offers.spot_discount,
-                empty="no guess",
-                tip="Your guess, used where no spot price is listed. Spot prices change by hour and region.",
-            )
+            tip = "Your guess, used where no spot price is listed. Spot prices change by hour and region."
+            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="no guess", tip=tip)
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
@@ -166,14 +162,8 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
     """The question about the offers that the filter leaves, at the visitor's own prices."""
     whole_nodes = session.training.whole_nodes
     network, parameters = typed_network() if whole_nodes else (None, None)
-    return replace(
-        question,
-        **offer_values(resources),
-        include_retired=True,
-        whole_nodes=whole_nodes,
-        network=network,
-        parameters=parameters,
-    )
+    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": network, "parameters": parameters}
+    return replace(question, **offer_values(resources), **more)
 
 
 def offer_values(resources: Resources) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def missing_input(resources: Resources, held: Held) -> None:
                 number_field(label, size, empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
-            st.caption("Until you continue, results are per step at the recorded size.")
+            st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
 
 
 def latency_question(network: Predicted) -> None:
@@ -179,7 +179,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
-        select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
+        select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:
@@ -190,7 +190,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         _profile_choice(slot)
     held = held_in(resources, slot)
     if slot.source != "sample":
-        kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
+        kind = {"upload": "your upload", "paste": "your", "link": "the profile"}.get(held.origin, "the sample")
         facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
         shown = f"{kind} {plain(held.name)}"
         st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -71,8 +71,7 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
     return f"{file.name} can't be used: something went wrong on our side while reading it."
 
 
-@dataclass(frozen=True, slots=True)
-class GivenNetwork:
+class GivenNetwork(NamedTuple):
     """Name of the last file that was given, what is wrong with it, one line; and the last network that was read."""
 
     name: str = ""

@@ -79,9 +79,9 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
         session.custom.link_missing = "reload" if RELOADED in st.query_params else "link"
-        wanted = resources.samples[slot.sample]
+        wanted = replace(resources.samples[slot.sample], origin="stand-in")
     if wanted is not None:
-        if current is None or wanted.key != current.key:
+        if current is None or (wanted.key, wanted.origin) != (current.key, current.origin):
             _show(resources, slot, wanted)
         # Perhaps the same one with another name or another answer of the visitor's.
         slot.shown = wanted
@@ -181,7 +181,9 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     """What the shown profile says about the settings that follow it."""
     if (held := slot.shown) is None:
         return {}
-    stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
+    # In the place of an upload that is missing, a sample leaves its latency to it.
+    kept_ms = None if held.origin == "stand-in" else held.latency_ms
+    stated_ms = held.read.meta.step_latency_ms if held.is_custom else kept_ms
     follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
     if slot is session.profile:
         anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_custom else held.anchor

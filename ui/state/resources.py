@@ -26,7 +26,7 @@ class Held:
     key : tells its content apart from others'; a sample's name.
     read : as its file had it.
     name : the file's name, or what the visitor called it; no two of a visitor are alike.
-    origin : "sample", "upload", "paste" or "link".
+    origin : "sample", "upload", "paste" or "link"; "stand-in" of a sample in the place of an upload that is missing.
     anchor : instance or GPU it was recorded on, None while not known.
     latency_ms : step latency there, milliseconds, None if not known.
     precision, compiled, batch_size, pixels : the visitor's answers where the file doesn't tell.

@@ -44,7 +44,7 @@ def expected(sample, models, catalog):
     return ask
 
 
-def test_the_json_says_what_the_library_says(document, asked, expected):
+def test_json_and_text_say_what_the_library_says(document, asked, expected, run):
     answer = document(*asked, "--deadline-hours", 3, "--budget-usd", 20, "--include-retired")
     advice = expected(Limits(3, 20), include_retired=True)
     assert answer["answer"] == {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))}
@@ -63,9 +63,6 @@ def test_the_json_says_what_the_library_says(document, asked, expected):
     assert answer["comparison"] is None
     workload = {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0, "runs": 1, "machines": 1}
     assert answer["workload"] == {**workload, "images_per_s_per_vcpu": None}
-
-
-def test_the_text_answers_first(run, asked, expected):
     status, out, _ = run(*asked, "--deadline-hours", 6, "--include-retired", "--compare", "p3.2xlarge,g4dn.xlarge")
     advice = expected(Limits(6), include_retired=True)
     assert status == 0
@@ -104,15 +101,6 @@ def test_bad_arguments_get_one_line(refused, asked, arguments, line):
     assert line in refused(*asked, *arguments)
 
 
-def test_nothing_to_choose_from_says_why(refused, samples):
-    sample = samples["vgg16-224px-b16-g3s"]
-    line = refused(
-        *("advise", sample.path, "--anchor", sample.anchor, "--images", 100, "--without-latency"),
-        *("--price", "g3s.xlarge=1", "--market", "reserved", "--include-retired"),
-    )
-    assert "g3s.xlarge: no latency given" in line and "g4dn.xlarge: no price in this market" in line
-
-
 def test_the_report_is_written_beside_what_is_printed(run, refused, sample, asked, expected, tmp_path):
     path = tmp_path / "answer.html"
     status, out, _ = run(*asked, "--report", path)
@@ -137,15 +125,12 @@ def test_the_text_shows_the_cheapest_offers_and_what_is_picked_or_every_offer(ru
     assert plans <= {line.split()[0] for line in run(*asked, "--every-offer")[1].splitlines() if line}
 
 
-def test_advice_is_of_the_offers_asked_for(document, asked):
+def test_advice_is_of_the_offers_asked_for_and_whole_nodes_need_parameters(document, asked, refused, sample, tmp_path):
     answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--confidence", "good")
     assert {plan["provider"] for plan in answer["plans"]} == {"gcp", "verda"}
     assert {plan["market"] for plan in answer["plans"]} == {"on-demand", "spot"}
     assert {plan["basis"] for plan in answer["plans"]} <= {"measured", "given"}
     assert answer["answer"]["plan"] == "verda/1V100.6V"
-
-
-def test_whole_nodes_of_a_profile_that_says_no_parameters(refused, asked, sample, tmp_path):
     bare = tmp_path / "bare.json"
     bare.write_text(json.dumps({"operations": dict(sample.profile.operations), "meta": {"batch_size": 64}}))
     line = refused("advise", bare, *asked[2:], "--whole-nodes")

@@ -5,37 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 
 import pytest
+
+from tests.core.layers.test_keras import archive, layer, sequential
 
 TARGETS = ("--targets", "g4dn.xlarge,p3.2xlarge")
 
 
 def keras_file(path):
     """What `model.save` writes of two convolutions and a dense layer: a zip with the model's description."""
-    layers = [
-        ("InputLayer", {"batch_shape": [None, 64, 64, 3], "name": "in"}),
-        ("Conv2D", {"filters": 8, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same", "name": "a"}),
-        ("Conv2D", {"filters": 16, "kernel_size": [3, 3], "strides": [2, 2], "padding": "same", "name": "b"}),
-        ("Flatten", {"name": "f"}),
-        ("Dense", {"units": 10, "name": "d"}),
+    convolutions = [
+        layer("Conv2D", name, filters=filters, kernel_size=[3, 3], strides=[stride] * 2, padding="same")
+        for name, filters, stride in (("a", 8, 1), ("b", 16, 2))
     ]
-    config = {
-        "module": "keras",
-        "class_name": "Sequential",
-        "config": {
-            "name": "mine",
-            "layers": [
-                {"module": "keras.layers", "class_name": kind, "config": values, "registered_name": None}
-                for kind, values in layers
-            ],
-        },
-    }
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("config.json", json.dumps(config))
-        archive.writestr("metadata.json", json.dumps({"keras_version": "3.4.1"}))
-        archive.writestr("model.weights.h5", b"")
+    image = layer("InputLayer", "in", batch_shape=[None, 64, 64, 3])
+    model = sequential(image, *convolutions, layer("Flatten", "f"), layer("Dense", "d", units=10))
+    path.write_bytes(archive(("config.json", json.dumps(model).encode()), ("model.weights.h5", b"")))
     return path
 
 
@@ -54,7 +40,7 @@ def test_the_document_is_as_documented(document, run):
     assert "resnet50, 224 pixels, batch 32, no profile" in out and "$/epoch" in out
 
 
-def test_epochs_print_totals_and_a_gpu_without_an_offer_is_answered(document, run):
+def test_epochs_print_totals_a_gpu_needs_no_offer_and_a_name_from_a_hub_is_no_path(document, run):
     asked = ("estimate", "resnet50", "--batch", 32, "--images", 50_000, "--epochs", 90)
     _, out, _ = run(*asked, *TARGETS)
     assert "time/90 epochs" in out and "$/90 epochs" in out
@@ -63,6 +49,8 @@ def test_epochs_print_totals_and_a_gpu_without_an_offer_is_answered(document, ru
     assert found["gpus"][0]["low_ms"] < found["gpus"][0]["latency_ms"] < found["gpus"][0]["high_ms"]
     _, out, _ = run("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
     assert "TITAN Xp: " in out and " per step (" in out
+    found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
+    assert found["network"] == "timm/convnext_tiny"
 
 
 def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
@@ -112,11 +100,6 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
     assert said in refused("estimate", *arguments)
-
-
-def test_a_name_from_a_hub_is_no_path(document):
-    found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
-    assert found["network"] == "timm/convnext_tiny"
 
 
 ENDS = ("--min-ms", 10, "--max-ms", 100)

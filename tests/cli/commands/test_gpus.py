@@ -62,7 +62,7 @@ def test_every_gpu_says_its_precisions_and_what_amp_does(document, run):
     assert "FP32, TF32, AMP, BF16" in run("gpus", "known")[1]
 
 
-def test_a_change_keeps_what_it_doesn_t_say(document):
+def test_a_change_keeps_what_it_doesn_t_say_and_every_command_knows_it(document, sample):
     document("gpus", "add", *ADD, "--times-reference", 1.2, "--times-log-sd", 0.1, "--usd-per-hour", 0.25)
     changed = document("gpus", "add", "RTX 4080", *POINT)["gpu"]
     assert (changed["like"], changed["fp32_tflops"], changed["memory_gib"]) == ("L40S", 48.7, 16)
@@ -72,9 +72,6 @@ def test_a_change_keeps_what_it_doesn_t_say(document):
     anew = document("gpus", "add", "RTX 4080", "--like", "L4")["gpu"]
     assert (anew["like"], anew["memory_gib"], anew["images_per_s"]) == ("L4", 24, None)
     assert len(document("gpus")) == 1
-
-
-def test_every_command_knows_it(document, sample):
     document("gpus", "add", *ADD)
     ends = ("--axis", "batch", "--min-ms", 10, "--max-ms", 100, "--at", 128)
     shared = document("scale", "--instance", "A10", *ends)["latency_ms"]

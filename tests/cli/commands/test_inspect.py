@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 
 import pytest
 
 from profet_core import read_profile
-from profet_recorder.profiles.pytorch.reader import TRANSLATED_WARNING
-from profet_recorder.profiles.record import NO_DEVICE
 from tests.cli.cases import written
 from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
 
@@ -52,27 +49,6 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
     assert status == 0
     assert "ignored: 1 entries" in err
     assert "device 1.00 ms, host 0.00500 ms" in out and "unknown, ignored" in out and "batch_size: 8" in out
-
-
-def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
-    path = repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
-    found = document("inspect", path)
-    assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
-    assert found["warnings"] == [TRANSLATED_WARNING]
-    _, out, err = run("inspect", path)
-    assert err.splitlines()[:2] == [f"warning: {NO_DEVICE}", f"warning: {TRANSLATED_WARNING}"]
-    assert "the mean of 2 steps" in out
-
-
-def test_a_runs_folder_is_read_and_the_file_named(document, repository, tmp_path):
-    run_folder = tmp_path / "plugins" / "profile" / "run"
-    run_folder.mkdir(parents=True)
-    name = "tensorflow-step.xplane.pb"
-    shutil.copy(repository / "sample_traces" / "formats" / name, run_folder)
-    (run_folder / "readme.txt").write_text("hello")
-    found = document("inspect", tmp_path)
-    assert found["format"] == "TensorFlow xplane.pb"
-    assert f"1 of the 2 files in the folder: plugins/profile/run/{name} was read" in found["ignored"]
 
 
 SECRETS = ("secret", "/host:", "machine", "gradient_tape", "iterator::")
@@ -123,7 +99,7 @@ def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays
     }
 
 
-def test_steps_and_warnings_survive(convert, tmp_path):
+def test_warnings_survive_and_the_totals_written_are_of_one_step(convert, tmp_path):
     markers = [step_marker(number, number * 100, 100) for number in range(3)]
     streams = {"Stream #1": [kernel("a:Conv2D", 0, 30), ("elementwise", 30, 60, {})]}
     (tmp_path / "t.pb").write_bytes(gzip.compress(xplane({"/host:CPU": {"t": markers}, "/device:GPU:0": streams})))
@@ -133,9 +109,6 @@ def test_steps_and_warnings_survive(convert, tmp_path):
     assert profile.operations["Device_Conv2D"] == 10.0
     assert f"warning: {profile.warnings[0]}" in err.splitlines()
     assert "the mean of 3 steps" in out
-
-
-def test_the_totals_written_are_of_one_step(convert, tmp_path):
     (tmp_path / "old.json").write_text(json.dumps({"Device_Conv2D": 6000.0, "Host_IDLE": 900.0}))
     for given, conv_us, known in (
         ((), 3000.0, None),
@@ -158,20 +131,17 @@ def test_a_dash_writes_the_profile_to_stdout(convert, trace, tmp_path, form):
     assert list(tmp_path.iterdir()) == [trace]
 
 
-def test_json_is_one_document_about_what_was_written(convert, trace):
-    status, out, _ = convert(trace, "-o", "out.json", "--format", "json")
-    found = json.loads(out)
-    assert (status, found["written"], found["operations"], found["steps"]) == (0, "out.json", 9, 1)
-    assert found["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
-
-
-def test_a_file_that_is_there_is_replaced_only_if_told_to(convert, refused, trace, tmp_path):
+def test_a_file_is_replaced_only_if_told_to_and_json_says_what_was_written(convert, refused, trace, tmp_path):
     target = tmp_path / "out.json"
     target.write_text("mine")
     assert "--force" in refused("convert", trace, "-o", "out.json")
     assert target.read_text() == "mine"
     assert convert(trace, "-o", "out.json", "--force")[0] == 0
     assert read_profile(target.read_bytes()).operations == GPU_STEP_US
+    status, out, _ = convert(trace, "-o", "other.json", "--format", "json")
+    found = json.loads(out)
+    assert (status, found["written"], found["operations"], found["steps"]) == (0, "other.json", 9, 1)
+    assert found["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
 
 
 @pytest.mark.usefixtures("convert")

@@ -41,7 +41,7 @@ def test_a_training_and_times_of_ones_own(document, asked, images_s):
     assert document("manycore", *asked.split())["rows"][0]["model_b"]["images_s"] == pytest.approx(images_s)
 
 
-def test_a_network_by_name_is_scaled_by_its_flops(document):
+def test_networks_and_files_are_scaled_by_their_flops(document, tmp_path):
     """ResNet50 is far beyond the large network, whose speed-up it has; LeNet5 is not."""
     resnet = document("manycore", "resnet50", "--threads", "60")
     assert (resnet["network"], resnet["forward_flops"]) == ("resnet50", pytest.approx(8.178e9, rel=1e-3))
@@ -53,10 +53,7 @@ def test_a_network_by_name_is_scaled_by_its_flops(document):
     assert by_flops["rows"] == resnet["rows"]
     lenet = document("manycore", "LeNet5", "--pixels", "32", "--threads", "60")
     assert lenet["warnings"] == [] and 524_000 < lenet["backward_operations"] < 6_119_000
-
-
-def test_a_file_s_flops_are_counted(document, tmp_path):
-    """Twice 26 x 26 x 5 outputs x 16 multiply-adds, and 3380 x 10."""
+    # Twice 26 x 26 x 5 outputs x 16 multiply-adds, and 3380 x 10.
     path = tmp_path / "mine.csv"
     path.write_text("kind,channels,kernel,pixels\ninput,1,,29\nconvolution,5,4,\nflatten,,,\ndense,10,,\n")
     found = document("manycore", path, "--threads", "60")

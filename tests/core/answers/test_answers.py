@@ -36,7 +36,7 @@ from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.training.advise import Preset, preset_rows
-from profet_core.training.memory import fits_by_instance
+from profet_core.training.memory import fits_by_instance, recorded_step
 from profet_recorder.version import VERSION
 from tests.codes import codes
 
@@ -142,7 +142,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
-    question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
+    question = TrainingQuestion.from_fields(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question).training
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
@@ -155,10 +155,11 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
 def test_memory_is_judged_from_the_anchors_gpu(context, samples):
     profile, model = samples[VGG].profile, context.models.memory
     for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
-        found = fits_by_instance(model, context.catalog, context.gpus, profile, anchor, ["p5.48xlarge"])
+        step = recorded_step(profile, context.catalog, context.gpus, [anchor])
+        found = fits_by_instance(model, step, {"p5.48xlarge": 80.0})
         assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
     with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
-        fits_by_instance(model, context.catalog, context.gpus, profile, "p9", ["p5.48xlarge"])
+        recorded_step(profile, context.catalog, context.gpus, ["p9"])
 
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -356,6 +357,6 @@ def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample)
     training = TrainingQuestion(profile=sample.profile, **given)
     asked = ScaleoutQuestion(training=training, network="VGG16")
     answer = answer_scaleout(Context(models, catalog, load_gpus()), asked)
-    assert answer.images == 50_000
+    assert answer.question.epoch_images == 50_000
     other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
     assert other.to_frame().equals(answer.to_frame())

@@ -48,6 +48,11 @@ SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([
 MIN_OVERHEAD_MS = math.log(1 + math.exp(-1))
 
 
+def latency_of(xp, member, raw, classes_ms, latency_ms, constants):
+    """`latency_ms` : of the anchor; None: unknown."""
+    return network_latency(xp, member, raw, classes_ms, step_scale(xp, classes_ms, DEVICE, latency_ms), constants)
+
+
 def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
     assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
     assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [44, 1, 1e-3, 400]
@@ -91,22 +96,22 @@ def test_latencies_of_each_member_by_hand():
     constants = np.log([[0.5, 2.0, 1.0]])
     raw = np.full((1, outputs_of(TREES, DEVICE)), math.log(1.1))
     # 30 / 2 + 10 x 2 + 4 = 39 of 44 ms; of a latency of 20 ms the same share.
-    without = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, None, constants)
-    known = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    without = latency_of(np, TREES, raw, CLASSES_MS[:1], None, constants)
+    known = latency_of(np, TREES, raw, CLASSES_MS[:1], LATENCY_MS[:1], constants)
     assert without.item() == pytest.approx(1.1 * 39)
     assert known.item() == pytest.approx(1.1 * 20 * 39 / 44)
     raw = np.full((4, 1), 0.5)
-    given = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, LATENCY_MS, None)
+    given = latency_of(np, HOMOGENEOUS, raw, CLASSES_MS, LATENCY_MS, None)
     np.testing.assert_allclose(given, LATENCY_MS / 2)
-    without = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, None, None)
+    without = latency_of(np, HOMOGENEOUS, raw, CLASSES_MS, None, None)
     np.testing.assert_allclose(without.ravel(), [22, 0.5, 5e-4, 200])
     constants = np.log([[0.5, 2.0, 1.0]])
     raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
     assert outputs_of(CLASS_RATIO, DEVICE) == 5
-    found_ms = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    found_ms = latency_of(np, CLASS_RATIO, raw, CLASSES_MS[:1], LATENCY_MS[:1], constants)
     # 30 / 2 + 10 x 2 + 4 ms, and the least overhead.
     assert found_ms.item() == pytest.approx(39 + MIN_OVERHEAD_MS)
-    found_ms = network_latency(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
+    found_ms = latency_of(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, None, np.zeros((1, DEVICE)))
     np.testing.assert_allclose(found_ms.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
 
 
@@ -184,8 +189,8 @@ def test_serving_computes_what_training_computes():
         classes, known = tensor(CLASSES_MS), tensor(latency_ms)
         inputs = network_inputs(np, member, CLASSES_MS, DEVICE, latency_ms, sizes)
         check(network_inputs(ops, member, classes, DEVICE, known, tensor(sizes)), inputs)
-        found_ms = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
-        check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), found_ms)
+        found_ms = latency_of(np, member, raw, CLASSES_MS, latency_ms, constants)
+        check(latency_of(ops, member, tensor(raw), classes, known, tensor(constants)), found_ms)
 
 
 SCALE = IntervalScale(

@@ -14,6 +14,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.estimate import (
+    NetworkStep,
     Regime,
     counted_fit,
     counted_need,
@@ -27,7 +28,6 @@ from profet_core.layers.rates import (
     Case,
     KnownSteps,
     Mode,
-    Parts,
     case_key,
     case_of,
     load_rates,
@@ -51,7 +51,8 @@ def latencies(found) -> dict[str, float]:
 @pytest.fixture(scope="module")
 def ask(models, catalog):
     def asked(network, batch_size=32, **more):
-        return estimate(models, catalog, network, batch_size=batch_size, **{"targets": VARIED, **more})
+        targets = more.pop("targets", VARIED)
+        return estimate(models, catalog, NetworkStep(network, batch_size, **more), targets)
 
     return asked
 
@@ -148,14 +149,20 @@ def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
 
 @pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2", "convnext_tiny"])
 def test_asking_for_more_is_never_faster(ask, name):
-    network = replace(counts_of(name, 128), layers=1)
+    network = counts_of(name, 128)
+    network = replace(network, layers=network.layers._replace(all=1))
     steps = [latencies(ask(network, batch)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
     base = latencies(ask(network))
-    for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements", "parameters"):
+    for field in ("convolution", "depthwise", "dense", "all", "parameters"):
         for factor in (1.01, 2, 10):
-            grown = replace(network, **{field: round(getattr(network, field) * factor)})
+            if field == "parameters":
+                grown = replace(network, parameters=round(network.parameters * factor))
+            else:
+                part = "elements" if field == "all" else "flops"
+                values = getattr(network, part)
+                grown = replace(network, **{part: values._replace(**{field: round(getattr(values, field) * factor)})})
             asked = latencies(ask(grown))
             assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
 
@@ -190,15 +197,15 @@ def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
 
 def _on(models, catalog, own, name):
     offers = with_offers_of(catalog, [own])
-    found = estimate(models, offers, counts_of(name, 128), batch_size=64, targets=[own.instance])
+    found = estimate(models, offers, NetworkStep(counts_of(name, 128), 64), [own.instance])
     return found.rows[0].latency_ms
 
 
 def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
     assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
-    assert measured_network(replace(known, layers=23)) is measured_network(other) is None
-    asked = [(known, 256), (known, 257), (replace(other, layers=1), 32)]
+    assert measured_network(replace(known, parameters=23)) is measured_network(other) is None
+    asked = [(known, 256), (known, 257), (replace(other, parameters=1), 32)]
     found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
     assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
     assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
@@ -251,8 +258,8 @@ def test_memory_by_hand_and_on_what_ran(models):
     need = counted_need(models.memory, network, 16, state_copies=2)
     gib = 4 / 2**30
     held = formula.fixed_gib + formula.per_parameter * network.parameters * gib + 2 * network.trainable_parameters * gib
-    outputs = network.activation_elements - network.other_elements
-    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.other_elements) * gib
+    outputs = network.elements.all - network.elements.other
+    grows = 16 * (formula.per_convolution * outputs + formula.per_other * network.elements.other) * gib
     assert (need.held_gib, need.activation_gib) == (pytest.approx(held), pytest.approx(grows))
     # PROFET's g3s.xlarge: VGG16 at 256 pixels ran at batch 64 and not at 128; ResNet50 at 128 pixels ran at 256.
     assert counted_fit(models.memory, counts_of("PROFET ResNet50", 128), 256, 8.0).verdict is not Verdict.DOES_NOT_FIT
@@ -271,11 +278,7 @@ def test_work_and_step_by_hand():
     assert work["matrix product"] == pytest.approx(2 * 2 * (9_216 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000) / 1e9)
     assert work["1 x 1 convolution"] == work["depthwise convolution"] == work["normalization"] == 0
     assert work["dense parameters"] + work["parameters"] == pytest.approx(61.100840)
-    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.operations)
-    work_ms = np.zeros(len(KINDS))
-    work_ms[:2] = 30, 50
-    assert Parts(work_ms, 80.0, 2.0).latency_ms == pytest.approx(80 * 2**0.25 + 2)
-    assert Parts(work_ms, 0.0, 2.0).latency_ms == pytest.approx(82)
+    assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.layers.operations)
 
 
 def test_modes_are_the_precision_that_a_gpu_has():

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from profet_core.errors import InputError
 from profet_core.layers import reading as guarded
-from profet_core.layers.keras_kinds import JOINING
-from profet_core.layers.keras_kinds import RULES as KERAS_RULES
 from profet_core.layers.onnx_operators import RULES
 from profet_core.layers.reading import network_document, network_in, read_network, read_network_guarded
+from profet_core.layers.rules import KINDS
 from profet_core.sandbox.process import SMALL_BYTES, ReadLimits
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
@@ -68,12 +67,11 @@ def test_a_refusal_is_the_same_line():
         assert str(here.value) == str(there.value)
 
 
-def test_too_much_memory_is_reported():
-    with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(WIDE, "net.json", limits=ReadLimits(80, 5))
-
-
-def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
+def test_too_much_memory_is_reported_and_nonsense_not_believed(monkeypatch):
+    with monkeypatch.context() as small:
+        small.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
+        with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
+            read_network_guarded(WIDE, "net.json")
     monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))
     with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
         read_network_guarded(MODEL, "net")
@@ -128,9 +126,9 @@ def check(data: bytes, pixels: int | None) -> bool:
         assert line.startswith("mine: ") and line.isprintable() and len(line) < 700, line
         return False
     counts = network.counts
-    assert counts.pixels > 0 and counts.layers == len(network.layers) > 0
+    assert counts.pixels > 0 and counts.layers.all == len(network.layers) > 0
     assert 0 <= counts.trainable_parameters <= counts.parameters
-    assert counts.activation_elements >= counts.other_elements >= 0 and counts.flops >= 0
+    assert counts.elements.all >= counts.elements.other >= 0 and counts.flops.all >= 0
     assert all(isinstance(side, int) and side > 0 for layer in network.layers for side in layer.output)
     assert all(layer.name.isprintable() for layer in network.layers)
     assert all(line.isprintable() for line in network.caveats)
@@ -138,7 +136,7 @@ def check(data: bytes, pixels: int | None) -> bool:
 
 
 WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
-OPERATORS = sorted({*RULES, "Constant", "Nothing"})
+OPERATORS = sorted({*RULES, "Constant", "Relu", "PRelu", "Clip", "Nothing"})
 
 
 def any_attribute(chance: random.Random) -> int | str | list[int]:
@@ -176,7 +174,7 @@ SETTINGS = {
     **{"shared_axes": None, "data_format": "channels_last", "keepdims": False, "trainable": True, "value_dim": None},
 }
 CLASSES = [
-    *sorted({*KERAS_RULES, *JOINING}),
+    *sorted(KINDS),
     "Lambda",
     "GetItem",
     "Stack",

@@ -25,22 +25,27 @@ def test_a_small_network_by_hand():
     # Weights, four of normalization, depthwise with biases, dense with biases.
     assert counts.parameters == 216 + 32 + (72 + 8) + (80 + 10)
     assert counts.trainable_parameters == counts.parameters - 16
-    assert counts.convolution_flops == 2 * 216 * 64 and counts.depthwise_flops == 2 * 72 * 64
-    assert counts.dense_flops == 160
+    assert counts.flops.convolution == 2 * 216 * 64 and counts.flops.depthwise == 2 * 72 * 64
+    assert counts.flops.dense == 160
     # 16 x 16 halved; 8 x 8 pooled to 4 x 4, as the last window may reach over the end.
     sizes = outputs(network)
     assert sizes["conv"] == sizes["sum"] == (8, 8, 8) and sizes["pool"] == (8, 4, 4) and sizes["classes"] == (10,)
-    assert counts.activation_elements == 768 + 5 * 512 + 128 + 8 + 8 + 10
-    assert counts.other_elements == 768 + 3 * 512 + 128 + 8 + 8
-    assert (counts.convolutions, counts.normalizations, counts.pools, counts.dense_layers) == (2, 1, 2, 1)
-    assert (counts.pixels, counts.classes, counts.layers) == (16, 10, 10)
+    assert counts.elements.all == 768 + 5 * 512 + 128 + 8 + 8 + 10
+    assert counts.elements.other == 768 + 3 * 512 + 128 + 8 + 8
+    assert (counts.layers.convolutions, counts.layers.normalizations, counts.layers.pools, counts.layers.dense) == (
+        2,
+        1,
+        2,
+        1,
+    )
+    assert (counts.pixels, counts.classes, counts.layers.all) == (16, 10, 10)
     assert network.caveats == () and network.source_format == "ONNX model of tests"
 
 
 def test_the_image_s_size_may_be_the_file_s_open_or_given_unless_dense_layers_fix_it():
     given = read_network(small_network().data(), pixels=32).counts
     assert given == read_network(small_network((4, 3, 32, 32)).data()).counts
-    assert given.convolution_flops == 2 * 216 * 256 and given.parameters == 418
+    assert given.flops.convolution == 2 * 216 * 256 and given.parameters == 418
     data = small_network(("batch", 3, "height", "width")).data()
     with pytest.raises(InputError, match="leaves the image's size open: give the pixels"):
         read_network(data)
@@ -48,7 +53,7 @@ def test_the_image_s_size_may_be_the_file_s_open_or_given_unless_dense_layers_fi
     model = Model(inputs=[port("image", (1, 3, 8, 8))], outputs=[port("out", (1, 5))])
     model.add("Flatten", ["image"], "flat")
     model.add("Gemm", ["flat", model.weights("w", 192, 5)], "out")
-    assert read_network(model.data()).counts.dense_flops == 2 * 192 * 5
+    assert read_network(model.data()).counts.flops.dense == 2 * 192 * 5
     with pytest.raises(InputError, match=r"out_Gemm \(Gemm\): its weights are for 192 values, and it gets 768"):
         read_network(model.data(), pixels=16)
 
@@ -67,7 +72,7 @@ def test_shapes_that_the_graph_computes_are_followed():
     network = read_network(model.data())
     sizes = outputs(network)
     assert sizes["rows"] == (4, 36) and sizes["product"] == (4, 4) and sizes["out"] == (4, 36)
-    assert network.counts.dense_flops == 2 * 4 * 4 * 36 + 2 * 4 * 36 * 4
+    assert network.counts.flops.dense == 2 * 4 * 4 * 36 + 2 * 4 * 36 * 4
     assert [layer.kind for layer in network.layers].count(Kind.PRODUCT) == 2
 
 
@@ -96,7 +101,7 @@ def test_weights_are_counted_once_each_and_numbers_and_shapes_are_none():
     model.add("Mul", ["scaled", model.weights("gamma", 4, 1, 1)], "out")
     network = read_network(model.data())
     assert network.counts.parameters == 144 + 4
-    assert network.counts.convolution_flops == 2 * 2 * 144 * 36
+    assert network.counts.flops.convolution == 2 * 2 * 144 * 36
     # A number for all values is no pass over them.
     assert [layer.name for layer in network.layers][-2:] == ["two_Conv", "out_Mul"]
     # As PyTorch writes a new network, and as files without their weights have them.
@@ -119,7 +124,7 @@ def test_channels_last_is_found_by_the_sides_and_folded_normalization_noted():
     model = Model(inputs=[port("image", ("n", 9, 9, 3))], outputs=[port("out", ("n", 5, 9, 9))])
     model.add("Transpose", ["image"], "turned", perm=[0, 3, 1, 2])
     model.add("Conv", ["turned", model.weights("w", 5, 3, 1, 1)], "out")
-    assert read_network(model.data(), pixels=7).counts.convolution_flops == 2 * 15 * 49
+    assert read_network(model.data(), pixels=7).counts.flops.convolution == 2 * 15 * 49
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
     model.add("Conv", ["image", model.weights("w", 4, 3, 1, 1)], "out")
     assert any("folded it into convolutions" in line for line in read_network(model.data()).caveats)
@@ -139,11 +144,11 @@ def test_the_guides_export_is_the_network_as_it_is_trained(tmp_path, monkeypatch
     )
     network = read_network(tmp_path / "model.onnx")
     parameters = sum(each.numel() for each in model.parameters())
-    assert (network.counts.trainable_parameters, network.counts.normalizations) == (parameters, 1)
+    assert (network.counts.trainable_parameters, network.counts.layers.normalizations) == (parameters, 1)
     assert network.caveats == ()
     torch.onnx.export(model, image, "folded.onnx", dynamo=False)
     folded = read_network(tmp_path / "folded.onnx")
-    assert folded.counts.normalizations == 0 and "folded" in folded.caveats[0]
+    assert folded.counts.layers.normalizations == 0 and "folded" in folded.caveats[0]
 
 
 def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):

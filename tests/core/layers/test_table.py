@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
 from profet_collect.graph import Builder
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.network import count
-from profet_core.layers.networks import counts_of
-from profet_core.layers.reading import read_network
-from profet_core.layers.rules import Kind, transposed_output, window_output
-from profet_core.layers.table import COLUMNS, JOINING, RULES
+from profet_core.layers.network import Kind, count
+from profet_core.layers.reading import COLUMNS, read_network
+from profet_core.layers.rules import TABLE_KINDS, Window
+from tests.made.plain_lenet import PLAIN_LENET
 
 AROUND = ((1, 1), (1, 1))
 
@@ -23,20 +21,20 @@ AROUND = ((1, 1), (1, 1))
     ("layer", "output", "parameters", "flops"),
     [
         # 4 filters of 3 x 3 x 3 and a bias each; 9, 16 and 16 places.
-        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2)), (3, 3, 4), 112, 2 * 108 * 9),
-        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2), "same"), (4, 4, 4), 112, 2 * 108 * 16),
-        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2), AROUND, bias=False), (4, 4, 4), 108, 2 * 108 * 16),
+        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2))), (3, 3, 4), 112, 2 * 108 * 9),
+        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2), "same")), (4, 4, 4), 112, 2 * 108 * 16),
+        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2), AROUND), bias=False), (4, 4, 4), 108, 2 * 108 * 16),
         # A window of 3 with gaps of 1 reaches over 5.
-        (rules.convolution((7, 7, 1), 1, (3, 3), dilation=(2, 2)), (3, 3, 1), 10, 2 * 9 * 9),
+        (rules.convolution((7, 7, 1), 1, Window((3, 3), dilation=(2, 2))), (3, 3, 1), 10, 2 * 9 * 9),
         # Each of 6 filters sees 2 of 6 channels.
-        (rules.convolution((5, 5, 6), 6, (1, 1), groups=3), (5, 5, 6), 18, 2 * 12 * 25),
-        (rules.transposed_convolution((4, 4, 3), 2, (2, 2), (2, 2), "same"), (8, 8, 2), 26, 2 * 24 * 16),
+        (rules.convolution((5, 5, 6), 6, Window((1, 1)), groups=3), (5, 5, 6), 18, 2 * 12 * 25),
+        (rules.transposed_convolution((4, 4, 3), 2, Window((2, 2), (2, 2), "same")), (8, 8, 2), 26, 2 * 24 * 16),
         (rules.dense((5,), 3), (3,), 18, 30),
         (rules.dense((4, 4, 5), 3, bias=False), (4, 4, 3), 15, 2 * 15 * 16),
         (rules.product((2, 7, 7), 5), (2, 7, 7), 0, 2 * 98 * 5),
-        (rules.pooling((7, 7, 8), (3, 3), (2, 2)), (3, 3, 8), 0, 0),
-        (rules.pooling((7, 7, 8), (3, 3), (2, 2), "same"), (4, 4, 8), 0, 0),
-        (rules.pooling((8, 8, 8), (3, 3), (2, 2), round_up=True), (4, 4, 8), 0, 0),
+        (rules.pooling((7, 7, 8), Window((3, 3), (2, 2))), (3, 3, 8), 0, 0),
+        (rules.pooling((7, 7, 8), Window((3, 3), (2, 2), "same")), (4, 4, 8), 0, 0),
+        (rules.pooling((8, 8, 8), Window((3, 3), (2, 2)), round_up=True), (4, 4, 8), 0, 0),
         (rules.global_pooling((7, 7, 8)), (8,), 0, 0),
         (rules.global_pooling((7, 7, 8), keep_sides=True), (1, 1, 8), 0, 0),
         (rules.normalization((7, 7, 8)), (7, 7, 8), 32, 0),
@@ -58,10 +56,10 @@ def test_averages_have_no_gradient_and_one_filter_a_channel_is_depthwise():
     assert rules.normalization((7, 7, 8)).trainable == 16
     assert rules.normalization((7, 7, 8), scale=False).trainable == 8
     assert rules.normalization((7, 7, 8), averages=False).trainable == 16
-    assert rules.convolution((5, 5, 6), 6, (3, 3), groups=6).kind is Kind.DEPTHWISE
-    assert rules.convolution((5, 5, 6), 12, (3, 3), groups=6).kind is Kind.DEPTHWISE
-    assert rules.convolution((5, 5, 6), 6, (3, 3), groups=3).kind is Kind.GROUPED
-    assert rules.convolution((5, 5, 1), 1, (3, 3), groups=1).kind is Kind.CONVOLUTION
+    assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
+    assert rules.convolution((5, 5, 6), 12, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
+    assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=3).kind is Kind.GROUPED
+    assert rules.convolution((5, 5, 1), 1, Window((3, 3)), groups=1).kind is Kind.CONVOLUTION
 
 
 def test_counts_sum_layers_by_their_kind():
@@ -70,9 +68,9 @@ def test_counts_sum_layers_by_their_kind():
     counts = count(net.layers, 8)
     # 16 to 4 and back, with their biases; 64 products each way.
     assert counts.parameters == 16 * 4 + 4 + 4 * 16 + 16
-    assert counts.convolution_flops == 2 * 64 + 2 * 64
-    assert counts.activation_elements == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
-    assert (counts.convolutions, counts.pools, counts.layers) == (2, 1, 6)
+    assert counts.flops.convolution == 2 * 64 + 2 * 64
+    assert counts.elements.all == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
+    assert (counts.layers.convolutions, counts.layers.pools, counts.layers.all) == (2, 1, 6)
     net = Builder()
     x = net.image(6)
     x = net.batch_norm(net.convolution(x, 4, 3, 1, "valid"))
@@ -81,22 +79,33 @@ def test_counts_sum_layers_by_their_kind():
     counts = count(net.layers, 6)
     assert counts.parameters == (108 + 4) + 16 + (36 + 4) + (40 + 10)
     assert counts.trainable_parameters == counts.parameters - 8
-    assert counts.convolution_flops == 2 * 108 * 16 and counts.depthwise_flops == 2 * 36 * 4
-    assert counts.dense_flops == 80 and counts.flops == 3456 + 288 + 80
-    assert counts.activation_elements == 108 + 64 + 64 + 16 + 4 + 10
-    assert counts.other_elements == 108 + 64 + 4
-    assert (counts.convolutions, counts.dense_layers, counts.normalizations, counts.pools) == (2, 1, 1, 1)
-    assert (counts.layers, counts.classes, counts.pixels) == (6, 10, 6)
+    assert counts.flops.convolution == 2 * 108 * 16 and counts.flops.depthwise == 2 * 36 * 4
+    assert counts.flops.dense == 80 and counts.flops.all == 3456 + 288 + 80
+    assert counts.elements.all == 108 + 64 + 64 + 16 + 4 + 10
+    assert counts.elements.other == 108 + 64 + 4
+    assert (counts.layers.convolutions, counts.layers.dense, counts.layers.normalizations, counts.layers.pools) == (
+        2,
+        1,
+        1,
+        1,
+    )
+    assert (counts.layers.all, counts.classes, counts.pixels) == (6, 10, 6)
 
 
 @pytest.mark.parametrize(
     ("rule", "line"),
     [
-        (lambda: rules.convolution((2, 2, 3), 4, (3, 3)), "would put out 0 x 0 x 4"),
-        (lambda: rules.convolution((5, 5, 3), 4, (3, 3), groups=2), "don't divide into 2 groups"),
-        (lambda: rules.convolution((5,), 4, (3, 3)), "needs an image"),
-        (lambda: rules.convolution((8, 8, 3), 2**24, (2**20, 2**20), padding="same"), "more than .* parameters"),
-        (lambda: rules.transposed_convolution((2**18, 2**18, 3), 4, (3, 3), (2, 2), "same"), "more than .* values"),
+        (lambda: rules.convolution((2, 2, 3), 4, Window((3, 3))), "would put out 0 x 0 x 4"),
+        (lambda: rules.convolution((5, 5, 3), 4, Window((3, 3)), groups=2), "don't divide into 2 groups"),
+        (lambda: rules.convolution((5,), 4, Window((3, 3))), "needs an image"),
+        (
+            lambda: rules.convolution((8, 8, 3), 2**24, Window((2**20, 2**20), padding="same")),
+            "more than .* parameters",
+        ),
+        (
+            lambda: rules.transposed_convolution((2**18, 2**18, 3), 4, Window((3, 3), (2, 2), "same")),
+            "more than .* values",
+        ),
         (lambda: rules.dense((), 4), "needs features"),
         (lambda: rules.elementwise((7, 7, 8), (7, 7, 3)), "don't fit each other"),
         (lambda: rules.concatenation(((7, 7, 8), (5, 7, 8))), "don't fit each other"),
@@ -118,11 +127,11 @@ def test_windows_have_the_sizes_that_pytorch_gives_them():
         image, around = torch.zeros(1, 1, size), ((pad, pad),)
         for round_up in (False, True):
             pooled = torch.nn.functional.max_pool1d(image, kernel, stride, pad, dilation, ceil_mode=round_up)
-            ours = window_output((size,), (kernel,), (stride,), around, (dilation,), round_up)
+            ours = Window((kernel,), (stride,), around, (dilation,)).output((size,), round_up)
             assert ours == tuple(pooled.shape[2:]), (size, kernel, stride, pad, dilation, round_up)
         weight = torch.zeros(1, 1, kernel)
         convolved = torch.nn.functional.conv_transpose1d(image, weight, None, stride, pad, stride - 1, 1, dilation)
-        ours = transposed_output((size,), (kernel,), (stride,), around, (dilation,), (stride - 1,))
+        ours = Window((kernel,), (stride,), around, (dilation,)).transposed_output((size,), (stride - 1,))
         assert ours == tuple(convolved.shape[2:])
 
 
@@ -151,10 +160,6 @@ head,dense,,5,,,,,,
 """
 
 
-#: The measurements' layers have activations in them, the table's have none.
-PLAIN_LENET = replace(counts_of("PROFET LeNet5", 32), function_elements=0, operations=8)
-
-
 def test_a_table_is_the_network_that_it_describes_however_it_is_written():
     network = read_network(LENET, "lenet.csv", 32)
     assert network.counts == PLAIN_LENET
@@ -171,20 +176,20 @@ def test_a_table_is_the_network_that_it_describes_however_it_is_written():
         "squeeze excite": "2,,",
         "padding": ",,2x1",
     }
-    for kind in (*RULES, *JOINING):
+    for kind in TABLE_KINDS:
         table = f"kind,channels,kernel,padding\ninput,4,,\n{kind},{lines.get(kind, ',,')}\n"
-        assert read_network(table.encode(), pixels=8).counts.layers >= 2, kind
+        assert read_network(table.encode(), pixels=8).counts.layers.all >= 2, kind
 
 
 def test_branches_are_named():
     network = read_network(RESIDUAL)
     counts = network.counts
     assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
-    assert counts.convolution_flops == 2 * (432 + 64) * 32 * 32 + 2 * 128
-    assert counts.depthwise_flops == 2 * 144 * 32 * 32
-    assert (counts.pixels, counts.classes, counts.layers) == (64, 5, 16)
+    assert counts.flops.convolution == 2 * (432 + 64) * 32 * 32 + 2 * 128
+    assert counts.flops.depthwise == 2 * 144 * 32 * 32
+    assert (counts.pixels, counts.classes, counts.layers.all) == (64, 5, 16)
     assert [layer.output for layer in network.layers if layer.name == "wide"] == [(32, 32, 32)]
-    assert read_network(RESIDUAL, pixels=32).counts.depthwise_flops == counts.depthwise_flops / 4
+    assert read_network(RESIDUAL, pixels=32).counts.flops.depthwise == counts.flops.depthwise / 4
 
 
 @pytest.mark.parametrize(
@@ -197,11 +202,11 @@ def test_branches_are_named():
         (b"name,units\nfirst,5\n", "its first line names no column `kind`"),
         (b"kind,channels,from\ndense,6,above", "line 2: no layer above is called above"),
         (b"kind,layer\nflatten,a\nactivation,a", "line 3: a layer above is called a too"),
-        (b"kind,channels\nflatten,\ndense,-5", "line 3: channels is -5: a whole number"),
-        ("kind,channels\nflatten,\ndense,\N{SUPERSCRIPT TWO}".encode(), "line 3: channels is"),
+        (b"kind,channels\nflatten,\ndense,-5", "line 3: its channels is -5: a whole number"),
+        ("kind,channels\nflatten,\ndense,\N{SUPERSCRIPT TWO}".encode(), "line 3: its channels is"),
         (b"kind,channels,bias\ndense,5,maybe", "line 2: bias is maybe: write yes or no"),
-        (b"kind,channels,kernel\nconvolution,5,3x3x3", "line 2: kernel is 3x3"),
-        (b"kind,padding\npadding,same", "line 2: its padding has to be a number"),
+        (b"kind,channels,kernel\nconvolution,5,3x3x3", "line 2: its kernel is the text .*3x3"),
+        (b"kind,padding\npadding,same", "line 2: its padding is the text .same.: a whole number"),
         (b"kind\n", "it has no layers"),
         (b"kind,channels\ndense,5,6,7", "line 2 has more fields"),
         (b'kind,layer\nflatten,"' + b"x" * 200_000 + b'"', "is not CSV"),
@@ -216,17 +221,14 @@ def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
     assert str(error.value).startswith("mine.csv: ") and "\n" not in str(error.value)
 
 
-def test_pixels_have_an_end_and_come_from_somewhere():
+def test_pixels_have_an_end_and_the_guide_names_every_column_and_kind(repository):
     for pixels in (0, 4097):
         with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels are not supported: use 1 to 4,096"):
             read_network(LENET, "mine.csv", pixels)
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)
-
-
-def test_the_guide_to_tables_names_every_column_and_kind(repository):
     text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
-    assert all(f"`{name}`" in text for name in (*COLUMNS, *RULES, *JOINING, "input"))
+    assert all(f"`{name}`" in text for name in (*COLUMNS, *TABLE_KINDS, "input"))
     example = text.partition("```csv\n")[2].partition("```")[0]
     counts = read_network(example.encode(), "example.csv").counts
-    assert (counts.convolutions, counts.parameters) == (2, 3 * 49 * 64 + 256 + 9 * 64 * 64 + 256 + 65_000)
+    assert (counts.layers.convolutions, counts.parameters) == (2, 3 * 49 * 64 + 256 + 9 * 64 * 64 + 256 + 65_000)

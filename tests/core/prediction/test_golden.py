@@ -103,7 +103,7 @@ def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
     """Question -> one instance of each basis and GPU -> milliseconds, both ends of the interval, and basis."""
     context, found = Context(models, catalog, models.transfer.gpus), {}
     for name, asked in questions(samples):
-        steps = predicted_training(context, AdviseQuestion(images=None, **asked)).step_times
+        steps = predicted_training(context, AdviseQuestion.from_fields(images=None, **asked)).step_times
         known = [row for row in steps if row.latency_ms is not None]
         rows = {(row.basis, row.offer.gpu, row.offer.host): row for row in reversed(known)}
         found[name] = {

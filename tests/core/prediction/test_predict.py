@@ -23,7 +23,8 @@ from profet_core import (
     read_profile,
 )
 from profet_core.answers.context import Context
-from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.predict import answer_compare
+from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.gpus import load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
@@ -247,13 +248,15 @@ def context(models, catalog):
 
 @pytest.fixture(scope="module")
 def recorded(samples):
-    return [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in samples.values()]
+    every = samples.values()
+    return [ProfileQuestion(profile=one.profile, anchor=one.anchor, latency_ms=one.latency_ms) for one in every]
 
 
 @pytest.mark.parametrize("method", ["default", "profet"])
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
-    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(recorded)]
-    found = answer_compare(context(models, catalog), mixed, method=method)
+    asked = [replace(one, method=method) for one in recorded]
+    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(asked)]
+    found = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
         alone = predict(models, catalog, one.profile, one.anchor, latency_ms=one.latency_ms, method=method)
@@ -279,7 +282,7 @@ def test_of_several_profiles_each_is_refused_doubted_or_counted_alone(models, ca
     assert each.prediction.latencies_ms == predict(models, catalog, one.profile, one.anchor).latencies_ms
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
-    (each,) = answer_compare(context(models, catalog), [RecordedProfile(three, one.anchor, one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [replace(one, profile=three)])
     assert (each.profile.steps, each.profile.steps_basis) == (3, "inferred")
     assert each.prediction.steps == 3
     assert answer_compare(context(models, catalog), []) == []
@@ -324,7 +327,6 @@ def test_estimates_fill_their_rows_of_a_table_held_at_the_floor():
     np.testing.assert_array_equal(table.column(1).members["line"], [np.nan, 2.0, 19.0])
     _, b, a = table.column(1).estimates()
     assert (a, b) == (Estimate(latency_ms=20.0, log_sd=0.2), Estimate(latency_ms=4.0, log_sd=0.5))
-    assert (found.at_floor(1), found.at_floor(0)) == (("b",), ())
     assert found.notes(1)[0] == Note(Code.TRUNCATED, factor=1.2) and found.notes(0) == []
     without = estimates(None).in_table(empty, {"a": 2, "b": 1}).column(2).estimates()
     assert [one.log_sd for one in without] == [None] * 3 and without[0].latency_ms is None

@@ -27,7 +27,6 @@ from profet_core.latency import quantile
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,
-    check_predictable,
     counted,
     doubted_steps,
     read_as,
@@ -55,13 +54,17 @@ def version_2(operations, steps: int | None = None, **meta) -> Profile:
     return read_profile(json.dumps({"operations": totals, "meta": {**meta, **stated}}).encode())
 
 
-def test_version_1_is_taken_for_two_steps_and_version_2_for_one():
+def test_version_1_is_of_two_steps_version_2_of_one_and_a_stated_number_questioned_beyond_the_largest_ratio():
     first, second = version_1(200.0), version_2({"Device_Conv2D": 5.0})
     assert (first.steps, first.steps_basis, first.device_total_us) == (2, "assumed", pytest.approx(100_000))
     assert (second.steps, second.steps_basis, second.device_total_us) == (1, "assumed", 5.0)
     for steps in (1, 5, 10_000):
         profile = version_2({"Device_Conv2D": 5.0}, steps)
         assert (profile.steps, profile.steps_basis, profile.device_total_us) == (steps, "stated", 5.0)
+    ratios = (MAX_RATIO - 0.01, MAX_RATIO + 0.01, 0.75, 0.527)
+    assert [doubted_steps(one_step(ratio, 2, "stated"), LATENCY_MS) for ratio in ratios] == [None, 6, None, 1]
+    for basis in ("marked", "counted", "assumed", "inferred"):
+        assert [doubted_steps(one_step(ratio, 2, basis), LATENCY_MS) for ratio in (0.1, 50.0)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -151,13 +154,6 @@ def one_step(ratio: float, steps: int, basis: str) -> Profile:
 )
 def test_a_given_number_is_questioned_if_another_fits(ratio, steps, instead):
     assert doubted_steps(one_step(ratio, steps, "given"), LATENCY_MS) == instead
-
-
-def test_a_number_that_the_file_states_is_questioned_beyond_the_largest_ratio_only():
-    ratios = (MAX_RATIO - 0.01, MAX_RATIO + 0.01, 0.75, 0.527)
-    assert [doubted_steps(one_step(ratio, 2, "stated"), LATENCY_MS) for ratio in ratios] == [None, 6, None, 1]
-    for basis in ("marked", "counted", "assumed", "inferred"):
-        assert [doubted_steps(one_step(ratio, 2, basis), LATENCY_MS) for ratio in (0.1, 50.0)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -395,7 +391,7 @@ def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_r
     profile = Profile(HOST_ONLY, refusal=cold)
     assert refused(models, catalog, profile) == cold
     with pytest.raises(NoPredictionError, match=cold):
-        check_predictable(models, profile)
+        predict(models, catalog, profile, "T4")
 
 
 def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):

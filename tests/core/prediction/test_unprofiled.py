@@ -13,7 +13,7 @@ import pytest
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
@@ -33,7 +33,7 @@ def asked(models, catalog, samples):
 
 
 def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
-    batch = ProfileBatch([sample.profile], sample.anchor, latency_ms)
+    batch = profile_batch([sample.profile], sample.anchor, latency_ms)
     return step_parts(load_operation_classes(), batch.inputs)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from profet_core import ProfileError, read_profile
 from profet_core.errors import BusyError
+from profet_core.sandbox import process
 from profet_core.sandbox.process import SMALL_BYTES, ReadingQueue, ReadLimits, taken
 from profet_core.sandbox.reading import profile_document, profile_in, read_guarded
 from profet_recorder.profiles.record import Profile, ProfileMeta
@@ -81,18 +82,21 @@ def test_a_refusal_is_the_same_line_and_a_small_profile_starts_no_process(starte
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of a process is limited on Linux")
-def test_a_file_that_takes_too_much_memory_is_one_line(started):
-    with pytest.raises(ProfileError, match=r"^net\.json: it takes more than 60 MB of memory"):
-        read_guarded(LISTS, "net.json", limits=ReadLimits(60, 5))
+def test_a_file_that_takes_too_much_memory_is_one_line(started, monkeypatch):
+    with monkeypatch.context() as limited:
+        limited.setattr(ReadLimits, "for_size", lambda size: ReadLimits(60, 5))
+        with pytest.raises(ProfileError, match=r"^net\.json: it takes more than 60 MB of memory"):
+            read_guarded(LISTS, "net.json")
     assert started[0].poll() is not None
     assert read_guarded(LISTS).operations == {"Device_A": 1.0}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is limited where there are signals")
 @pytest.mark.parametrize("limits", [ReadLimits(250, 1), ReadLimits(250, 12, 0.3)])
-def test_a_file_that_takes_too_long_is_one_line(started, limits):
+def test_a_file_that_takes_too_long_is_one_line(started, limits, monkeypatch):
+    monkeypatch.setattr(ReadLimits, "for_size", lambda size: limits)
     with pytest.raises(ProfileError, match=r"^net: it takes more than \d+ s"):
-        read_guarded(LONG, "net", limits=limits)
+        read_guarded(LONG, "net")
     assert started[0].poll() is not None
 
 
@@ -100,15 +104,16 @@ class LeftError(BaseException):
     """As Streamlit's, no Exception."""
 
 
-def test_whoever_leaves_ends_the_reading(started):
+def test_whoever_leaves_ends_the_reading(started, monkeypatch):
     queue, shares = ReadingQueue(1), []
+    monkeypatch.setattr(process, "QUEUE", queue)
 
     def leave(share: float) -> None:
         shares.append(share)
         raise LeftError
 
     with pytest.raises(LeftError):
-        read_guarded(LONG, progress=leave, queue=queue)
+        read_guarded(LONG, progress=leave)
     assert len(shares) == 1
     assert started[0].poll() is not None
     with queue.turn(1, lambda _: pytest.fail("the queue still waits")):

@@ -51,17 +51,14 @@ def test_fastest_cheapest_and_the_trade_off():
     )
 
 
-def test_a_pick_is_as_sure_as_against_its_closest_rival():
+def test_a_pick_is_as_sure_as_against_its_closest_rival_which_comes_before_a_surer_claim():
     advice = advised(rows=(row("slow", 200, 0.3), *ROWS[1:]))
     chances = [compare(advice.cheapest.plan, other).cheaper for other in advice.plans[1:]]
     assert advice.cheapest.rival.certainty == min(chances) == chances[0]
     spread = sd_of_ratio(0.3, 0.1, ERROR_CORRELATION)
     assert advice.cheapest.rival.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
     assert pick_line(advice.cheapest) == "cheaper than GPU of middle · middle, 93% sure"
-
-
-def test_a_rival_that_is_too_close_comes_before_a_surer_claim():
-    """a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate."""
+    # a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate.
     rows = (row("a", 100), row("b", 112), row("c", 135, 0.21, Basis.TRANSFERRED))
     pick = advised(rows=rows, offers=[offer(name, 1) for name in "abc"]).cheapest
     assert (pick.plan.label, pick.rival.plan.label, pick.close_rival) == ("a", "c", pick.rival)
@@ -98,16 +95,13 @@ def test_the_cheapest_in_time_with_the_requested_certainty():
     assert not any("% longer" in line for line in answer_sentences(advised(Limits(deadline_h=3))))
 
 
-def test_the_fastest_within_a_budget_and_both_limits_together():
+def test_the_fastest_within_a_budget_and_both_limits_together_unless_nothing_is_sure_enough():
     advice = advised(Limits(budget_usd=2.5))
     assert (advice.within.sure.label, advice.within.expected.label) == ("middle", "fast")
     assert "It is the fastest within your limits" in answer_sentences(advice)[0]
     advice = advised(Limits(deadline_h=1.5, budget_usd=2))
     assert (advice.within.sure, advice.within.expected) == (advice.plans[1],) * 2
     assert advised(Limits(1.5, 1.5)).within.sure is None
-
-
-def test_nothing_is_sure_enough():
     advice = advised(Limits(deadline_h=0.52))
     assert (advice.within.sure, advice.answer.label) == (None, "fast")
     lines = answer_sentences(advice)
@@ -188,13 +182,17 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
     assert len(answer_sentences(advised(rows=[row("node", 100, None)], offers=both))) == 2
 
 
-def test_an_estimate_is_never_presented_like_a_measurement():
+def test_an_estimate_and_a_guessed_price_are_marked(catalog):
     lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
     lines = answer_sentences(advised(rows=[row.changed(basis=Basis.CALIBRATED) for row in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
+    spot = offers_in_market(catalog, "spot", spot_discount=0.6)
+    lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
+    assert any("guess" in line for line in lines)
+    assert not any("guess" in line for line in answer_sentences(advised()))
 
 
 def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented():
@@ -205,13 +203,6 @@ def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented(
     assert frontier([]) == []
     own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
-
-
-def test_a_guessed_price_is_marked(catalog):
-    spot = offers_in_market(catalog, "spot", spot_discount=0.6)
-    lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
-    assert any("guess" in line for line in lines)
-    assert not any("guess" in line for line in answer_sentences(advised()))
 
 
 def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):

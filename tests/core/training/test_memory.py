@@ -29,7 +29,9 @@ from profet_core.training.memory import (
     device_times,
     fit_answer,
     fits_by_instance,
+    gpu_memory_gib,
     load_memory,
+    recorded_step,
 )
 
 GIB = 2**30
@@ -67,9 +69,16 @@ def needed(answer) -> tuple[str, str]:
     return gib, source
 
 
-def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=None, **asked):
+def answered(model, meta, ran_gib, target_gib, times=None, state_copies=0.0, second=None, **asked):
     """The answer about one recorded step."""
-    return fit_answer(model, RecordedStep(meta, times, state_copies, second), *memories_gib, **asked)
+    return fit_answer(model, RecordedStep(meta, times, state_copies, second, ran_gib), target_gib, **asked)
+
+
+def fits(model, catalog, profile, anchor, instances, second=None, ran_on=(), **size):
+    """The answers about a profiled step on each instance."""
+    gpus = load_gpus()
+    step = recorded_step(profile, catalog, gpus, (anchor, *ran_on), second)
+    return fits_by_instance(model, step, {name: gpu_memory_gib(catalog, gpus, name) for name in instances}, **size)
 
 
 def test_the_formula_adds_what_stays_and_what_grows():
@@ -167,7 +176,7 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     assert needed(answered(SURE, peak, 16, 8, state_copies=2.0, **asked))[0] == "5.6 of 8"
     torch = Profile({"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}, replace(peak, framework="PyTorch 2.9"))
-    found = fits_by_instance(SURE, catalog, load_gpus(), torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
+    found = fits(SURE, catalog, torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
     assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
 
 
@@ -277,25 +286,28 @@ def shipped(repository):
     return load_memory(repository / "models")
 
 
-def test_vgg16_at_256_pixels_fits_where_it_did(shipped):
+def test_vgg16_at_256_pixels_fits_where_it_did_and_shipped_measurements_where_the_samples_say(
+    shipped, samples, models, catalog
+):
     for gib, batch, room in ((8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)):
         # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
         grows_gib = shipped.formula.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
         assert (shipped.formula.held_gib(169_814_824) + grows_gib < gib) == room
+    for sample in samples.values():
+        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
+        for name, answer in found.items():
+            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
-    sample, gpus = samples["resnet18-256px-b64-g4dn"], load_gpus()
+    sample = samples["resnet18-256px-b64-g4dn"]
     profile = Profile(sample.profile.operations, ProfileMeta(batch_size=64, pixels=256))
     wanted = ["g5.xlarge", "g3s.xlarge"]
-    answers = fits_by_instance(shipped, catalog, gpus, profile, sample.anchor, wanted, batch_size=64)
+    answers = fits(shipped, catalog, profile, sample.anchor, wanted, batch_size=64)
     assert answers["g5.xlarge"].verdict == Verdict.FITS
     assert answers["g5.xlarge"].largest_batch >= 64
     assert answers["g3s.xlarge"].verdict == Verdict.FITS, answers["g3s.xlarge"].why
-    ahead = fits_by_instance(shipped, catalog, gpus, profile, sample.anchor, catalog, batch_size=8192)
-    assert fits_by_instance(None, catalog, gpus, profile, sample.anchor, catalog) == {}, (
-        "models without a memory formula"
-    )
+    ahead = fits(shipped, catalog, profile, sample.anchor, catalog, batch_size=8192)
     assert ahead["g3s.xlarge"].verdict == Verdict.DOES_NOT_FIT
     assert set(ahead) == set(catalog)
 
@@ -355,20 +367,13 @@ def test_what_was_measured_at_a_size_fits_there():
     assert answered(MEASURED, ON_TENSORFLOW, 16.0, 8.0, times=times, state_copies=2.0).largest_batch != 32
 
 
-def test_the_shipped_measurements_ran_where_the_samples_say(samples, models, catalog):
-    for sample in samples.values():
-        fits = fits_by_instance(models.memory, catalog, load_gpus(), sample.profile, sample.anchor, sample.measured_ms)
-        for name, answer in fits.items():
-            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
-
-
 def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
     profile = Profile(
         {"Device_Conv2D": 9e4, "Device_Relu": 9e4}, meta=ProfileMeta(batch_size=192, pixels=224, parameters=25_000_000)
     )
-    asked = (models.memory, catalog, load_gpus(), profile, "g4dn.xlarge", ["g3s.xlarge"])
-    assert fits_by_instance(*asked)["g3s.xlarge"].verdict is not Verdict.FITS
-    found = fits_by_instance(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
+    asked = (models.memory, catalog, profile, "g4dn.xlarge", ["g3s.xlarge"])
+    assert fits(*asked)["g3s.xlarge"].verdict is not Verdict.FITS
+    found = fits(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
     assert (found.verdict, found.largest_batch >= 192) == (Verdict.FITS, True)
 
 
@@ -383,4 +388,4 @@ def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
     ],
 )
 def test_the_verdict_in_words(answer, words):
-    assert answer.words == words
+    assert answer.description == words

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
@@ -71,7 +71,7 @@ def shipped(repository) -> TransferModel:
 def recorded(anchor: str, latency_ms: float | None, *profiles: Profile) -> AnchorSteps:
     chosen = profiles or (PROFILE,)
     measured = None if latency_ms is None else np.full(len(chosen), latency_ms)
-    inputs = ProfileBatch(chosen, anchor, measured).inputs
+    inputs = profile_batch(chosen, anchor, measured).inputs
     return AnchorSteps(anchor, step_parts(load_operation_classes(), inputs), measured)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Estimate
 from profet_core.transfer.model import Spread
 from profet_core.transfer.step_model import (
@@ -91,11 +91,15 @@ def test_bounds_of_the_floor():
     assert floors == pytest.approx([1 / (1 / (2 + gaps) + 1 / 53.5) for gaps in (5 * (7 - 2 - 1), 5 * (7 - 2 - 2), 0)])
 
 
-def test_the_anchors_latency_by_its_own_profile():
+def test_the_anchors_latency_by_its_own_profile_and_shares_of_many():
     assert STEP_MODEL.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
     # A step whose launches take longer than its 5 ms of work: (5 + 25) / 2 beside 117.
     bound = made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0)
     assert STEP_MODEL.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
+    assert shares(np.array([[2.0, 6.0], [0.0, 0.0]])) == pytest.approx(np.array([[0.25, 0.75], [0.0, 0.0]]))
+    both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
+    assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
+    assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
 def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, **parts) -> KnownSteps:
@@ -142,7 +146,7 @@ PROFILE = Profile(
 
 
 def parts_of(*profiles: Profile) -> StepParts:
-    return step_parts(load_operation_classes(), ProfileBatch(profiles, "fast", None).inputs)
+    return step_parts(load_operation_classes(), profile_batch(profiles, "fast", None).inputs)
 
 
 def test_a_profile_splits_into_kinds_copy_and_gaps():
@@ -157,13 +161,6 @@ def test_a_profile_splits_into_kinds_copy_and_gaps():
     assert odd.kinds_ms[0] - found.kinds_ms[0] == pytest.approx([0, 0, 0, 9.0], abs=0.01)
     assert len([name for name in load_operation_classes().device if kind_of_class(name) != BANDWIDTH]) == 5
     assert kind_of_class("no such class") == BANDWIDTH and len(KINDS) == found.kinds_ms.shape[1]
-
-
-def test_shares_and_some_of_many_profiles():
-    assert shares(np.array([[2.0, 6.0], [0.0, 0.0]])) == pytest.approx(np.array([[0.25, 0.75], [0.0, 0.0]]))
-    both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
-    assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
-    assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
 def test_hosts_and_spreads(catalog):

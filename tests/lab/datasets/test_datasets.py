@@ -25,7 +25,7 @@ from profet_lab.dataset import (
     InstanceFacts,
     Source,
     check_dataset,
-    measurements_of,
+    measurements_from_dataset,
     merged,
     ordered,
 )
@@ -59,40 +59,41 @@ def test_they_are_what_the_published_tables_give(measurements, tmp_path):
         "p2.xlarge": "Tesla K80",
         "p3.2xlarge": "Tesla V100-SXM2-16GB",
     }
-    assert_same(measurements_of(found), measurements)
+    assert_same(measurements_from_dataset(found), measurements)
 
 
 def test_runs_are_those_that_all_named_instances_have(dataset):
     cells = dataset.cells.copy()
     lacks = (cells["instance"] == "p2.xlarge") & (cells["batch_size"] == 10) & (cells["repeat"] == 2)
     fewer = replaced(dataset, cells.assign(status=np.where(lacks, "failed", "ok")))
-    assert measurements_of(fewer).workloads[["batch_size", "repeat"]].to_numpy().tolist() == [[10, 1], [20, 1], [20, 2]]
-    alone = measurements_of(fewer, ["p3.2xlarge"])
+    assert measurements_from_dataset(fewer).workloads[["batch_size", "repeat"]].to_numpy().tolist() == [
+        [10, 1],
+        [20, 1],
+        [20, 2],
+    ]
+    alone = measurements_from_dataset(fewer, ["p3.2xlarge"])
     assert alone.latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
     # The same columns, whoever is asked about: one operation is in a single run of the other instance.
-    only_p2 = measurements_of(fewer, ["p2.xlarge"])
+    only_p2 = measurements_from_dataset(fewer, ["p2.xlarge"])
     assert only_p2.operations == alone.operations == ("Device_Conv2D", "Device_IDLE", "Host_Dataset", "Host_IDLE")
     assert only_p2.times_us["p2.xlarge"][:, 2].tolist() == [0, 0, 0]
     assert alone.times_us["p3.2xlarge"][:, 2].tolist() == [0, 0, 0, 2]
 
 
-def test_two_frameworks_of_one_run_are_a_choice(dataset):
+def test_frameworks_are_a_choice_and_unknown_instances_and_impossible_times_refused(dataset):
     cells = dataset.cells.copy()
     cells.loc[cells["repeat"] == 2, ["framework", "repeat"]] = ["pytorch", 1]
     both = replaced(dataset, cells)
     with pytest.raises(DataError, match="measured in pytorch fp32, tensorflow fp32: choose one framework"):
-        measurements_of(both)
-    assert len(measurements_of(both, framework="pytorch").workloads) == 2
-
-
-def test_times_that_are_none_and_unknown_instances_are_refused(dataset):
+        measurements_from_dataset(both)
+    assert len(measurements_from_dataset(both, framework="pytorch").workloads) == 2
     for bad in (0.0, np.nan, np.inf):
         cells = dataset.cells.copy()
         cells.loc[3, "batch_latency_ms"] = bad
         with pytest.raises(DataError, match="not positive numbers"):
-            measurements_of(replaced(dataset, cells))
+            measurements_from_dataset(replaced(dataset, cells))
     with pytest.raises(InputError, match=r"No measurements of 'p9'"):
-        measurements_of(dataset, ["p9"])
+        measurements_from_dataset(dataset, ["p9"])
 
 
 def checked(dataset: Dataset, **changes: object) -> dict:
@@ -171,15 +172,16 @@ def test_profiles_of_other_steps_and_units_are_found(factor, kind, said, varied)
     assert said in lines(found)[0]
 
 
-def test_profiles_without_device_rows_are_found(varied):
+def test_profiles_without_device_rows_noise_duplicates_and_unknown_gpus_are_found(varied):
     without = varied.operations[~varied.operations["operation"].str.startswith("Device_")]
     assert "no device rows" in lines(checked(varied, operations=without))[0]
-
-
-def test_noise_is_found(varied):
     rows = (varied.cells["instance"] == "p2.xlarge") & (varied.cells["repeat"] == 2)
     found = with_cells(varied, rows, batch_latency_ms=varied.cells.loc[rows, "batch_latency_ms"] * 1.2)
     assert stated(found) == [("noise", "p2.xlarge", 4)] and " 9.1% " in lines(found)[0]
+    assert ("duplicates", "p2.xlarge", 1) in stated(with_cells(varied, 1, repeat=1))
+    facts = {"p2.xlarge": InstanceFacts("Made-up 9000"), "p3.2xlarge": InstanceFacts()}
+    first, second = lines(checked(varied, instances=facts))
+    assert "'Made-up 9000'" in first and "unknown" in second
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
@@ -190,13 +192,6 @@ def test_times_that_are_none_are_found(value, varied):
         times_us = varied.operations["time_us"].where(varied.operations["cell"] != 1, wrong)
         found = checked(varied, operations=varied.operations.assign(time_us=times_us))
         assert ("time", "p2.xlarge", 1) in stated(found)
-
-
-def test_duplicates_and_gpus_without_specs_are_found(varied):
-    assert ("duplicates", "p2.xlarge", 1) in stated(with_cells(varied, 1, repeat=1))
-    facts = {"p2.xlarge": InstanceFacts("Made-up 9000"), "p3.2xlarge": InstanceFacts()}
-    first, second = lines(checked(varied, instances=facts))
-    assert "'Made-up 9000'" in first and "unknown" in second
 
 
 def test_the_published_measurements_hold_one_step_and_little_noise():
@@ -270,18 +265,15 @@ def test_a_profile_of_two_steps_is_halved_once_and_recorded_as_such(folder):
     assert found.cells["steps_profiled"].isna().sum() == 1
 
 
-def test_the_document_lists_every_column(repository):
-    stated = (repository / "docs" / "DATA.md").read_text(encoding="utf-8")
-    for schema in SCHEMAS.values():
-        for field in schema:
-            assert f"| `{field.name}` | {field.type} | {field.metadata[b'what'].decode()} |" in stated
-
-
-def test_an_unknown_version_is_refused(folder):
+def test_an_unknown_version_is_refused_and_the_document_lists_every_column(folder, repository):
     for version in (2, "1", None, True):
         change_manifest(folder, layout_version=version)
         with pytest.raises(DataError, match=rf"has layout version {version!r}, this program reads 1"):
             read_dataset(folder)
+    stated = (repository / "docs" / "DATA.md").read_text(encoding="utf-8")
+    for schema in SCHEMAS.values():
+        for field in schema:
+            assert f"| `{field.name}` | {field.type} | {field.metadata[b'what'].decode()} |" in stated
 
 
 def test_a_changed_table_is_refused(folder):
@@ -326,19 +318,16 @@ def test_a_manifest_that_is_none_is_refused(folder, content, said):
         read_dataset(folder)
 
 
-def test_a_missing_file_is_named(folder, tmp_path):
+def test_a_missing_file_is_named_and_a_failed_writing_leaves_nothing(folder, tmp_path, dataset):
     (folder / OPERATIONS_FILE).unlink()
     with pytest.raises(DataError, match=r"No operations\.parquet in"):
         read_dataset(folder)
     with pytest.raises(DataError, match=r"No dataset\.json in"):
         read_dataset(tmp_path / "nowhere")
-
-
-def test_a_failed_writing_leaves_nothing(dataset, tmp_path):
     broken = Dataset(dataset.cells, dataset.operations.assign(time_us="soon"), dataset.sources, dataset.instances)
     with pytest.raises(pa.ArrowException):
-        write_dataset(broken, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+        write_dataset(broken, tmp_path / "other")
+    assert {path.name for path in tmp_path.iterdir()} == {"data", folder.name}
 
 
 def part_of(dataset: Dataset, rows: pd.Series, source: Source) -> Dataset:
@@ -358,7 +347,7 @@ def halves(dataset) -> list[Dataset]:
     return [one, other]
 
 
-def test_halves_are_the_whole_and_shared_cells_are_there_once(halves, dataset):
+def test_halves_in_any_order_are_the_whole_and_shared_cells_are_there_once(halves, dataset):
     assert [len(half.cells) for half in halves] == [7, 4]
     joined = merged(halves, ["one", "other"])
     pd.testing.assert_frame_equal(joined.operations, dataset.operations)
@@ -367,10 +356,7 @@ def test_halves_are_the_whole_and_shared_cells_are_there_once(halves, dataset):
     # The same name with other files is another source; what both have is the first one's.
     assert [(source.name, source.licence) for source in joined.sources] == [("a", ""), ("a-2", "MIT")]
     assert joined.cells["source"].value_counts().to_dict() == {"a": 7, "a-2": 2}
-    assert measurements_of(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
-
-
-def test_the_order_of_folders_changes_nothing(halves, dataset):
+    assert measurements_from_dataset(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
     joined = merged([dataset, dataset, dataset], ["a", "b", "c"])
     assert (len(joined.cells), len(joined.operations), joined.sources) == (9, len(dataset.operations), dataset.sources)
     third = part_of(dataset, dataset.cells["model"] == "VGG11", Source("b", "profet tables", {"all files": "3"}))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profet_collect.store import Cell, CellResult, open_store
-from profet_lab.dataset import measurements_of
+from profet_lab.dataset import measurements_from_dataset
 from profet_lab.dataset_files import read_dataset, read_sources, read_store, write_dataset
 from profet_lab.measurements.tables import DataError
 
@@ -65,7 +65,7 @@ def test_it_trains_beside_the_published_ones(collected, tables, tmp_path):
     joined = read_sources([tables, collected])
     assert sorted(joined.instances) == ["my.h200", "p2.xlarge", "p3.2xlarge"]
     assert [source.name for source in joined.sources] == ["my.h200", "profet"]
-    alone = measurements_of(joined, ["my.h200"])
+    alone = measurements_from_dataset(joined, ["my.h200"])
     assert alone.latency_ms["my.h200"].tolist() == [20.0]
     assert alone.times_us["my.h200"][0, list(alone.operations).index("Device_Conv2D")] == 15_000.0
 

@@ -115,15 +115,12 @@ def test_a_forward_pass_is_refused(name):
     assert "forward pass" in read(name, odd.sound_kernels(training=False)).refusal
 
 
-def test_times_as_text_are_refused_by_name():
+def test_times_as_text_and_traces_too_large_for_their_stacks_are_refused(monkeypatch):
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
     for each in document["traceEvents"]:
         each.update(ts=str(each["ts"]), dur=str(each["dur"]))
     with pytest.raises(ProfileError, match="times as text"):
         read_profile(json.dumps(document).encode(), "trace.json")
-
-
-def test_a_trace_too_large_for_its_stacks_is_to_be_recorded_without_them(monkeypatch):
     monkeypatch.setattr("profet_recorder.profiles.chrome_trace.MAX_EVENTS", 50)
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
     with pytest.raises(ProfileError, match="more than 50 events: record fewer steps"):

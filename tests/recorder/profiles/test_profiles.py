@@ -18,7 +18,7 @@ from profet_core import Profile, ProfileError, ProfileMeta, read_profile
 from profet_recorder.profiles import write_profile
 from profet_recorder.profiles.limits import LIMITS
 from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_from_link_text, profile_to_link_text
-from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.xplane import messages
 from tests.made.chrome_traces import op, tensorflow_trace, tf_event, trace
 from tests.made.xplane import xplane
 
@@ -96,13 +96,10 @@ def test_missing_or_empty_meta_is_none(meta):
     assert read_profile(v2_with_meta(meta)).meta == ProfileMeta()
 
 
-def test_what_is_no_operation_is_ignored_and_named():
+def test_what_is_no_operation_or_meta_field_is_ignored_and_named():
     profile = read_profile(v1(**{"Device_": 3}, **{f"x{i}": 0 for i in range(8)}))
     assert dict(profile.operations) == {"Device_Conv2D": 0.5}
     assert profile.ignored == ("9 entries that are not operations: 'Device_', 'x0', 'x1', 'x2', 'x3', ...",)
-
-
-def test_unknown_meta_fields_and_other_entries_are_ignored_and_named():
     data = json.dumps({"operations": OPERATIONS, "meta": {"owner": "me", "batch_size": 8}, "notes": 1}).encode()
     profile = read_profile(data)
     assert profile.meta.batch_size == 8
@@ -210,7 +207,7 @@ FULL = Profile(
 )
 
 
-def test_everything_but_format_and_ignored_reads_back():
+def test_what_is_written_reads_back_but_for_format_and_ignored(samples):
     read = read_profile(write_profile(FULL))
     assert dict(read.operations) == dict(FULL.operations)
     assert (read.meta, read.warnings) == (FULL.meta, FULL.warnings)
@@ -220,17 +217,11 @@ def test_everything_but_format_and_ignored_reads_back():
     assert (read.ignored, read.source_format) == ((), "PROFET JSON, version 2")
     refused = Profile({"Device_Conv2D": 1.0}, refusal="The step was cold: record a later one.")
     assert read_profile(write_profile(refused)).refusal == refused.refusal
-
-
-def test_what_is_unknown_is_left_out():
     unsure = Profile({"Host_IDLE": 1.0}, steps_basis="assumed")
     assert json.loads(write_profile(unsure)) == {"operations": {"Host_IDLE": 1.0}, "meta": {}}
     assert read_profile(write_profile(unsure)).steps_basis == "assumed"
     nulls = b'{"operations": {"Host_IDLE": 1.0}, "meta": {"steps": null}, "warnings": null}'
     assert read_profile(nulls).operations == unsure.operations
-
-
-def test_the_shipped_samples_read_back(samples):
     for sample in samples.values():
         assert read_profile(write_profile(sample.profile)) == sample.profile
 
@@ -275,28 +266,19 @@ def packed(data: bytes) -> str:
     return base64.urlsafe_b64encode(zlib.compress(data)).decode().rstrip("=")
 
 
-def test_every_sample_reads_back_in_a_thousand_letters(samples):
+def test_a_profile_reads_back_from_a_link_of_a_thousand_letters_unless_it_is_too_long(samples):
     for sample in samples.values():
         text = profile_to_link_text(sample.profile)
         assert 500 < len(text) < 1_200 and text.replace("-", "").replace("_", "").isalnum()
         read = profile_from_link_text(text)
         assert (dict(read.operations), read.meta) == (dict(sample.profile.operations), sample.profile.meta)
         assert (read.steps, read.steps_basis) == (sample.profile.steps, sample.profile.steps_basis)
-
-
-def test_meta_warnings_and_steps_go_along():
     read = profile_from_link_text(profile_to_link_text(FULL))
     assert (dict(read.operations), read.meta, read.warnings) == (dict(FULL.operations), FULL.meta, FULL.warnings)
     assert (read.steps, read.steps_basis) == (1, "stated")
-
-
-def test_version_1_stays_version_1():
     profile = read_profile(b'{"Device_Conv2D": 51425.8, "Host_IDLE": 613483.8}')
     read = profile_from_link_text(profile_to_link_text(profile))
     assert read == profile and read.steps == 2
-
-
-def test_what_is_too_long_for_an_address_is_in_none():
     crowd = Profile({f"Device_Operation{number * 7919 % 10_000}": float(number) for number in range(900)})
     assert profile_to_link_text(crowd) is None
 
@@ -324,31 +306,28 @@ def test_a_link_that_was_cut_or_changed_gets_one_line(text):
 ONE = trace([op("aten::mm", 0, 1)])
 
 
-def test_every_bound_is_listed_once():
+def test_every_bound_is_listed_once_and_a_small_upload_has_less_time(monkeypatch):
     assert len({limit.what for limit in LIMITS}) == len(LIMITS)
     assert all(limit.maximum > 0 and limit.unit for limit in LIMITS)
+    monkeypatch.setattr("profet_recorder.profiles.unpacking.MAX_SMALL_SECONDS", -1.0)
+    with pytest.raises(ProfileError, match="of processor time and was stopped"):
+        read_profile(ONE)
+    monkeypatch.setattr("profet_recorder.profiles.unpacking.SMALL_BYTES", 10)
+    assert read_profile(ONE).steps == 1
 
 
 @pytest.mark.parametrize(
     ("module", "data"),
     [
-        ("pytorch.events", trace([op("aten::mm", at, 1) for at in range(11)])),
-        ("tensorflow.trace_json", tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)])),
-        ("tensorflow.xplane", xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}})),
+        ("pytorch_events", trace([op("aten::mm", at, 1) for at in range(11)])),
+        ("trace_json", tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)])),
+        ("xplane", xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}})),
     ],
 )
 def test_operations_of_a_trace_have_a_bound(monkeypatch, module, data):
     monkeypatch.setattr(f"profet_recorder.profiles.{module}.MAX_KEPT_EVENTS", 10)
     with pytest.raises(ProfileError, match="more than 10 operations"):
         read_profile(data)
-
-
-def test_a_small_upload_has_less_time(monkeypatch):
-    monkeypatch.setattr("profet_recorder.profiles.unpacking.MAX_SMALL_SECONDS", -1.0)
-    with pytest.raises(ProfileError, match="of processor time and was stopped"):
-        read_profile(ONE)
-    monkeypatch.setattr("profet_recorder.profiles.unpacking.SMALL_BYTES", 10)
-    assert read_profile(ONE).steps == 1
 
 
 @pytest.fixture(scope="module")
@@ -359,14 +338,11 @@ def files(repository):
     return {name: gzip.decompress(data) if name.endswith(".gz") else data for name, data in raw.items()}
 
 
-def test_all_are_listed_with_how_they_were_made(files, repository):
+def test_the_files_are_listed_and_name_no_machine_and_profiles_no_layer(files, repository):
     folder = repository / "sample_traces" / "formats"
     rows = re.findall(r"^\| `([^`]+)` \|", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted(files)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
-
-
-def test_no_machine_name_path_or_address_is_in_them(files):
     for name, data in files.items():
         text = data.decode("utf-8", "replace")
         assert not re.search(r"/(?:home|root|tmp|work|usr|opt|var|Users)/|\b\d{1,3}(?:\.\d{1,3}){3}\b", text), name
@@ -374,9 +350,6 @@ def test_no_machine_name_path_or_address_is_in_them(files):
         if "xplane" in name:
             space = messages().Space.FromString(data)
             assert list(space.hostnames) == [] and [plane.name for plane in space.planes] == [b"/host:CPU"]
-
-
-def test_raw_traces_name_layers_and_profiles_do_not(files):
     assert {
         name for name, data in files.items() if b"secret" not in data and name.startswith(("tensorflow", "profet"))
     } == {"profet-version-1.json", "profet-version-2.json", "tensorflow_cpu_profile.json"}

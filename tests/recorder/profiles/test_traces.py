@@ -87,8 +87,11 @@ KERNELS = {
 }
 
 
-def test_a_kernels_name_tells_its_operation():
+def test_a_kernels_name_tells_its_operation_and_what_is_written_beside_the_standard_is_read():
     assert {name: operation_of_kernel(name) for name in KERNELS} == KERNELS
+    data = b'{"a": 1, "b": 2, "traceEvents": [{"x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
+    (first, second), entries = events_of(b"\xef\xbb\xbf" + data, ("b", "c"))
+    assert (first.name, second.ph, entries) == ("a\nb\t", "i", {"b": 2})
 
 
 @pytest.mark.parametrize(
@@ -121,16 +124,20 @@ def test_a_kernels_name_tells_the_precision(kernel, precision):
         assert detect_traits({kernel: 10.0}, compute_capability=8).precision is None
 
 
-def test_a_trace_of_half_precision_at_the_edges_is_no_mixed_precision():
+def test_most_kernels_inputs_and_host_operations_tell_precision_compilers_and_layout():
     assert detect_traits({"volta_h884gemm": 1.0, "volta_sgemm": 99.0}).precision is None
     assert detect_traits({"volta_h884gemm": 3.0, "volta_sgemm": 97.0}).precision == "amp"
-
-
-def test_the_format_of_most_16_bit_kernels_or_of_all_inputs_counts():
     assert detect_traits({"ampere_bf16_s16816gemm": 6.0, "sm80_tensorop_s16816": 4.0}).precision == "bf16"
     assert detect_traits({"ampere_bf16_s16816gemm": 4.0, "ampere_fp16_s16816gemm": 6.0}).precision == "amp"
     assert detect_traits({}, input_types=["float", "c10::BFloat16"]).precision == "bf16"
     assert detect_traits({}, input_types=["c10::Half", "c10::BFloat16"]).precision == "amp"
+    for name in ("aten::_autocast_to_reduced_precision", "aten::_amp_foreach_non_finite_check_and_unscale_"):
+        assert detect_traits({}, [name]).precision == "amp"
+    for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
+        assert detect_traits({}, [name]).compiled is True
+    assert detect_traits({}, ["Conv2D", "aten::mm"], compute_capability=7) == StepTraits(None, False)
+    assert detect_traits({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
+    assert detect_traits({}, channels_last_inputs=True).channels_last is True
 
 
 #: Kernels of torch.compile in today's and older releases, of TorchScript, and of XLA, as published traces have them.
@@ -152,14 +159,6 @@ COMPILED = (
 def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
     assert detect_traits({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
     assert detect_traits({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
-
-
-def test_operations_on_the_host_tell_of_autocast_and_compilers():
-    for name in ("aten::_autocast_to_reduced_precision", "aten::_amp_foreach_non_finite_check_and_unscale_"):
-        assert detect_traits({}, [name]).precision == "amp"
-    for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
-        assert detect_traits({}, [name]).compiled is True
-    assert detect_traits({}, ["Conv2D", "aten::mm"], compute_capability=7) == StepTraits(None, False)
 
 
 #: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
@@ -194,11 +193,6 @@ def test_many_nhwc_kernels_without_conversions_tell_channels_last(kernel):
     assert detect_traits({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
     for conversion in CONVERSIONS:
         assert detect_traits({kernel: 90.0, conversion: 5.0}).channels_last is False
-
-
-def test_strides_of_inputs_decide_where_the_trace_has_them():
-    assert detect_traits({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
-    assert detect_traits({}, channels_last_inputs=True).channels_last is True
 
 
 def test_bottomless_nesting_is_refused():
@@ -316,12 +310,6 @@ def test_a_number_that_a_window_cuts_is_read_whole(number, monkeypatch):
     for window in range(1, 30):
         monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
         assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
-
-
-def test_what_pytorch_and_others_write_beside_the_standard_is_read():
-    data = b'{"a": 1, "b": 2, "traceEvents": [{"x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
-    (first, second), entries = events_of(b"\xef\xbb\xbf" + data, ("b", "c"))
-    assert (first.name, second.ph, entries) == ("a\nb\t", "i", {"b": 2})
 
 
 @pytest.mark.parametrize(

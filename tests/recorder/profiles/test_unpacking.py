@@ -36,21 +36,15 @@ def stream_all(content: Content) -> bytes:
         return b"".join(iter(lambda: stream.read(100_000), b""))
 
 
-def test_a_file_is_streamed_from_its_start_wherever_it_stood():
+def test_a_file_is_read_from_its_start_and_a_pipe_unless_it_is_long(monkeypatch):
     file = io.BytesIO(b'{"Device_A": 5.0}')
     file.seek(5)
     assert dict(read_profile(file).operations) == {"Device_A": 2.5}
-
-
-def test_a_pipe_is_read():
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb") as out:
         out.write(gzip.compress(b'{"Device_A": 5.0}'))
     with os.fdopen(reading, "rb") as pipe:
         assert dict(read_profile(pipe).operations) == {"Device_A": 2.5}
-
-
-def test_a_long_pipe_is_refused(monkeypatch):
     monkeypatch.setattr(unpacking, "MAX_WHOLE_BYTES", 1000)
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb") as out:
@@ -71,16 +65,13 @@ def test_progress_rises_to_one_and_is_not_reported_too_often(pack):
     assert 0 < stated[0] < 0.5 and stated[-1] == 1.0
 
 
-def test_reading_whole_stops_at_its_cap():
+def test_reading_and_streaming_stop_at_their_caps(monkeypatch):
     content = Content(NOISE)
     assert content.read(len(NOISE)) == NOISE
     with pytest.raises(ProfileError, match="unpacks to more than 2 MB"):
         content.read(2 * 2**20)
     with pytest.raises(ProfileError, match="my line"):
         content.read(100, "my line")
-
-
-def test_streaming_stops_at_its_cap(monkeypatch):
     monkeypatch.setattr(unpacking, "MAX_STREAMED_BYTES", 2 * 2**20)
     for pack in (bytes, gzip.compress):
         with pytest.raises(ProfileError, match="unpacks to more than 2 MB"):
@@ -213,15 +204,12 @@ def read_names(names: list[str], contents: list[bytes] | None = None) -> tuple[P
     return profile, profile.ignored[0].partition("archive: ")[2]
 
 
-def test_of_several_hosts_the_first_is_read_and_of_several_runs_the_last():
+def test_the_first_of_several_hosts_the_last_run_and_the_lowest_rank_is_read():
     _, said = read_names([f"{RUN}/host{number}.xplane.pb" for number in (10, 9, 11)])
     assert said == f"{RUN}/host9.xplane.pb was read, the first of 3 such files", "numbers as numbers"
     runs = ["2024_05_06_07_08_09", "2024_05_06_07_08_10", "2023_12_31_23_59_59"]
     _, said = read_names([f"logs/plugins/profile/{run}/a.xplane.pb" for run in runs])
     assert said == f"logs/plugins/profile/{runs[1]}/a.xplane.pb was read, of the last of 3 runs"
-
-
-def test_of_several_ranks_the_lowest_is_read_whatever_its_name():
     traces = [trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": rank}) for rank in (2, 0, 1)]
     _, said = read_names(["a.json", "b.json", "c.json"], traces)
     assert said == "b.json was read, the first of 3 such files"
@@ -307,12 +295,9 @@ def test_names_are_never_paths(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_a_profile_is_refused_by_its_name(tmp_path):
+def test_a_folder_without_a_profile_is_refused_and_its_time_is_that_of_all_files(tmp_path, monkeypatch):
     with pytest.raises(ProfileError, match=r"^some run: the folder holds no profile among its 1 files"):
         read_profile_folder(folder_of(tmp_path / "some run", {"a/b.txt": b"hello"}))
-
-
-def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
     folder = folder_of(tmp_path, {f"{number}.json": PROFET for number in range(3)})
     monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
@@ -352,14 +337,8 @@ def test_a_file_that_is_no_profile_is_named_and_what_to_upload_stated():
         message = str(caught.value)
         assert message.startswith(f"upload: this is {what}") and f", not a supported profile: {instead}" in message
         assert message.endswith(".") and message.isprintable() and len(message) < 300
-
-
-def test_reports_of_nsight_are_recognized_by_their_names():
     with pytest.raises(ProfileError, match="an NVIDIA Nsight report"):
         read_profile(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
-
-
-def test_of_other_bytes_nothing_is_known():
     assert other_file(bytes(range(128, 256)), "a.bin") is None
     with pytest.raises(ProfileError, match="this is not a supported profile: upload PROFET JSON"):
         read_profile(bytes(range(128, 256)))

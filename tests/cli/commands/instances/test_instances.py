@@ -94,14 +94,11 @@ def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, docu
     assert next(row for row in document() if row["name"] == "my.v32")["basis"] == "price only"
 
 
-def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
+def test_a_damaged_file_or_no_place_for_it_is_one_line(refused, own, monkeypatch):
     own.parent.mkdir()
     own.write_text("instance,gpu\nmine,L4\n")
     for arguments in ([], ["list"], ["add", "g4dn.xlarge", "--usd-per-hour", 1], ["remove", "mine"]):
         assert "row mine has no column 'gpu_count'" in refused(*arguments)
-
-
-def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert "set PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)
 
@@ -139,7 +136,7 @@ def test_instances_lists_the_catalog(document, run, catalog):
     assert (by_name["verda/1V100.6V"]["provider"], by_name["verda/1V100.6V"]["basis"]) == ("verda", "measured")
 
 
-def test_a_list_is_filtered_by_cloud_gpu_and_count(document, run):
+def test_a_list_is_filtered_by_cloud_gpu_count_market_and_region(document, run):
     names = [row["name"] for row in document("--provider", "gcp", "--gpu", "V100,T4", "--gpu-count", 1)]
     assert names == ["gcp/n1-standard-4+1xT4", "gcp/n1-standard-4+1xV100"]
     assert {row["name"] for row in document("list", "--provider", "verda")} == {
@@ -150,9 +147,6 @@ def test_a_list_is_filtered_by_cloud_gpu_and_count(document, run):
         assert document(*filtered) == []
         status, out, err = run(*filtered)
         assert (status, out.count("\n"), err.count("\n")) == (0, 1, 1) and err.startswith("warning: No offer ")
-
-
-def test_a_list_shows_all_offers_or_those_of_a_market_or_region(run, document):
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.6, "--region", "eu-west-1")
     assert len(document("list")) == len(document()) == len(load_shipped())

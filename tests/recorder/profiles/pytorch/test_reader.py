@@ -11,8 +11,8 @@ import pytest
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
-from profet_recorder.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_recorder.profiles.pytorch.translations import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_events import parse_kernel, shares, translate
+from profet_recorder.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_recorder.profiles.record import NO_WORK
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 
@@ -73,15 +73,12 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
     assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
 
 
-def test_a_kernel_counts_for_the_step_that_started_it():
+def test_a_kernel_counts_for_the_step_and_operation_that_started_it_or_by_its_name():
     late = [op("aten::mm", 1900, 50), call(901, 1910), kernel("sgemm", 901, 2100, 60)]
     outside = [op("aten::mm", 2050, 50), call(902, 2060), kernel("sgemm", 902, 2200, 999)]
     found = operations([*cuda_step(1, 0), *cuda_step(2, 1000), *late, *outside])
     assert found["Device_MatMul"] == 30
     assert found["Host_MatMul"] == 25
-
-
-def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
     events = [
         op("aten::conv2d", 0, 100),
         op("aten::cudnn_convolution", 10, 20),
@@ -97,9 +94,6 @@ def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
     ]
     found = operations(events)
     assert (found["Device_Conv2D"], found["Device_AddV2"], found["Device_Unknown"]) == (1 + 4, 2, 8)
-
-
-def test_kernels_that_no_operation_started_go_by_their_names_and_much_of_it_is_warned_about():
     alone = [kernel("replayed", 999, 800, 40), kernel("volta_sgemm_64x64_nn", 999, 840, 60)]
     profile = read_profile(trace([*cuda_step(1, 0), *alone]))
     assert profile.warnings[1].startswith("17% of the GPU time belongs to no operation in the trace (CUDA")
@@ -201,10 +195,16 @@ def test_what_runs_in_an_optimizers_closure_is_no_update():
     )
 
 
-def test_a_step_with_nothing_but_an_update_is_refused():
+def test_a_step_with_nothing_but_an_update_or_a_forward_pass_is_refused():
     events = [update(0, 50), op("aten::mul_", 10, 20), update(100, 50), op("aten::mul_", 110, 20)]
     on_gpu = [call(1, 12), kernel("vectorized_elementwise_kernel<MulFunctor>", 1, 15, 8)]
     assert read_profile(trace([*events, *on_gpu])).refusal == NO_WORK
+    forward = [made for made in cuda_step(1, 0) if "ackward" not in made["name"] and "grad" not in made["name"]]
+    assert read_profile(trace(forward)).refusal == FORWARD_ONLY
+    transposed = [op("aten::cudnn_convolution_transpose", 5, 50), call(8, 10), kernel("dgrad_engine", 8, 12, 40)]
+    assert read_profile(trace([*forward, *transposed])).refusal == FORWARD_ONLY
+    assert read_profile(trace(cuda_step(1, 0))).refusal == ""
+    assert read_profile(trace(kernels_alone(3))).refusal == ""
 
 
 @pytest.mark.parametrize("made", [cuda_step, loop_step], ids=["ProfilerStep", "Optimizer.step"])
@@ -239,14 +239,11 @@ def test_optimizers_tell_the_number_of_steps(marks, steps):
     assert (read_profile(trace(events)).steps, read_profile(trace(events)).steps_basis) == (steps, "counted")
 
 
-def test_what_follows_the_last_whole_step_is_left_out():
+def test_an_incomplete_last_and_a_first_step_of_start_up_are_left_out_or_refused():
     cut = [made for made in loop_step(2, 2000) if made["ts"] < 2700]
     profile = read_profile(trace([*loop_step(0, 0), *loop_step(1, 1000), *cut]))
     assert (profile.steps, profile.operations["Device_Conv2D"]) == (2, 200)
     assert "1 step that is not complete" in profile.ignored
-
-
-def test_a_first_step_of_start_up_is_recognized_and_left_out():
     cold = [op("aten::empty", -9000, 10), op("aten::cudnn_convolution", -8900, 7800), *loop_step(9, -1000)]
     events = [*cold, *(made for number in range(3) for made in loop_step(number, 1000 * number))]
     profile = read_profile(trace(events))
@@ -254,6 +251,9 @@ def test_a_first_step_of_start_up_is_recognized_and_left_out():
     assert profile.operations == read_profile(trace(loop_step(0, 0))).operations
     # From its first operation to the end of its last kernel, 52 us before the end of the step.
     assert "the first step (8.952 ms), in which libraries load; the others count" in profile.ignored
+    cold = [op("aten::cudnn_convolution", 10_000, 50_000), call(1, 59_000), kernel("conv_fprop", 1, 59_010, 100)]
+    profile = read_profile(trace([*cuda_step(1, 0), step(2, 10_000, 60_000)][1:-1] + cold))
+    assert profile.refusal.startswith("This is a first step: one operation kept the GPU waiting for 50 of 5")
 
 
 def test_repeated_gradients_tell_the_number_of_steps_where_other_operations_differ():
@@ -331,21 +331,6 @@ def test_a_loader_that_stalls_shows_as_idle_time_of_the_gpu_and_as_the_input_pip
     assert profile.operations["Device_IDLE"] == 1700 - 500
     assert profile.operations["Device__Send"] == 40
     assert (profile.steps, profile.device_total_us, profile.may_be_cut) == (4, 1700, False)
-
-
-def test_a_single_first_step_is_refused():
-    cold = [op("aten::cudnn_convolution", 10_000, 50_000), call(1, 59_000), kernel("conv_fprop", 1, 59_010, 100)]
-    profile = read_profile(trace([*cuda_step(1, 0), step(2, 10_000, 60_000)][1:-1] + cold))
-    assert profile.refusal.startswith("This is a first step: one operation kept the GPU waiting for 50 of 5")
-
-
-def test_a_forward_pass_is_refused_by_its_name():
-    forward = [made for made in cuda_step(1, 0) if "ackward" not in made["name"] and "grad" not in made["name"]]
-    assert read_profile(trace(forward)).refusal == FORWARD_ONLY
-    transposed = [op("aten::cudnn_convolution_transpose", 5, 50), call(8, 10), kernel("dgrad_engine", 8, 12, 40)]
-    assert read_profile(trace([*forward, *transposed])).refusal == FORWARD_ONLY
-    assert read_profile(trace(cuda_step(1, 0))).refusal == ""
-    assert read_profile(trace(kernels_alone(3))).refusal == ""
 
 
 def test_a_cpus_profile_has_host_rows_only_and_no_gpu_though_the_machine_has_one(models, catalog):
@@ -458,25 +443,35 @@ def test_a_gradient_is_split_by_its_kernel(name, expected):
     assert shares(translate("aten::convolution_backward"), parse_kernel(name), None) == expected
 
 
-def test_batch_and_pixels_are_those_of_the_first_convolution():
+def test_batch_and_pixels_are_those_of_the_first_convolution_as_a_square_of_its_area():
     first = {"Input Dims": [[64, 3, 224, 224], [64, 3, 7, 7]], "Input type": ["float", "float"]}
     later = {"Input Dims": [[64, 64, 56, 56], [64, 64, 3, 3]], "Input type": ["float", "float"]}
     meta = read_profile(trace([op("aten::conv2d", 50, 5, **later), op("aten::conv2d", 0, 5, **first)])).meta
     assert (meta.batch_size, meta.pixels) == (64, 224)
+    profile = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 100)]))
+    assert (profile.meta.batch_size, profile.meta.pixels) == (8, 80)
+    assert any(line.startswith("the shape of images of 64 x 100 pixels: ") for line in profile.ignored)
+    square = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 64)]))
+    assert square.meta.pixels == 64 and not any("images of" in line for line in square.ignored)
+
+
+def test_a_video_counts_as_its_pictures():
+    inputs = {"Input Dims": [[4, 3, 16, 112, 112], [64, 3, 3, 7, 7]]}
+    meta = read_profile(trace([op("aten::conv3d", 0, 9), op("aten::convolution", 1, 5, **inputs)])).meta
+    assert (meta.batch_size, meta.pixels) == (4, 112)
+
+
+def test_times_in_nanoseconds_are_refused():
+    steps = [event for number in range(4) for event in cuda_step(number, 1000 * number)]
+    assert not read_profile(trace(steps)).refusal
+    longer = [{**event, "ts": 1000 * event["ts"], "dur": 1000 * event["dur"]} for event in steps]
+    assert "the times look like nanoseconds" in read_profile(trace(longer)).refusal
 
 
 def image(at: float, batch: int, height: int, width: int, channels: int = 3) -> list[dict]:
     """The first convolution of a step, and one inside of the network."""
     shapes = {at + 100: [batch, channels, height, width], at + 300: [batch, 256, height // 4, width // 4]}
     return [op("aten::conv2d", begin, 5, **{"Input Dims": [shape, [64, 3, 7, 7]]}) for begin, shape in shapes.items()]
-
-
-def test_images_that_are_not_square_count_as_square_ones_of_the_same_area():
-    profile = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 100)]))
-    assert (profile.meta.batch_size, profile.meta.pixels) == (8, 80)
-    assert any(line.startswith("the shape of images of 64 x 100 pixels: ") for line in profile.ignored)
-    square = read_profile(trace([*cuda_step(1, 0), *image(0, 8, 64, 64)]))
-    assert square.meta.pixels == 64 and not any("images of" in line for line in square.ignored)
 
 
 def several_losses(number: int, at: float) -> list[dict]:
@@ -489,6 +484,15 @@ def several_losses(number: int, at: float) -> list[dict]:
         kernel("cudnn_wgrad_engine", 100 * number + 9, at + 820, 50),
     ]
     return [*loop_step(number, at), *again]
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4])
+def test_accumulated_gradients_are_named(calls):
+    events = [event for number in range(2) for event in loop_step(number + 1, 1000 * number)]
+    events += [one for number in range(2) for call in range(calls) for one in image(1000 * number + call, 4, 64, 64)]
+    profile = read_profile(trace(events))
+    said = [line for line in profile.warnings if f"ran {calls} times in one step" in line]
+    assert (profile.steps, profile.meta.batch_size, len(said)) == (2, 4, int(calls > 1))
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -540,6 +544,10 @@ REFUSED = {
     "cut short": (WHOLE[:-400], "truncated: copy it again"),
     "something after the end": (WHOLE + b"{}", "continues after the end"),
     "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "has no PyTorch operation"),
+    "pairs of events": (
+        trace([{**op("aten::mm", at, 0), "ph": ph} for ph, at in (("B", 0), ("E", 5))]),
+        'has pairs of begin and end events ("ph": "B" and "E")',
+    ),
     "an ExecutionTrace": (
         json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
         "This is a PyTorch ExecutionTrace, which has no times: upload the trace of",

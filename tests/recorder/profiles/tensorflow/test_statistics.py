@@ -9,7 +9,7 @@ import json
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_recorder.profiles.tensorflow import statistics as reader
+from profet_recorder.profiles import statistics as reader
 from tests.made.tensorflow_stats import tensorflow_stats
 
 NEW = "Rank,Host/device,Operation Type,Operation Name,#Occurrences,Total time (us),Total self-time (us)"
@@ -78,7 +78,7 @@ def test_the_json_table_gives_the_same_and_may_stand_alone_and_lack_labels():
     assert dict(read_profile(json.dumps(table).encode()).operations) == EXPECTED
 
 
-def test_steps_are_counted_from_how_often_operations_ran():
+def test_steps_are_counted_from_how_often_operations_ran_and_that_is_reported():
     rows = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,Conv2D,a,3,90,90", "4,Host,Dataset,Iterator::Root,16,60,10"]
     profile = read_profile(csv_of(*rows))
     assert profile.steps == 3
@@ -86,9 +86,6 @@ def test_steps_are_counted_from_how_often_operations_ran():
     assert profile.warnings == (
         "Every operation ran 3 times or a multiple of that: the times were divided by 3 steps.",
     )
-
-
-def test_how_the_steps_are_known_is_reported():
     counted = read_profile(csv_of(*ROWS))
     assert (counted.steps, counted.steps_basis, counted.may_be_cut) == (1, "counted", False)
     uncounted = read_profile(b"Host/device,Type,Total time (us)\nHost,IDLE,5\nHost,Mul,6")
@@ -96,12 +93,15 @@ def test_how_the_steps_are_known_is_reported():
     assert dict(uncounted.operations) == {"Host_IDLE": 5, "Host_Mul": 6}
     undecided = read_profile(csv_of("1,Host,IDLE,IDLE,0,5,5", "2,Device,Relu,a,2,5,5", "3,Device,Mul,b,3,5,5"))
     assert (undecided.steps, undecided.steps_basis) == (1, "assumed")
+    assert "more than 10,000 times" in refusal(csv_of("1,Host,MatMul,a,1e300,5,5", "2,Host,IDLE,IDLE,0,5,5"))
 
 
-def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient():
+def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient_and_missing_idle_time_said():
     forward = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,MatMul,net/d/MatMul,1,90,90"]
     assert read_profile(csv_of(*forward)).refusal.startswith("This is a forward pass")
     assert read_profile(csv_of(*forward, "3,Device,MatMul,gradient_tape/net/d/MatMul,1,90,90")).refusal == ""
+    (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
+    assert warning.startswith("The statistics exclude idle time")
 
 
 @pytest.mark.parametrize("first", ["", "replica_0/"])
@@ -112,21 +112,12 @@ def test_statistics_that_add_up_several_gpus_are_refused(first):
     assert not read_profile(csv_of("1,Device,IDLE,IDLE,0,3,3", rows[0])).refusal
 
 
-def test_more_steps_than_anyone_records_are_refused():
-    assert "more than 10,000 times" in refusal(csv_of("1,Host,MatMul,a,1e300,5,5", "2,Host,IDLE,IDLE,0,5,5"))
-
-
 @pytest.mark.parametrize(("rows", "idle", "cut"), [(500, True, True), (499, True, False), (499, False, True)])
 def test_a_list_of_500_rows_was_cut(rows, idle, cut):
     listed = [f"{n},Device,Mul,a{n},1,2,2" for n in range(rows - idle)] + ["0,Device,IDLE,IDLE,0,9,9"] * idle
     warnings = read_profile(csv_of(*listed, "1,Host,IDLE,IDLE,0,7,7")).warnings
     assert any("only the 500 costliest operations of the device" in text for text in warnings) == cut
     assert not any("of the host" in text for text in warnings)
-
-
-def test_a_table_without_idle_time_says_so():
-    (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
-    assert warning.startswith("The statistics exclude idle time")
 
 
 @pytest.mark.parametrize(
@@ -184,15 +175,12 @@ def test_times_are_those_of_one_step(pack):
     assert profile.refusal == "" and "secret" not in repr(profile)
 
 
-def test_the_table_without_idle_time_is_read_where_there_is_no_other():
+def test_the_table_without_idle_time_is_read_alone_and_a_bomb_of_records_refused():
     database = reader.messages().Database.FromString(tensorflow_stats(RECORDS))
     database.ClearField("with_idle")
     profile = read_profile(database.SerializeToString())
     assert profile.operations["Device_Conv2D"] == 60.25 and "Device_IDLE" not in profile.operations
     assert any("exclude idle time" in warning for warning in profile.warnings)
-
-
-def test_a_bomb_of_empty_records_is_refused():
     database = tensorflow_stats([("Host", "Mul", "a", 1, 1.0)])
     record = database[2 : 2 + database[1]]
     table = record + b"\x0a\x00" * 100_000

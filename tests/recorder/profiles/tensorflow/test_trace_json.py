@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from profet_core import Profile, ProfileError, read_profile
-from profet_recorder.profiles.tensorflow import trace_json as reader
-from profet_recorder.profiles.tensorflow.operation_names import kernel_operation, operation_type, public_type
+from profet_recorder.profiles import trace_json as reader
+from profet_recorder.profiles.tensorflow_trace import kernel_operation, operation_type, public_type
 from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import GPU_STEP_US, gpu_step, gpu_step_2_4, xplane
@@ -36,11 +36,18 @@ def test_the_mean_of_two_steps():
     assert "secret" not in repr(profile)
 
 
-def test_threads_of_other_processes_are_named_as_ignored():
+def test_odd_events_and_threads_of_other_processes_break_nothing_and_are_counted():
     events = [*tf_step(0, 0), tf_event("Conv2D", 5, 5, pid=8, long_name="a:Conv2D")]
     profile = read_profile(tensorflow_trace(events))
     assert profile.operations["Host_Conv2D"] == 50
     assert profile.ignored == ("1 threads that belong to neither the host nor a GPU",)
+    untimed = [{"ts": None}, {"dur": "5"}, {"dur": -5}, {"ts": 10**400}]
+    odd = [tf_event("a", 0, 5, long_name="a:Mul") | change for change in untimed]
+    changes = [{"args": 5}, {"name": None}, {"pid": [1]}, {"tid": {}}, {"ph": 1}]
+    odd += [tf_event("other", 10, 5) | change for change in changes]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *odd]))
+    assert profile.operations == read_profile(tensorflow_trace(tf_step(0, 0))).operations
+    assert "4 events of the CPU without a valid time" in profile.ignored
 
 
 def test_kernels_without_an_operation_count_by_their_names():
@@ -60,9 +67,16 @@ def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
         read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
 
 
-def test_a_trace_that_xprof_cut_says_so(monkeypatch):
+def test_a_trace_that_xprof_cut_says_so_and_one_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(reader, "XPROF_MAX_EVENTS", 5)
     assert "upload the xplane.pb beside it" in read_profile(tensorflow_trace(tf_step(0, 0))).warnings[0]
+    monkeypatch.setattr(reader, "MAX_NAMES", 100)
+    for events, says in (
+        ([tf_event("t", i, 1, step_num=i) for i in range(101)], "more than 100 different names"),
+        ([tf_event("a", i, 1, tid=i) for i in range(201)], "more than 100 different names or threads"),
+    ):
+        with pytest.raises(ProfileError, match=says):
+            read_profile(tensorflow_trace(events))
 
 
 @pytest.mark.parametrize(
@@ -79,27 +93,6 @@ def test_what_can_not_be_read_is_refused_in_one_line(data, says):
         read_profile(data, "trace.json")
     assert says in str(caught.value)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 250
-
-
-def test_traces_without_end_are_refused(monkeypatch):
-    monkeypatch.setattr(reader, "MAX_NAMES", 100)
-    monkeypatch.setattr(reader, "MAX_THREADS", 200)
-    for events, says in (
-        ([tf_event("t", i, 1, step_num=i) for i in range(101)], "more than 100 different names"),
-        ([tf_event("a", i, 1, tid=i) for i in range(201)], "more than 200 threads"),
-    ):
-        with pytest.raises(ProfileError, match=says):
-            read_profile(tensorflow_trace(events))
-
-
-def test_odd_events_break_nothing_and_those_without_a_valid_time_are_counted():
-    untimed = [{"ts": None}, {"dur": "5"}, {"dur": -5}, {"ts": 10**400}]
-    odd = [tf_event("a", 0, 5, long_name="a:Mul") | change for change in untimed]
-    changes = [{"args": 5}, {"name": None}, {"pid": [1]}, {"tid": {}}, {"ph": 1}]
-    odd += [tf_event("other", 10, 5) | change for change in changes]
-    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *odd]))
-    assert profile.operations == read_profile(tensorflow_trace(tf_step(0, 0))).operations
-    assert "4 events of the CPU without a valid time" in profile.ignored
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from profet_core import ProfileError, read_profile
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES
 from profet_recorder.profiles.record import NO_WORK
-from profet_recorder.profiles.tensorflow.xplane import messages
+from profet_recorder.profiles.xplane import messages
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
 
 
@@ -72,18 +72,12 @@ def test_lines_with_a_derived_number_do_not_count(line_id, expected_us):
         assert [us for name, us in found.items() if "Mul" in name] == [expected_us]
 
 
-def test_a_threads_operations_count_in_full_also_inside_each_other():
+def test_a_threads_operations_count_in_full_and_names_are_no_types():
     nested = host(("Iterator::A", 0, 100, {}), ("Iterator::A::B", 20, 30, {}), ("x:Mul", 150, 10, {}))
     assert nested == {"Host_Dataset": 130, "Host_Mul": 10, "Host_IDLE": 50}
-
-
-def test_what_xprof_counts_as_no_operation_is_none():
     names = ["train_function", "ThreadpoolListener::StartRegion", "b:bad-type", "c d:Conv2D", "_a/b:_Send"]
     others = [(name, 0, 1000, {}) for name in (*names, "-b:Add", "a^b:Mul", "b:9ul", "b:Cu:l")]
     assert host(*others, ("a:Mul", 100, 10, {})) == {"Host_Mul": 10, "Host_IDLE": 0}
-
-
-def test_a_type_that_may_be_a_name_is_not_shown():
     for name in ("net/secret_3:", "x:secret", "x:__inference_secret_layer_5", "x:secret_op[a=1]"):
         assert host((name, 0, 10, {})) == {"Host_Unknown": 10, "Host_IDLE": 0}
     for name in ("x:secret", "secret", "c d:Conv2D", "a/b:XlaLaunch;Z"):
@@ -94,19 +88,21 @@ def steps_of(*markers, **planes):
     return read_profile(xplane({"/host:CPU": {"t": [*markers, ("a:Mul", 0, 90, {})]}, **planes}))
 
 
-def test_marked_steps_are_averaged():
+def test_steps_are_marked_on_the_host_or_device_or_counted_by_runs_or_assumed():
     profile = steps_of(*(step_marker(number, number * 100, 100) for number in (7, 8, 9)))
     assert (profile.steps, dict(profile.operations)) == (3, {"Host_Mul": 30, "Host_IDLE": 0})
     assert profile.steps_basis == "marked"
     assert steps_of(step_marker(1, 0, 100), step_marker(1, 100, 100)).steps == 1, "one that is marked twice"
     markers = [step_marker(number, number * 10, 10) for number in range(4)]
     assert steps_of(*markers, ("epoch", 0, 40, {"step_num": 0})).steps == 4, "the more frequent kind of marks"
-
-
-def test_without_markers_on_the_host_the_devices_steps_count():
     device_steps = {"Steps": [("0", 0, 100, {}), ("1", 100, 100, {})], "Stream #1": [kernel("a:Relu", 0, 10)]}
     profile = steps_of(**{"/device:GPU:0": device_steps})
     assert profile.steps == 2 and profile.operations["Device_Relu"] == 5
+    profile = steps_of()
+    assert (profile.steps, profile.steps_basis, profile.warnings) == (1, "assumed", ())
+    runs = [(f"net/{name}:Mul", 100 * run, 10, {}) for name in "abcdefgh" for run in range(2)]
+    profile = read_profile(xplane({"/host:CPU": {"t": [*runs, ("net/cut:Mul", 900, 10, {})]}}))
+    assert (profile.steps, profile.steps_basis) == (2, "counted"), "one that ran once less does not decide"
 
 
 @pytest.mark.parametrize(
@@ -128,14 +124,6 @@ def test_the_first_and_the_last_step_may_lack_a_mark(name, marked, ran, steps):
     assert profile.steps == steps
     assert [us for name, us in profile.operations.items() if "IDLE" not in name] == [pytest.approx(10 * ran / steps)]
     assert [str(ran) in text for text in profile.warnings] == ([True] if steps > marked else [])
-
-
-def test_without_marks_the_runs_tell_the_steps_or_one_is_assumed():
-    profile = steps_of()
-    assert (profile.steps, profile.steps_basis, profile.warnings) == (1, "assumed", ())
-    runs = [(f"net/{name}:Mul", 100 * run, 10, {}) for name in "abcdefgh" for run in range(2)]
-    profile = read_profile(xplane({"/host:CPU": {"t": [*runs, ("net/cut:Mul", 900, 10, {})]}}))
-    assert (profile.steps, profile.steps_basis) == (2, "counted"), "one that ran once less does not decide"
 
 
 @pytest.mark.parametrize(("sizes", "known"), [((16, 16), 16), ((16, 8), None), ((0, 0), None)])
@@ -178,23 +166,17 @@ def test_a_kernel_without_an_operation_counts_by_its_name_or_as_unknown():
 SEARCH = [(f"volta_scudnn_128x64_relu_kind{number}_nn_v1", 100 * number, 100, {}) for number in range(4)]
 
 
-def test_cudnns_search_is_recognized_and_left_out():
+def test_cudnns_search_is_left_out_and_a_first_step_refused():
     profile = gpu(
         *SEARCH, ("volta_sgemm_64x64_nn", 400, 100, {}), kernel("a:Conv2D", 500, 300), kernel("g:ReluGrad", 900, 50)
     )
     assert dict(profile.operations) == {"Device_Conv2D": 300, "Device_ReluGrad": 50, "Device_IDLE": 100}
     (warning,) = profile.warnings
     assert warning.startswith("0.5 ms of cuDNN's kernel search") and profile.refusal == ""
-
-
-def test_a_first_step_is_refused():
     profile = gpu(*SEARCH, kernel("a:Conv2D", 2000, 100), kernel("g:ReluGrad", 2100, 50))
     assert profile.refusal.startswith("This is a first step: all but 0.15 ms is")
     # Convolutions of a trace without operations are no search.
     assert dict(gpu(*SEARCH).operations) == {"Device_Conv2D": 400, "Device_IDLE": 0}
-
-
-def test_a_first_step_whose_search_carries_the_operations_name_is_refused():
     tried = [f"volta_scudnn_128x64_relu_kind{number}_nn_v1" for number in range(12)]
     searched = [kernel("net/a/Conv2D:Conv2D", 100 * at, 100, name) for at, name in enumerate(tried)]
     gradient = kernel("g:ReluGrad", 1200, 50)
@@ -233,11 +215,6 @@ def test_a_forward_pass_is_refused(operations, training):
     assert profile.refusal[:22] == ("" if training else "This is a forward pass")
 
 
-def test_a_step_without_any_of_a_networks_work_is_refused():
-    assert gpu(kernel("n/r:Relu", 0, 10), kernel("u:ResourceApplyAdam", 10, 10)).refusal == NO_WORK
-    assert gpu(kernel("n/r:Relu", 0, 10), kernel("g/r:ReluGrad", 10, 10)).refusal == ""
-
-
 @pytest.mark.parametrize(
     "planes",
     [
@@ -256,9 +233,14 @@ def test_a_jax_trace_is_refused_by_its_name(planes):
     assert "This is a JAX profile" in refusal(xplane(planes))
 
 
-def test_a_tpus_trace_is_refused_by_name():
+def test_other_devices_are_named_and_traces_without_host_gpu_or_operations_refused():
     steps = {"XLA Ops": [("fusion.1", 0, 100, {})]}
     assert "TPU" in refusal(xplane({"/host:CPU": {"python": [("train", 0, 10, {})]}, "/device:TPU:0": steps}))
+    planes = {**gpu_step(), "/device:TPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30)]}, "/host:metadata": {}}
+    profile = read_profile(xplane(planes))
+    assert dict(profile.operations) == GPU_STEP_US and profile.ignored == ("devices other than GPUs: 1",)
+    assert "neither a /host:CPU nor a /device:GPU:N plane" in refusal(xplane({"Task Environment": {}}))
+    assert "No operation was found" in refusal(xplane({"/host:CPU": {"python": [step_marker(0, 0, 10)]}}))
 
 
 @pytest.mark.parametrize("stored", [str, Ref], ids=["in place", "by number"])
@@ -267,10 +249,12 @@ def test_the_first_level_with_a_type_is_the_operation(stored):
         assert device(("k", 0, 10, {"annotation": stored(label)})) == {f"Device_{kind}": 10, "Device_IDLE": 0}
 
 
-def test_levels_name_the_operation_where_the_annotation_does_not():
+def test_levels_name_the_operation_where_the_annotation_does_not_and_a_step_without_work_is_refused():
     levels = {"level 1": Ref("net/c:Conv2D"), "level 0": Ref("my_loop"), "is_eager": 0}
     assert device(("k", 0, 10, levels)) == {"Device_Conv2D": 10, "Device_IDLE": 0}
     assert device(("k", 0, 10, {**levels, "tf_op": "net/r:Relu"})) == {"Device_Relu": 10, "Device_IDLE": 0}
+    assert gpu(kernel("n/r:Relu", 0, 10), kernel("u:ResourceApplyAdam", 10, 10)).refusal == NO_WORK
+    assert gpu(kernel("n/r:Relu", 0, 10), kernel("g/r:ReluGrad", 10, 10)).refusal == ""
 
 
 def test_a_step_that_a_stranger_recorded_is_read_whole():
@@ -295,9 +279,6 @@ def test_precision_and_compilation_are_inferred_from_the_kernels():
         planes = {"/device:GPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30, name)]}}
         meta = read_profile(xplane(planes, capability=capability)).meta
         assert (meta.precision, meta.compiled) == (precision, None)
-
-
-def test_a_step_of_which_xla_compiled_the_optimizer_alone_is_not_compiled():
     planes = {
         "/host:CPU": {"t": [("StatefulPartitionedCall:XlaLaunch", 0, 1, {}), step_marker(0, 0, 100)]},
         "/device:GPU:0": {"Stream #1": [kernel("g/c:Conv2DBackpropInput", 0, 970), ("fusion_3", 970, 30, {})]},
@@ -328,17 +309,6 @@ def test_a_gpu_that_did_not_work_is_not_named(lines):
     assert profile.meta.gpu is None and profile.operations["Host_Mul"] == 9
 
 
-def test_other_devices_are_ignored_and_named_as_such():
-    planes = {**gpu_step(), "/device:TPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30)]}, "/host:metadata": {}}
-    profile = read_profile(xplane(planes))
-    assert dict(profile.operations) == GPU_STEP_US and profile.ignored == ("devices other than GPUs: 1",)
-
-
-def test_a_trace_without_host_and_gpu_or_without_operations_is_refused():
-    assert "neither a /host:CPU nor a /device:GPU:N plane" in refusal(xplane({"Task Environment": {}}))
-    assert "No operation was found" in refusal(xplane({"/host:CPU": {"python": [step_marker(0, 0, 10)]}}))
-
-
 @pytest.mark.parametrize(("start_us", "duration_us"), [(0, -1), (-5, 10), (0, 9e12), (9e12, 1)])
 def test_times_that_no_step_takes_are_refused(start_us, duration_us):
     assert "implausible times" in refusal(xplane({"/host:CPU": {"t": [("a:Mul", start_us, duration_us, {})]}}))
@@ -347,7 +317,7 @@ def test_times_that_no_step_takes_are_refused(start_us, duration_us):
 
 
 def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("profet_recorder.profiles.tensorflow.xplane.MAX_METADATA", 2_000)
+    monkeypatch.setattr("profet_recorder.profiles.xplane.MAX_METADATA", 2_000)
     for part, count, says in (
         (3, 20_001, "damaged or truncated"),
         (5, 2_001, "more than 2,000 names"),

@@ -12,6 +12,7 @@ GPU), a plane holds lines (threads, streams), a line holds events, and an event 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,15 +34,18 @@ from profet_recorder.profiles.limits import (
 )
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_recorder.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile, is_forward
-from profet_recorder.profiles.tensorflow.operation_names import (
+from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
+    Gpu,
+    Thread,
+    Trace,
     eager_type,
     is_derived_line,
+    is_graph_operation,
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"
@@ -107,21 +111,15 @@ def messages() -> SimpleNamespace:
     return message_classes("xplane", _MESSAGES)
 
 
+#: Tag and length of the first plane, perhaps its number, then its name's length.
+_START = re.compile(rb"(?s)\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12(.)")
+
+
 def looks_like(head: bytes) -> bool:
     """True if `head` opens with a plane that has a name."""
-    # Tag and length of the plane, perhaps its number, then its name.
-    if head[:1] != b"\x0a":
-        return False
-    start = _after_varint(head, 1)
-    if head[start : start + 1] == b"\x08":
-        start = _after_varint(head, start + 1)
-    name = head[start + 2 : start + 2 + head[start + 1]] if len(head) > start + 1 else b""
-    return head[start : start + 1] == b"\x12" and len(name) > 1 and name.isascii() and name.decode().isprintable()
-
-
-def _after_varint(data: bytes, position: int) -> int:
-    """Where the number that starts at `position` ends."""
-    return next((at + 1 for at in range(position, min(position + 10, len(data))) if data[at] < 0x80), len(data))
+    start = _START.match(head)
+    name = head[start.end() : start.end() + start[1][0]] if start else b""
+    return len(name) > 1 and name.isascii() and name.decode().isprintable()
 
 
 def read(content: Content) -> Profile:

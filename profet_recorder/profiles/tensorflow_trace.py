@@ -1,9 +1,10 @@
 """What a TensorFlow trace holds, whichever file it came in, and the profile of its mean step.
 
-XProf's rules hold for kernels that name their operation: they count with their time, and the device is idle for what
-they leave of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out,
-count for the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation
-stay out, as in the statistics, unless the trace names no operation at all.
+The operation type in an event's name is read as XProf reads it, and no other part of a name is let through. XProf's
+rules hold for kernels that name their operation: they count with their time, and the device is idle for what they leave
+of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out, count for
+the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation stay out,
+as in the statistics, unless the trace names no operation at all.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from string import whitespace
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import (
+    cached_by_name,
     detect_traits,
     is_convolution_kernel,
     moves_memory,
     operation_of_kernel,
 )
-from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
-    TraceTooLargeError,
-)
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -41,8 +41,119 @@ from profet_recorder.profiles.record import (
     profile_from_totals,
     training_refusal,
 )
-from profet_recorder.profiles.tensorflow.operation_names import DATASET
 from profet_recorder.units import US_PER_MS
+
+DATASET = "Dataset"
+#: A path in a network is shorter; a cut name is no operation's.
+MAX_NAME_CHARACTERS = 4096
+
+# How XProf 2.24 tells operations from other events, found by giving it made-up traces.
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*", re.ASCII)
+_TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*", re.ASCII)
+_JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(?:\[.*\])?", re.ASCII)
+_COPY = re.compile(r"memcpy([HD])to([HD])", re.ASCII | re.IGNORECASE)
+#: Labels without a type, of work that has no operation of its own; the statistics show them as names of unknown type.
+_LABELS = {"MakeTensorFromProto": "MemcpyHToD"}
+#: What TensorFlow calls an operation's run outside of any graph; XProf counts none of them.
+_EAGER = "EagerLocalExecute"
+#: What oneDNN's kernels of an operation are called: "_MklNativeConv2DBackpropFilterWithBias", "_MklMatMul".
+_ONEDNN = re.compile(r"_Mkl(?:Native)?(?:PadWith)?([A-Z]\w*?)(?:WithBias)?", re.ASCII)
+#: Fused operations have a leading "_", but for this one, which is an operation of its own.
+_PLAIN_FUSED = re.compile(r"FusedBatchNorm(?:Grad)?(?:V[23])?")
+#: A type that may be shown. Function names ("__inference_my_layer_12") and a person's own labels pass for types too.
+_PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
+
+#: The line of steps that a GPU's trace marks, and the lines that repeat what stands in others.
+STEPS_LINE = "Steps"
+_DERIVED_LINES = frozenset(
+    {
+        "Async XLA Ops",
+        "Framework Name Scope",
+        "Framework Ops",
+        "Launch Stats",
+        "Source",
+        "Source code",
+        STEPS_LINE,
+        "TensorFlow Name Scope",
+        "TensorFlow Ops",
+        "XLA Modules",
+        "XLA Ops",
+        "XLA TraceMe",
+    }
+)
+
+
+@cached_by_name(4096)
+def operation_type(full_name: str) -> str | None:
+    """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
+
+    >>> operation_type("model/layer/Conv2D:Conv2D"), operation_type("Iterator::Root"), operation_type("Session")
+    ('Conv2D', 'Dataset', None)
+
+    A type that might be a name of the user's own is "Unknown", so that a profile never tells it; XProf calls so the
+    kernels whose `tf_op` it can't read.
+    """
+    name, colon, kind = full_name.partition(":")
+    if not colon:
+        copy = _COPY.match(full_name)
+        return f"Memcpy{copy[1].upper()}To{copy[2].upper()}" if copy else None
+    if name == "Iterator":
+        return DATASET
+    if _TYPE.fullmatch(kind) and _NAME.fullmatch(name):
+        return public_type(kind)
+    if not kind or _JAX_TYPE.fullmatch(kind):
+        return UNKNOWN
+    return None
+
+
+def eager_type(full_name: str) -> str | None:
+    """The type of an operation that runs as Python calls it; None for a function's call, which holds others, too.
+
+    >>> eager_type("EagerLocalExecute: Conv2D"), eager_type("EagerLocalExecute: __inference_step_12")
+    ('Conv2D', None)
+    """
+    name, _, kind = full_name.partition(": ")
+    return public_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
+
+
+@cached_by_name(4096)
+def kernel_operation(label: str) -> str:
+    """The type that a kernel's label names, "Unknown" if it names none.
+
+    A label is `name:Type`, or as TensorFlow 2.2 to 2.5 write it: levels joined by "::", each perhaps with a tail of
+    "#key=value,...#"; the first level with a type is the operation.
+    """
+    for level in label.split("::"):
+        kind = operation_type(level.partition("#")[0])
+        if kind not in (None, UNKNOWN):
+            return kind
+    return label_type(label.partition("#")[0], UNKNOWN)
+
+
+def label_type(name: str, kind: str) -> str:
+    """`kind`, or what an operation without a type does if its name is one of TensorFlow's own labels."""
+    return _LABELS.get(name, UNKNOWN) if kind == UNKNOWN else kind
+
+
+def public_type(kind: str) -> str:
+    """`kind` if it is written as TensorFlow writes operation types, without oneDNN's additions, else "Unknown".
+
+    >>> public_type("_MklNativeFusedConv2D"), public_type("Relu"), public_type("my_layer")
+    ('_FusedConv2D', 'Relu', 'Unknown')
+    """
+    if not _PUBLIC_TYPE.fullmatch(kind):
+        return UNKNOWN
+    onednn = _ONEDNN.fullmatch(kind)
+    if onednn is None:
+        return kind
+    plain = onednn[1]
+    return f"_{plain}" if plain.startswith("Fused") and not _PLAIN_FUSED.fullmatch(plain) else plain
+
+
+def is_derived_line(name: str) -> bool:
+    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
+    return name.partition(" - from #")[0].partition("(")[0].strip(whitespace) in _DERIVED_LINES
+
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,8 +171,6 @@ _TPU_PREFIX = "/device:TPU"
 _UNMARKED_ENDS = 2
 #: Share of the operations whose count is the number of steps, where not all agree.
 _NEARLY_ALL = 0.75
-#: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
-MAX_KERNELS = 10_000
 #: Distinct kernels and operations that are kept for one GPU; a large network has a few thousand.
 MAX_PAIRS = 50_000
 #: A GPU that worked less than this share of what the busiest did only copied something.
@@ -115,7 +224,7 @@ class Gpu:
     Attributes
     ----------
     number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
-    names : name of a kernel, the operation type it names if any, and a number of that operation -> index in `keys`.
+    names : name of a kernel, the operation type it names if any, and a number of that operation; `keys` numbers them.
     begins_us, durations_us, keys, streams : of every kernel and copy; times are NaN where the trace has none that
         could be.
     steps : steps marked on the GPU.
@@ -123,7 +232,7 @@ class Gpu:
 
     number: str = "0"
     name: str | None = None
-    names: dict[tuple[str, str | None, int], int] = field(default_factory=dict)
+    names: Names[tuple[str, str | None, int]] = field(default_factory=lambda: Names(MAX_PAIRS))
     begins_us: array[float] = field(default_factory=lambda: array("d"))
     durations_us: array[float] = field(default_factory=lambda: array("d"))
     keys: array[int] = field(default_factory=lambda: array("i"))
@@ -132,12 +241,10 @@ class Gpu:
 
     def add(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
         """Add a kernel or a copy."""
-        self.keys.append(self.names.setdefault(names, len(self.names)))
+        self.keys.append(self.names.number(names))
         self.begins_us.append(begin_us)
         self.durations_us.append(duration_us)
         self.streams.append(stream)
-        if len(self.names) > MAX_PAIRS:
-            raise TraceTooLargeError(f"The trace has more than {MAX_PAIRS:,} different kernels")
         if len(self.keys) > MAX_KEPT_EVENTS:
             raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
 
@@ -240,7 +347,7 @@ class Trace:
 
     def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
-        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.names]
+        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.keys]
         gpu = max(worked, key=lambda each: each.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
@@ -295,8 +402,6 @@ class Trace:
 
 def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
-    if len(gpu.kernels_us) > MAX_KERNELS:
-        raise TraceTooLargeError(f"The trace has more than {MAX_KERNELS:,} different kernels")
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():

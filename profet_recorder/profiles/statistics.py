@@ -11,16 +11,15 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.limits import MAX_ROWS, MAX_STEPS, MAX_TABLE_BYTES
 from profet_recorder.profiles.profet_json import parse_json, quote_name
-from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
+from profet_recorder.profiles.protobuf_wire import damaged, message_classes
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -32,8 +31,7 @@ from profet_recorder.profiles.record import (
     profile_from_totals,
     training_refusal,
 )
-from profet_recorder.profiles.tensorflow.operation_names import DATASET, label_type, public_type
-from profet_recorder.profiles.tensorflow.trace import has_gradient, usual_runs
+from profet_recorder.profiles.tensorflow_trace import DATASET, has_gradient, label_type, public_type, usual_runs
 from profet_recorder.profiles.unpacking import Content, Format
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
@@ -49,14 +47,13 @@ _PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(NamedTuple):
     """Where each column stands; the last two may be missing."""
 
     side: int
     type: int
     total: int
-    count: int | None
+    occurrences: int | None
     name: int | None
 
 
@@ -85,7 +82,7 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
     for number, row in enumerate(rows, 2):
         if number > MAX_ROWS:
             raise ProfileError(f"The table has more than {MAX_ROWS:,} rows: upload the statistics of one step.")
-        if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0, columns.name or 0):
+        if len(row) <= max(columns.side, columns.type, columns.total, columns.occurrences or 0, columns.name or 0):
             raise ProfileError(f"Row {number} of the table is truncated: download the statistics again.")
         side = str(row[columns.side]).strip().casefold()
         if side not in _PREFIXES:
@@ -102,8 +99,8 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
             kind = label_type(name.strip(), kind) if side == "device" else kind
         totals_us[_PREFIXES[side] + kind] += _number(row[columns.total], number)
         listed[side] += 1
-        if columns.count is not None and kind not in (IDLE, DATASET):
-            runs.append(int(_number(row[columns.count], number)))
+        if columns.occurrences is not None and kind not in (IDLE, DATASET):
+            runs.append(int(_number(row[columns.occurrences], number)))
     counted = usual_runs(runs)
     steps = counted or 1
     if steps > MAX_STEPS:
@@ -217,7 +214,6 @@ JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
 # --- *.tensorflow_stats.pb, which TensorFlow 2.2 to 2.6 writes beside a trace -----------------------------------------
 
 #: A TfStatsDatabase of two tables, with idle time and without; names and numbers are those of `tf_stats.proto`.
-_WITH_IDLE, _WITHOUT_IDLE, _TABLE_RECORDS = 4, 5, 1
 _MESSAGES = {
     "Record": """
         uint64 rank = 1; bytes host_or_device = 2; bytes op_type = 3; bytes op_name = 4; int64 occurrences = 5;
@@ -244,30 +240,14 @@ def _read_stats(content: Content) -> Profile:
     from google.protobuf.message import DecodeError  # late, as in `message_classes`
 
     try:
-        with content.open() as stream:
-            columns = _Columns(side=0, type=1, name=2, count=3, total=4)
-            return _profile(columns, _records(WireStream(stream)), STATS.NAME)
+        database = messages().Database.FromString(content.read(MAX_TABLE_BYTES))
     except DecodeError:
         raise damaged() from None
-
-
-def _records(wire: WireStream) -> Iterator[list[object]]:
-    """Side, type, name, occurrences and total microseconds of every record of the first table that has any."""
-    for table, table_size in wire.fields():
-        if table not in (_WITH_IDLE, _WITHOUT_IDLE) or not table_size:
-            continue
-        for field, size in wire.fields(table_size):
-            if field == _TABLE_RECORDS:
-                if size > PIECE_BYTES:
-                    raise damaged()
-                record = messages().Record.FromString(wire.read(size))
-                texts = (record.host_or_device, record.op_type, record.op_name)
-                yield [
-                    *(text.decode("utf-8", "replace") for text in texts),
-                    record.occurrences,
-                    record.total_time_in_us,
-                ]
-        return
+    rows = []
+    for record in database.with_idle.records or database.without_idle.records:
+        texts = (record.host_or_device, record.op_type, record.op_name)
+        rows.append([*(text.decode("utf-8", "replace") for text in texts), record.occurrences, record.total_time_in_us])
+    return _profile(_Columns(side=0, type=1, name=2, occurrences=3, total=4), rows, STATS.NAME)
 
 
 STATS = Format("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)

@@ -1,9 +1,14 @@
-"""Adds up what the CPU's threads and one GPU did in a PyTorch trace: time per TensorFlow operation of the mean step."""
+"""Adds up what the CPU's threads and one GPU did in a PyTorch trace: time per TensorFlow operation of the mean step.
+
+Steps are found by the profiler's marks, the optimizer's, or what repeats.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,16 +22,19 @@ from profet_recorder.profiles.intervals import (
     covered_within_us,
     gaps_us,
     innermost_events,
+    nesting_order,
     repair_times,
     self_times,
     without_hidden_copies,
 )
-from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory
-from profet_recorder.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
-from profet_recorder.profiles.pytorch.steps import Rows, StepBounds, find_steps
-from profet_recorder.profiles.pytorch.translations import (
+from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory, operation_of_kernel
+from profet_recorder.profiles.pytorch_events import (
+    BACKWARD_NODE,
     COPY,
+    OPTIMIZER_STEP,
     Kernel,
+    PyTorchEvents,
+    Spans,
     Translation,
     parse_kernel,
     shares,
@@ -42,6 +50,205 @@ from profet_recorder.profiles.record import (
     StepsBasis,
     no_times,
 )
+
+#: A ProfilerStep with fewer operations than this share of the fullest one was cut off: the profiler opens one more at
+#: the end.
+COMPLETE_SHARE = 0.5
+#: What follows the last step found is a part of another one if it has this share of a step's operations.
+_PARTIAL_SHARE = 0.3
+#: Steps that follow each other leave less than this share of a step between them.
+_ADJACENT_SHARE = 0.5
+#: A sequence that repeats within fewer kernels may be layers that follow each other.
+_MIN_KERNELS = 8
+_HEAVY = ("Conv", "DepthwiseConv", "MatMul")
+
+
+class Rows(NamedTuple):
+    """`Spans` as arrays, each (events,)."""
+
+    begins: FloatArray
+    durations: FloatArray
+    keys: np.ndarray
+    threads: np.ndarray
+    links: np.ndarray
+
+    @classmethod
+    def from_spans(cls, spans: Spans) -> Rows:
+        """The same numbers, not copied."""
+        kept = (spans.begins_us, spans.durations_us, spans.keys, spans.threads, spans.links)
+        return cls(*(np.frombuffer(values, values.typecode) for values in kept))
+
+    @property
+    def ends(self) -> FloatArray:
+        """Ends, microseconds."""
+        return self.begins + self.durations
+
+    def nested(self, rows: np.ndarray) -> np.ndarray:
+        """`rows` in the order in which every event is behind those it lies in: by start, the longer first."""
+        ordered: np.ndarray = rows[nesting_order(self.begins[rows], self.durations[rows])]
+        return ordered
+
+
+@dataclass(frozen=True)
+class StepBounds:
+    """Where the steps of a trace lie.
+
+    Attributes
+    ----------
+    bounds_us : (steps, 2), start and end, ascending; (-inf, inf) if all of the trace is one.
+    ends_us : (steps,), a place within or at the end of each step that is the same one in all.
+    follows : (steps,), True where the step before it is the one that ran before it.
+    basis : how the number is known.
+    on_device : the times are those of kernels, as the trace holds no operation of the host.
+    partial : incomplete steps, which are ignored.
+    """
+
+    bounds_us: np.ndarray
+    ends_us: np.ndarray
+    follows: np.ndarray
+    basis: StepsBasis
+    on_device: bool = False
+    partial: int = 0
+
+    def step_of(self, times_us: np.ndarray) -> np.ndarray:
+        """Index of the step that each time lies in, -1 where it lies in none."""
+        step = np.searchsorted(self.bounds_us[:, 0], times_us, side="right") - 1
+        return np.where((step >= 0) & (times_us < self.bounds_us[np.maximum(step, 0), 1]), step, -1)
+
+
+def find_steps(events: PyTorchEvents, host: Rows, kernels: Rows) -> StepBounds:
+    """The steps of a trace; `kernels` is what ran on one GPU."""
+    if marked := _profiler_steps(events, host):
+        return marked
+    names = [name for name, _ in events.operations]
+    for ends_us in (_optimizer_ends(names, host), _gradient_ends(names, host)):
+        if ends_us is not None:
+            return _counted(ends_us, host)
+    ends_us = _kernel_ends(events, kernels)
+    if ends_us is not None:
+        return _counted(ends_us, kernels, on_device=True)
+    whole, last = np.array([[-np.inf, np.inf]]), np.array([np.inf])
+    return StepBounds(whole, last, np.array([False]), "assumed", on_device=not len(host.keys))
+
+
+def _profiler_steps(events: PyTorchEvents, host: Rows) -> StepBounds | None:
+    """Each complete ProfilerStep."""
+    if not events.steps:
+        return None
+    bounds = np.array(sorted(events.steps.values()))
+    begins = np.sort(host.begins)
+    counts = np.searchsorted(begins, bounds[:, 1]) - np.searchsorted(begins, bounds[:, 0])
+    complete = (counts > 0) & (counts >= COMPLETE_SHARE * counts.max())
+    if not complete.any():
+        return None
+    kept = bounds[complete]
+    lengths = kept[:, 1] - kept[:, 0]
+    follows = np.zeros(len(kept), bool)
+    follows[1:] = kept[1:, 0] - kept[:-1, 1] < _ADJACENT_SHARE * lengths[1:]
+    return StepBounds(kept, kept[:, 1], follows, "marked", partial=int((~complete).sum()))
+
+
+def _counted(ends_us: np.ndarray, events: Rows, on_device: bool = False) -> StepBounds:
+    """Steps that end, but for what follows the last one, at `ends_us`; the events tell where that ends."""
+    count, partial, tail_us, last_end = len(ends_us), 0, 0.0, np.inf
+    if count > 1:
+        # What a person's loop does behind the optimizer belongs to its step, in every step as in the last one.
+        before = np.searchsorted(np.sort(events.begins), ends_us, side="right")
+        if len(events.begins) - before[-1] > _PARTIAL_SHARE * np.median(np.diff(before)):
+            partial, last_end = 1, ends_us[-1]
+        else:
+            tail_us = max(float(events.ends.max() - ends_us[-1]), 0.0)
+            tail_us = tail_us if tail_us < np.diff(ends_us).min() else 0.0
+    cuts = ends_us[:-1] + tail_us
+    bounds = np.column_stack([np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [last_end]])])
+    return StepBounds(bounds, ends_us, np.arange(count) > 0, "counted", on_device, partial)
+
+
+def _optimizer_ends(names: list[str], host: Rows) -> np.ndarray | None:
+    """Where an optimizer has made its step, once in each: marks that lie inside each other count once."""
+    marks = [key for key, name in enumerate(names) if name.startswith(OPTIMIZER_STEP)]
+    found: dict[str, list[float]] = {}
+    for row in host.nested(np.flatnonzero(np.isin(host.keys, marks))).tolist() if marks else ():
+        ends = found.setdefault(names[host.keys[row]], [])
+        if not ends or host.begins[row] >= ends[-1]:
+            ends.append(host.begins[row] + host.durations[row])
+    if not found:
+        return None
+    # Two optimizers a step are as many each; one that runs several times a step has a multiple of the other's.
+    counts = [len(ends) for ends in found.values()]
+    steps = math.gcd(*counts)
+    steps = steps if steps == min(counts) else max(counts)
+    return np.array(next(ends for ends in found.values() if len(ends) == steps))
+
+
+def _gradient_ends(names: list[str], host: Rows) -> np.ndarray | None:
+    """Ends of the repetitions of autograd's nodes, on the thread that has most of them."""
+    nodes = [key for key, name in enumerate(names) if BACKWARD_NODE.match(name)]
+    rows = np.flatnonzero(np.isin(host.keys, nodes)) if nodes else np.zeros(0, int)
+    if not len(rows):
+        return None
+    threads = host.threads[rows]
+    return _repeated_ends(host, rows[threads == Counter(threads.tolist()).most_common(1)[0][0]], 2)
+
+
+def _kernel_ends(events: PyTorchEvents, kernels: Rows) -> np.ndarray | None:
+    """Ends of the repetitions of a GPU's kernels; the first step may differ, as libraries try their kernels in it."""
+    # Not an optimizer alone, which does the same for each weight.
+    heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
+    return _repeated_ends(kernels, np.arange(len(kernels.keys)), _MIN_KERNELS, heavy)
+
+
+def _repeated_ends(
+    events: Rows, rows: np.ndarray, min_period: int, must_hold: np.ndarray | None = None
+) -> np.ndarray | None:
+    rows = events.nested(rows)
+    keys = events.keys[rows]
+    period = repetition(keys, min_period, cold_start=must_hold is not None)
+    if period is None or (must_hold is not None and not must_hold[keys[-period:]].any()):
+        return None
+    last = np.arange(len(rows) - 1, -1, -period)[::-1]
+    if len(rows) % period:
+        last = last[1:]  # the first step has some more
+    ends = np.maximum.accumulate(events.ends[rows])[last]
+    return ends if (np.diff(ends) > 0).all() else None
+
+
+def repetition(sequence: Sequence[int], min_period: int, *, cold_start: bool = False) -> int | None:
+    """Length of the shortest piece that `sequence` is nothing but repetitions of, None if there is no such piece.
+
+    Parameters
+    ----------
+    min_period : shorter pieces do not count.
+    cold_start : what is before the last two or more repetitions may differ, if it is at most half as long again.
+
+    >>> repetition([1, 2, 3, 1, 2, 3], min_period=2), repetition([1, 2, 3], min_period=1)
+    (3, None)
+    >>> repetition([9, 1, 2, 1, 2], min_period=2, cold_start=True)
+    2
+    """
+    count = len(sequence)
+    if count < 2 * min_period:
+        return None
+    # Arrays, as lists of millions of numbers take a hundred megabytes.
+    backwards = array("i", sequence[::-1])
+    # How much of its own start each beginning ends with (Knuth, Morris and Pratt, 1977), in time linear in its length.
+    borders = array("i", bytes(4 * count))
+    matched, best = 0, None
+    for index in range(1, count):
+        while matched and backwards[index] != backwards[matched]:
+            matched = borders[matched - 1]
+        matched += backwards[index] == backwards[matched]
+        borders[index] = matched
+        length = index + 1
+        period = length - matched
+        if period >= min_period and length >= 2 * period:
+            rest = count - length
+            if rest == 0 and count % period == 0:
+                return period
+            if cold_start and rest <= 1.5 * period:
+                best = period
+    return best
+
 
 #: A first step that took longer than this many of the others is one of start-up: libraries load and try their kernels.
 COLD_RATIO = 2.0
@@ -59,40 +266,32 @@ class StepTotals:
 
     Attributes
     ----------
-    host_us, device_us : "Host_Conv2D", "Device_Conv2D" -> time.
-    dropped_us : of the host in views, allocations and wrappers.
-    longest_us : the longest that one operation, which may load a library, kept the host.
-    kernels_us : kernel name -> time, of all steps that count.
-    unlinked_us : of kernels that no operation on the host started.
-    queued_us : of kernels that were launched before the recording began and belong to no step.
-    communication_us : what communication between GPUs took beyond the computing.
-    window_us : from the end of the step before on the GPU to its own; idle time included.
-    gpu_number, gpus : number of the GPU whose times these are (None without one), and how many worked.
-    steps, basis, partial : how many the trace covers, how that is known, how many incomplete ones were left out.
-    cold_us : length of the first step, which was left out because libraries started in it; None if it counts.
-    step_us : median length of a marked step on the host; None if none is marked.
-    hidden_copies_us : of copies that ran beside computing.
     times : of the GPU's kernels, lost ones estimated.
+    gpu, gpus : number of the GPU whose times these are (None without one), and how many worked.
+    steps : how many the trace covers, and where.
+    host_us, device_us : "Host_Conv2D", "Device_Conv2D" -> time.
+    kernels_us : kernel name -> time, of all steps that count.
+    other_us : "dropped" of the host in views, allocations and wrappers; "unlinked" of kernels that no operation on the
+        host started; "queued" of kernels that were launched before the recording began and belong to no step;
+        "communication" between GPUs beyond the computing; "hidden copies" that ran beside computing.
+    longest_us : the longest that one operation, which may load a library, kept the host.
+    window_us : from the end of the step before on the GPU to its own; idle time included.
+    cold_us : length of the first step, which is ignored because libraries started in it; None if it counts.
+    step_us : median length of a marked step on the host; None if none is marked.
     """
 
     times: KernelTimes
-    gpu_number: int | None
+    gpu: int | None
     gpus: int
-    steps: int
-    basis: StepsBasis
-    partial: int
+    steps: StepBounds
     host_us: defaultdict[str, float] = field(default_factory=no_times)
     device_us: defaultdict[str, float] = field(default_factory=no_times)
-    dropped_us: float = 0.0
-    longest_us: float = 0.0
     kernels_us: dict[str, float] = field(default_factory=dict)
-    unlinked_us: float = 0.0
-    queued_us: float = 0.0
-    communication_us: float = 0.0
+    other_us: defaultdict[str, float] = field(default_factory=no_times)
+    longest_us: float = 0.0
     window_us: float = 0.0
     cold_us: float | None = None
     step_us: float | None = None
-    hidden_copies_us: float = 0.0
 
     @property
     def idle_us(self) -> float:
@@ -126,9 +325,7 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     first, last = host.span_us if host.threads else gpu.span_us
     begins, ends = steps.bounds_us.T
     begins, ends = np.where(np.isinf(begins), first, begins), np.where(np.isinf(ends), last, ends)
-    totals = StepTotals(
-        times, number, gpus, len(begins), steps.basis, steps.partial, cold_us=gpu.first_is_cold(begins[0])
-    )
+    totals = StepTotals(times, number, gpus, steps, cold_us=gpu.first_is_cold(begins[0]))
     kept = np.ones(len(begins), bool)
     kept[0] = totals.cold_us is None
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
@@ -223,7 +420,7 @@ class _HostWork:
             for owner, us in zip(*_summed(owners, self_us), strict=True):
                 found = self.shares(owner, None)
                 if not found:
-                    totals.dropped_us += us / count
+                    totals.other_us["dropped"] += us / count
                 for kind, share in found.items():
                     totals.host_us[HOST_PREFIX + kind] += us * share / count
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
@@ -340,24 +537,24 @@ class _GpuWork:
         count = int(kept.sum())
         sums = zip(*_summed(keys[inside], durations[inside]), strict=True)
         totals.kernels_us = {kernels[key].name: us for key, us in sums if us}
-        totals.queued_us = float(durations[self._queued].sum())
+        totals.other_us["queued"] = float(durations[self._queued].sum())
         computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[keys]
         computed_us = covered_us(begins[computes], durations[computes])
         is_copy = np.array([moves_memory(kernel.name) for kernel in kernels])[keys]
         counted_us = without_hidden_copies(*(each[computes] for each in (begins, durations, is_copy, streams)))
-        totals.hidden_copies_us = float(durations[computes].sum() - counted_us.sum()) / count
+        totals.other_us["hidden copies"] = float(durations[computes].sum() - counted_us.sum()) / count
         pairs = (self._owners[computes] + 1) * len(kernels) + keys[computes]
         for pair, us in zip(*_summed(pairs, counted_us), strict=True):
             owner, key = divmod(pair, len(kernels))
             if owner - 1 == _NOBODY:
-                totals.unlinked_us += us / count
+                totals.other_us["unlinked"] += us / count
             for kind, share in shares_of(owner - 1, kernels[key]).items():
                 totals.device_us[DEVICE_PREFIX + kind] += us * share / count
         busy_us = covered_us(begins[inside], durations[inside])
         if computes.sum() < inside.sum():
             # What runs beside computing on another stream keeps nothing up.
-            totals.communication_us = (busy_us - computed_us) / count
-            totals.device_us[DEVICE_PREFIX + COLLECTIVE] += totals.communication_us
+            totals.other_us["communication"] = (busy_us - computed_us) / count
+            totals.device_us[DEVICE_PREFIX + COLLECTIVE] += totals.other_us["communication"]
         windows = self._windows(self._follows & kept)
         if len(windows):
             idle_us = windows[:, 1] - windows[:, 0] - covered_within_us(begins, durations, windows)
@@ -382,7 +579,7 @@ def _share_time(totals: StepTotals, computed_us: float) -> None:
     summed_us = sum(us for name, us in totals.device_us.items() if name not in kept)
     # Below that, kernels overlap by how their times are rounded.
     if computed_us < (1 - OVERLAP_SHARE) * summed_us:
-        totals.unlinked_us *= computed_us / summed_us
+        totals.other_us["unlinked"] *= computed_us / summed_us
         for name in totals.device_us.keys() - kept:
             totals.device_us[name] *= computed_us / summed_us
 

@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Hashable
+from collections.abc import Hashable
 from typing import Any, TypeAlias
 
-from profet_recorder.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
-from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
-    MAX_THREADS,
-    NamesKept,
-    TraceTooLargeError,
+from profet_recorder.profiles.chrome_trace import (
+    MAX_TIME_US,
+    NO_DURATION,
+    ChromeTrace,
+    Event,
+    Where,
+    is_chrome_trace,
+    nothing_found,
 )
+from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
-from profet_recorder.profiles.tensorflow.operation_names import (
+from profet_recorder.profiles.tensorflow_trace import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
+    Gpu,
+    Thread,
+    Trace,
     is_derived_line,
+    is_graph_operation,
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.tensorflow.trace import Gpu, Thread, Trace, is_graph_operation
 from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow trace.json"
@@ -61,7 +67,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return events.trace().profile(NAME, _NOTHING, content.check_time)
+    return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float]:
@@ -81,8 +87,9 @@ class _Events:
         self._lines: dict[Where, Thread | int | None] = {}
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Where, str] = {}
-        self._names_kept = NamesKept()
-        self._names = self._count = self._kept = self._untimed = 0
+        # Threads, operations and steps.
+        self._names: Names[Hashable] = Names(MAX_NAMES)
+        self._count = self._kept = self._untimed = 0
 
     def add(self, event: Event[Args]) -> None:
         """Add an event."""
@@ -96,9 +103,7 @@ class _Events:
             process = self._processes.get(where[0], "")
             is_device = process.startswith(DEVICE_PROCESS_PREFIX)
             if where not in self._lines:
-                if len(self._lines) >= MAX_THREADS:
-                    raise TraceTooLargeError(f"The trace has more than {MAX_THREADS:,} threads")
-                self._names_kept.add(str(where))
+                self._names.number(where)
                 self._lines[where] = len(self._lines) if is_device else Thread() if process == HOST_PROCESS else None
             begin_us, duration_us = times_of(event)
             line = self._lines[where]
@@ -113,8 +118,8 @@ class _Events:
                 self._add_host(line, name, args, begin_us, duration_us)
 
     def _add_name(self, what: object, name: object, where: Where) -> None:
-        if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
-            self._names_kept.add(str(where))
+        if isinstance(name, str):
+            self._names.number(where)
             if what == "process_name":
                 self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
             elif what == "thread_name":
@@ -134,8 +139,6 @@ class _Events:
                 self._found.note_name(label)
                 kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
         names = name, kind, hash(operation) if kind and "Conv" in kind else 0
-        if names not in gpu.names:
-            self._name(gpu.names, name)
         gpu.add(stream, names, begin_us, duration_us)
 
     def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
@@ -145,11 +148,11 @@ class _Events:
             return
         self._found.note_name(long_name)
         if kind := operation_type(long_name):
-            self._name(self._found.host_us, kind)
+            self._names.number(kind)
             self._found.host_us[kind] += duration_us
             if is_graph_operation(long_name, kind):
                 # By the hash of the name, which is long and tells nothing more.
-                self._name(self._found.runs, hash(long_name))
+                self._names.number(hash(long_name))
                 self._found.runs[hash(long_name)] += 1
             thread.add(begin_us, duration_us)
             self._kept += 1
@@ -157,19 +160,9 @@ class _Events:
                 raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
-            if kind_of_step not in thread.marks:
-                self._names_kept.add(kind_of_step)
-            marks = thread.marks.setdefault(kind_of_step, set())
-            self._name(marks, str(number)[:100])
-            marks.add(str(number)[:100])
-
-    def _name(self, known: Container[Any], name: Hashable) -> None:
-        """Count a name that is about to be added to those `known`."""
-        if name not in known:
-            self._names_kept.add(name if isinstance(name, str) else "")
-            self._names += 1
-            if self._names > MAX_NAMES:
-                raise TraceTooLargeError(f"The trace has more than {MAX_NAMES:,} different names")
+            mark = kind_of_step, str(number)[:100]
+            self._names.number(mark)
+            thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
         """What the trace holds, once all events are added."""

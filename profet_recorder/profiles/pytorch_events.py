@@ -1,15 +1,24 @@
-"""Collects the events of a PyTorch trace that matter, as compact arrays."""
+"""Collects the events of a PyTorch trace that matter, and translates their operations to TensorFlow's types.
+
+The table of translations, `pytorch_operations.csv`, covers 97% of the time of a ResNet's step on a CPU and 96% on a
+GPU; a kernel whose operation it leaves out goes by its own name.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypedDict
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import NamedTuple, TypeAlias, TypedDict
 
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
+from profet_recorder.profiles.kernel_names import COLLECTIVE, operation_of_kernel
 from profet_recorder.profiles.limits import (
     MAX_KEPT_EVENTS,
     MAX_NAMES,
@@ -18,6 +27,7 @@ from profet_recorder.profiles.limits import (
     Names,
     TraceTooLargeError,
 )
+from profet_recorder.profiles.record import UNKNOWN
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
@@ -118,6 +128,7 @@ class PyTorchEvents:
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    image_calls : calls of a convolution of images with three channels.
     image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     untimed : events of the host without a valid time.
@@ -135,6 +146,7 @@ class PyTorchEvents:
         self.first_input: tuple[int, ...] | None = None
         self._first_input_us = float("inf")
         self.image_areas: list[int] = []
+        self.image_calls = 0
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
         self._threads: Names[Where] = Names(MAX_THREADS)
@@ -203,7 +215,8 @@ class PyTorchEvents:
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
         is_convolution = "convolution" in name or "conv2d" in name
         if is_convolution or name in _PRODUCTS:
-            self._look_at_inputs(is_convolution, args, event.ts)
+            shape = self._look_at_inputs(is_convolution, args, event.ts)
+            self.image_calls += name == "aten::conv2d" and shape is not None and shape[1] == RGB
         elif len(name) <= MAX_NAME_CHARACTERS:
             self._plain[name] = number
         return number
@@ -216,15 +229,15 @@ class PyTorchEvents:
         if 0 <= device < _MAX_DEVICE and 0 < held < _MAX_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
-    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
+    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> tuple[int, ...] | None:
         # PyTorch 1.8 wrote them with a small letter.
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
-        shape = _four(shapes, _MAX_SIZE) if is_convolution else None
+        shape = _image(shapes, _MAX_SIZE) if is_convolution else None
         if shape is None:
-            return
-        strides = _four(args.get("Input Strides"), _MAX_BYTES)
+            return None
+        strides = _image(args.get("Input Strides"), _MAX_BYTES)
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
@@ -232,6 +245,7 @@ class PyTorchEvents:
             self.image_areas.append(shape[2] * shape[3])
         if begin_us < self._first_input_us:
             self.first_input, self._first_input_us = shape, begin_us
+        return shape
 
 
 #: Channels of an image.
@@ -252,14 +266,136 @@ def _mask(name: str, args: Args) -> str | None:
     return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
 
-def _four(lists: object, most: int) -> tuple[int, ...] | None:
-    """The first list, if it has four positive numbers below `most`."""
+def _image(lists: object, most: int) -> tuple[int, ...] | None:
+    """Batch, channels, height and width in the first list, without a depth; None unless all are from 1 to `most`."""
     first = lists[0] if isinstance(lists, list) and lists else None
-    if isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first):
-        return tuple(first)
+    if isinstance(first, list) and len(first) in (4, 5) and all(type(n) is int and 0 < n < most for n in first):
+        return (*first[:2], *first[-2:])
     return None
 
 
 def _correlation(event: TraceEvent) -> int:
     link = event.args.get("correlation") if event.args else None
     return link if type(link) is int and 0 <= link < 2**62 else -1
+
+
+_PUBLIC_NAME = re.compile(r"aten::\w{1,100}", re.ASCII)
+_INPUT_GRADIENT = re.compile(r"dgrad|bwd_?data|backward_?data|backward_input|bwdd", re.IGNORECASE)
+_FILTER_GRADIENT = re.compile(
+    r"wgrad|bwd_?(?:filter|weight)|backward_?(?:filter|weight)|grad_weight|bwdw", re.IGNORECASE
+)
+_DEPTHWISE = re.compile(r"depthwise|2d_c1_k1", re.IGNORECASE)
+_COMPUTER_COPY = re.compile(r"memcpy ?(?:htod|h2d|dtoh|d2h)", re.IGNORECASE)
+_PEER_COPY = re.compile(r"memcpy ?(?:ptop|p2p)", re.IGNORECASE)
+#: Copies between the computer and the GPU count as what brings a batch there in the training data; those that stay on
+#: the GPU change a type or an order.
+COPY, _COPY_ON_GPU, _COPIES_ON_GPU = "_Send", "Cast", ("Transpose", "MemcpyDToD")
+
+_ADAM = "ResourceApplyAdam"
+#: What the name of an optimizer's class holds, small letters, those that say more first.
+_UPDATES = {
+    "adagrad": "ResourceApplyAdagradV2",
+    "adadelta": "ResourceApplyAdadelta",
+    "adamax": "ResourceApplyAdaMax",
+    "adam": _ADAM,
+    "lamb": _ADAM,
+    "adan": _ADAM,
+    "rmsprop": "ResourceApplyRMSProp",
+    "ftrl": "ResourceApplyFtrl",
+}
+
+
+class Kernel(NamedTuple):
+    """What a kernel's name tells.
+
+    Attributes
+    ----------
+    operation : TensorFlow's type; None if the name does not tell.
+    gradient : 0 for that of a convolution's input, 1 for that of its filter, None for neither or either.
+    depthwise : it is of a depthwise convolution.
+    """
+
+    name: str
+    operation: str | None
+    gradient: int | None
+    depthwise: bool
+
+
+def parse_kernel(name: str) -> Kernel:
+    """What `name` tells."""
+    operation = operation_of_kernel(name)
+    if _COMPUTER_COPY.search(name):
+        operation = COPY
+    elif _PEER_COPY.search(name):
+        operation = COLLECTIVE
+    of_input, of_filter = bool(_INPUT_GRADIENT.search(name)), bool(_FILTER_GRADIENT.search(name))
+    gradient = None if of_input == of_filter else int(of_filter)
+    return Kernel(name, operation, gradient, bool(_DEPTHWISE.search(name)))
+
+
+class Translation(NamedTuple):
+    """TensorFlow's types of one operation: none if it is ignored; the gradients of input and filter if `splits`."""
+
+    types: tuple[str, ...]
+    splits: bool = False
+
+
+@cache
+def load_translations() -> dict[str, Translation]:
+    """The shipped table: names, and patterns with "*" in their order."""
+    text = resources.files("profet_recorder.profiles").joinpath("pytorch_operations.csv").read_text(encoding="utf-8")
+    return {
+        row["operation"]: Translation(tuple(filter(None, row["types"].split(";"))), row["share"] == "backward")
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def translate(operation: str) -> Translation:
+    """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
+
+    Any other may be a name of the user's, and is not named.
+    """
+    table = load_translations()
+    if operation in table:
+        return table[operation]
+    patterns = (row for pattern, row in table.items() if "*" in pattern and fnmatchcase(operation, pattern))
+    return next(patterns, None) or Translation((operation if _PUBLIC_NAME.fullmatch(operation) else UNKNOWN,))
+
+
+def update_operation(label: str, operations: Collection[str]) -> str:
+    """TensorFlow's type of the update that an optimizer's step makes."""
+    name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
+    if known := next((kind for part, kind in _UPDATES.items() if part in name), None):
+        return known
+    parts = [operation.removeprefix("aten::").strip("_").removeprefix("foreach_") for operation in operations]
+    if "sgd" not in name and any(part.startswith(("sqrt", "addcdiv", "fused_adam")) for part in parts):
+        return _ADAM
+    return "ResourceApplyMomentum" if "mul" in parts else "ResourceApplyGradientDescent"
+
+
+def shares(translation: Translation, kernel: Kernel | None, mask: str | None) -> dict[str, float]:
+    """TensorFlow's types of an operation, each with its share of the operation's time.
+
+    Parameters
+    ----------
+    kernel : the kernel that the time is of; None for the host. Where the operation is ignored or unknown, the kernel's
+        own name tells.
+    mask : of a convolution's gradient, "10" if only the input's was computed, "01" only the filter's, "11" both;
+        None if that was not recorded.
+    """
+    types = translation.types
+    if kernel is not None and types in ((), (UNKNOWN,)):
+        return {kernel.operation or UNKNOWN: 1.0}
+    if kernel is not None and types == (COPY,) and kernel.operation != COPY:
+        # No copy starts a convolution: the trace's times of the two are wrong by microseconds.
+        believed = kernel.operation in _COPIES_ON_GPU or "Conv" in (kernel.operation or "")
+        return {kernel.operation if kernel.operation and believed else _COPY_ON_GPU: 1.0}
+    if kernel is not None and kernel.depthwise:
+        types = tuple(f"DepthwiseConv2dNative{kind[6:]}" if kind.startswith("Conv2D") else kind for kind in types)
+    if not translation.splits:
+        return dict.fromkeys(types, 1.0)
+    if kernel is not None and kernel.gradient is not None:
+        return {types[kernel.gradient]: 1.0}
+    if mask in ("10", "01"):
+        return {types[mask.index("1")]: 1.0}
+    return dict.fromkeys(types, 0.5)

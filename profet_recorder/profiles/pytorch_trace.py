@@ -8,16 +8,22 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
-from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_recorder.profiles.chrome_trace import ChromeTrace, is_chrome_trace, nothing_found
 from profet_recorder.profiles.kernel_names import detect_traits
 from profet_recorder.profiles.limits import is_short_text
-from profet_recorder.profiles.pytorch.events import RGB, Args, PyTorchEvents
-from profet_recorder.profiles.record import Profile, ProfileMeta, hidden_copies_note, profile_from_totals
+from profet_recorder.profiles.pytorch_events import RGB, Args, PyTorchEvents
+from profet_recorder.profiles.record import (
+    Profile,
+    ProfileMeta,
+    hidden_copies_note,
+    profile_from_totals,
+    several_calls_note,
+)
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.units import US_PER_MS
 
 if TYPE_CHECKING:
-    from profet_recorder.profiles.pytorch.work import StepTotals
+    from profet_recorder.profiles.pytorch_work import StepTotals
 
 NAME = "PyTorch trace"
 
@@ -38,6 +44,9 @@ _UNLINKED_SHARE = 0.1
 #: Above this share of a step in one operation that loads a library, while the GPU is idle for as much, the step is a
 #: first one.
 _COLD_SHARE = 0.5
+
+#: In a step so many kernels have some, such as updates of biases, that take far less than this, microseconds.
+_MIN_KERNELS, _MIN_SHORTEST_US = 20, 500.0
 
 _BYTES_PER_MIB = 2**20
 
@@ -72,21 +81,21 @@ def read(content: Content) -> Profile:
     for some in trace.events():
         events.add(some)
     if not len(events.host.keys) and not len(events.device.keys):
-        raise ProfileError(_NOTHING)
+        raise ProfileError(nothing_found(content.head, _NOTHING))
     content.check_time()
     return _profile(events, trace.entries, content.check_time)
 
 
 def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Callable[[], None]) -> Profile:
     """The profile of a trace's events and of what stands beside them."""
-    from profet_recorder.profiles.pytorch.work import reduce_events  # late: it needs numpy
+    from profet_recorder.profiles.pytorch_work import reduce_events  # late: it needs numpy
 
     totals = reduce_events(events, check_time)
     # Properties of the GPU that worked, else of the first one.
     known, properties = entries.get("deviceProperties"), dict[str, object]()
     if len(events.device.keys) and isinstance(known, list):
         devices = [device for device in known if isinstance(device, dict)]
-        worked = [device for device in devices if _whole(device.get("id")) == totals.gpu_number]
+        worked = [device for device in devices if _whole(device.get("id")) == totals.gpu]
         properties = next(iter(worked or devices), properties)
     name = properties.get("name")
     info = entries.get("distributedInfo")
@@ -94,7 +103,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
     version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
     found = _VERSION.match(version) if isinstance(version, str) else None
     # Where the trace doesn't number the GPU, memory is that of the only one.
-    peaks, number = events.peak_bytes, totals.gpu_number
+    peaks, number = events.peak_bytes, totals.gpu
     peak_bytes = (
         next(iter(peaks.values()))
         if number is None and len(peaks) == 1
@@ -108,12 +117,12 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         None if events.channels_last is None else events.channels_last > 0,
         check_time,
     )
-    batch = None if events.first_input is None else events.first_input[0]
+    batch, steps = None if events.first_input is None else events.first_input[0], len(totals.steps.bounds_us)
     return profile_from_totals(
-        {name: us * totals.steps for name, us in (*totals.host_us.items(), *totals.device_us.items())},
-        totals.steps,
+        {name: us * steps for name, us in (*totals.host_us.items(), *totals.device_us.items())},
+        steps,
         source_format=NAME,
-        steps_basis=totals.basis,
+        steps_basis=totals.steps.basis,
         meta=ProfileMeta(
             gpu=(name.strip() or None) if is_short_text(name) else None,
             framework=f"PyTorch {found[0]}" if found else "PyTorch",
@@ -126,7 +135,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             estimated_share=totals.times.estimated_share,
         ),
         ignored=tuple(_ignored(events, totals)),
-        warnings=tuple(_warnings(totals, processes)),
+        warnings=tuple(_warnings(events, totals, processes)),
         refusal=_refusal(events, totals),
         may_be_cut=False,
     )
@@ -149,14 +158,20 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
     if totals.times.refusal:
         return totals.times.refusal
+    durations_us = totals.times.durations_us
+    if len(durations_us) >= _MIN_KERNELS and (shortest_us := durations_us.min()) >= _MIN_SHORTEST_US:
+        return (
+            f"No kernel is shorter than {shortest_us:,.0f} microseconds: the times look like nanoseconds. Upload the "
+            "trace as the profiler wrote it, or divide its times by 1,000."
+        )
     names = [name for name, _ in events.operations]
-    if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
+    if totals.other_us["unlinked"] > _UNLINKED_SHARE * totals.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
         names += events.kernels
     if totals.kernels_us and not any(_TRAINS.search(name) for name in names):
         return FORWARD_ONLY
     window_us, longest_us = totals.window_us, totals.longest_us
-    if totals.steps == 1 and window_us and min(longest_us, totals.idle_us) > _COLD_SHARE * window_us:
+    if len(totals.steps.bounds_us) == 1 and window_us and min(longest_us, totals.idle_us) > _COLD_SHARE * window_us:
         return (
             f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
             f"{window_us / US_PER_MS:.3g} ms while libraries loaded. Profile a step after about ten warm-up steps."
@@ -164,33 +179,37 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     return ""
 
 
-def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
+def _warnings(events: PyTorchEvents, totals: StepTotals, processes: int) -> Iterator[str]:
+    communication_us, unlinked_us = totals.other_us["communication"], totals.other_us["unlinked"]
     yield TRANSLATED_WARNING
-    if totals.kernels_us and (totals.gpus > 1 or processes > 1 or totals.communication_us > 0):
+    steps = len(totals.steps.bounds_us) + totals.steps.partial + (totals.cold_us is not None)
+    if (times := round(events.image_calls / steps)) > 1:
+        yield several_calls_note(times)
+    if totals.kernels_us and (totals.gpus > 1 or processes > 1 or communication_us > 0):
         several = f"; the times are those of the busiest of the {totals.gpus} GPUs" if totals.gpus > 1 else ""
-        share = totals.communication_us / totals.window_us if totals.window_us else 0.0
+        share = communication_us / totals.window_us if totals.window_us else 0.0
         yield (
             f"This step ran on several GPUs, and communication took {share:.0%} of it{several}: the models support "
             "steps on one GPU only."
         )
-    if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
+    if unlinked_us > _UNLINKED_SHARE * totals.busy_us:
         yield (
-            f"{totals.unlinked_us / totals.busy_us:.0%} of the GPU time belongs to no operation in the trace (CUDA "
+            f"{unlinked_us / totals.busy_us:.0%} of the GPU time belongs to no operation in the trace (CUDA "
             "graphs, or only CUDA activity recorded) and is classified by kernel name: record CPU and CUDA "
             "activities."
         )
-    if totals.hidden_copies_us:
-        yield hidden_copies_note(totals.hidden_copies_us, totals.busy_us)
+    if totals.other_us["hidden copies"]:
+        yield hidden_copies_note(totals.other_us["hidden copies"], totals.busy_us)
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
-    if totals.dropped_us:
-        ms = totals.dropped_us / US_PER_MS
+    if totals.other_us["dropped"]:
+        ms = totals.other_us["dropped"] / US_PER_MS
         yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
-    if totals.queued_us:
-        yield f"{totals.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
-    if totals.partial:
-        yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
+    if totals.other_us["queued"]:
+        yield f"{totals.other_us['queued'] / US_PER_MS:.3g} ms of kernels launched before the recording began"
+    if partial := totals.steps.partial:
+        yield f"{partial} {'ProfilerStep' if totals.steps.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:
         yield f"the first step ({totals.cold_us / US_PER_MS:.4g} ms), in which libraries load; the others count"
     if totals.step_us:

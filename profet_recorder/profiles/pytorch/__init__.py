@@ -1,1 +1,0 @@
-"""PyTorch's profiles: chrome traces, translated to TensorFlow's operations."""

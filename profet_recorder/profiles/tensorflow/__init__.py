@@ -1,1 +1,0 @@
-"""TensorFlow's profiles: traces of every version, and the statistics made from them."""
