@@ -82,10 +82,12 @@ def test_published_gpus_follow_their_points_and_others_are_less_sure(shipped):
     found = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
     assert line_of(found.notes).startswith("from the specs and published training speeds of H100-SXM5-80GB, in TF32")
     spread = shipped.spread
-    assert found.step_log_sd == pytest.approx(combined_sd(spread.between, spread.within, found.log_sd))
+    wide = shipped.rates.published_width * combined_sd(spread.between, spread.within, found.log_sd)
+    assert found.step_log_sd == pytest.approx(wide) and shipped.rates.published_width > 1
     a100, laptop, amd = (shipped.gpus[name] for name in ("A100-SXM4-80GB", "GeForce RTX 4080 Laptop GPU", "B300"))
     widths = [known_speed(shipped, gpu, True).log_sd for gpu in (a100, laptop, amd)]
     assert widths == sorted(widths) and widths[2] > 2 * widths[1]
+    assert known_speed(shipped, laptop, True).step_log_sd >= shipped.rates.published_width * shipped.spread.log_sd()
     assert known_speed(shipped, laptop, True).evidence.source is Source.GENERATION
     assert known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True).evidence.source is Source.SPECS
     assert known_speed(shipped, a100, True).evidence.tables > 2
