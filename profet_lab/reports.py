@@ -545,7 +545,7 @@ def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> st
             {**_largest(anchors["directions"], *_MAPE, "mape_law_alone_with_latency"), "anchor": "worst"},
             *({**row, "anchor": name, "target": "all", "n": ""} for name, row in anchors["by_anchor"].items()),
         ],
-        rate_rows=[*report["rates"]["gpus"], {"gpu": "all", "tables": "", **report["rates"]["pooled"]}],
+        rate_rows=[*report["rates"]["gpus"], {"gpu": "all", "tables": "", **report["rates"]["specs"]}],
         picture_rows=[
             {**row, "speeds": " | ".join(f"{value:.0f}" for value in row["images_per_s"])} for row in picture["rows"]
         ],
@@ -598,7 +598,7 @@ def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]
     reference, found = model.gpus[model.reference_gpu], []
     for gpu in model.gpus.values():
         width, evidence = _half_width(report, model, gpu), evidence_of(model, gpu, True)
-        amp = model.rates.amp(gpu, reference, AMP).log_sd
+        amp = model.rates.amp(gpu, reference, AMP, transferred=True).log_sd
         rates = known_rates(model, gpu)
         has_amp = bool(gpu.fp16_tensor_dense_tflops)
         found.append(

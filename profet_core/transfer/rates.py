@@ -170,6 +170,8 @@ class Rates:
     gpus : full name -> rates of all others.
     amp_classes : added to those of AMP, by class.
     tuned : added to AMP's compute and bandwidth by channels-last tensors and a compiler.
+    published_width, specs_width : factors on standard deviations of a step on a GPU that tables have, or specs alone:
+        with them, 90% intervals hold as much of such GPUs' published speeds that the rates didn't see.
     within_log_sd : spread of networks around the speedup of a precision.
     no_tensor_cores_log_sd : of AMP over FP32 on GPUs without tensor cores, where the speedup is assumed to be 1.
     activation_share : activations in AMP over those in FP32, from the batches that tables ran in the same memory.
@@ -180,12 +182,25 @@ class Rates:
     amp_classes: ByClass
     tuned: tuple[float, float]
     tuned_log_sd: float
+    published_width: float
+    specs_width: float
     within_log_sd: float
     no_tensor_cores_log_sd: float
     activation_share: float
 
-    def amp(self, gpu: Gpu, reference: Gpu, precision: str, *, tuned: bool = False) -> Factors:
-        """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32."""
+    def width(self, rates: GpuRates) -> float:
+        """Factor on standard deviations by what a GPU's rates follow from."""
+        return self.published_width if rates.tables or rates.statement else self.specs_width
+
+    def amp(
+        self, gpu: Gpu, reference: Gpu, precision: str, *, tuned: bool = False, transferred: bool = False
+    ) -> Factors:
+        """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32.
+
+        Parameters
+        ----------
+        transferred : the step in the default precision is, whose interval has the spread of networks already.
+        """
         if precision not in supported_precisions(gpu):
             return Factors(NO_FACTORS, self.no_tensor_cores_log_sd)
         rates = self.of_gpu(gpu, reference)
@@ -203,8 +218,9 @@ class Rates:
                 )
             )
         )
-        code_log_sd = self.tuned_log_sd if tuned else 0.0
-        return Factors(by_class, math.hypot(rates.amp_log_sd, self.within_log_sd, code_log_sd))  # type: ignore[arg-type]
+        of_gpu, of_code = self.width(rates) * rates.amp_log_sd, self.tuned_log_sd if tuned else 0.0
+        within = 0.0 if transferred else self.within_log_sd
+        return Factors(by_class, math.hypot(of_gpu, of_code, within))  # type: ignore[arg-type]
 
     def tf32(self, gpu: Gpu, reference: Gpu) -> Factors:
         """Factors of TF32 over FP32, which moves the same bytes; none for a GPU without TF32."""
@@ -299,7 +315,10 @@ def rates_of(content: JsonObject) -> Rates:
 
 
 _KEYS = {"own_log_sd": "gpu_log_sd"}
-_SCALARS = ("tuned_log_sd", "within_log_sd", "no_tensor_cores_log_sd", "activation_share")
+_SCALARS = (
+    *("tuned_log_sd", "published_width", "specs_width", "within_log_sd"),
+    *("no_tensor_cores_log_sd", "activation_share"),
+)
 _NUMBERS = (
     *("compute", "fp32_compute", "bandwidth", "amp_compute", "amp_bandwidth"),
     *("log_sd", "fp32_log_sd", "amp_log_sd", "tuned"),

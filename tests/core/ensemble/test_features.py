@@ -292,16 +292,6 @@ def test_every_operation_seen_in_training_has_a_column():
     }
 
 
-def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
-    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
-    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
-    assert vector == [125, 0, 75, 0, 800]
-    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
-    assert unknown.left_out == ()
-    assert unknown.names == ("Device_Conv1D",)
-    assert unknown.share == 25 / 200
-
-
 def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_no_idle_time():
     vector, unknown = encode_one({"Device_Conv2D": 60, "Device_BatchMatMulV2": 20, "Device_IDLE": 50})
     assert vector == [60, 50, 0, 0, 0]
@@ -318,13 +308,20 @@ def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_n
     assert unknown == NO_UNKNOWN_OPERATIONS
 
 
-def test_near_is_the_average_distance_and_its_own_limit_counts():
+def test_an_unseen_operation_near_a_cluster_on_average_is_counted_there_with_its_share():
     # Relu6x is 2 letters from Relu and 1 from Relu6: 1.5 on average; Relu6xy is 3 and 2: 2.5.
     assert SPEC.place(["Device_Relu6x"]) == {"Device_Relu6x": 2}
     assert SPEC.place(["Device_Relu6xy"]) == {"Device_Relu6xy": None}
     # IDLEab is exactly 2 letters from IDLE.
     assert SPEC.place(["Device_IDLEab"]) == {"Device_IDLEab": 1}
     assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
+    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
+    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
+    assert vector == [125, 0, 75, 0, 800]
+    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
+    assert unknown.left_out == ()
+    assert unknown.names == ("Device_Conv1D",)
+    assert unknown.share == 25 / 200
 
 
 NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]
