@@ -89,7 +89,8 @@ class NamedNetwork:
     Attributes
     ----------
     name : unique; the library's name where no library before it has one that reads the same.
-    library : one of `LIBRARIES`. library_name : there.
+    library : one of `LIBRARIES`.
+    library_name : there.
     native_pixels : the image size that it is made for.
     sizes : pixels -> counts, in ascending order.
     """
