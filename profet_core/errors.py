@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from profet_recorder.errors import InputError as InputError
 from profet_recorder.errors import ProfetError as ProfetError
@@ -88,188 +88,169 @@ class CatalogError(ProfetError):
 
 
 class Code(StrEnum):
-    """Subject of a note; the values are stable."""
+    """Subject of a note, and its sentence or part of one; the values are stable."""
 
-    HOST_BOUND = "host_bound"
-    NODE_PRICE = "node_price"
-    SAME_GPU = "same_gpu"
-    FROM_PROFILE = "from_profile"
-    UNPROFILED_ANCHOR = "unprofiled_anchor"
-    NOT_THE_PROFILED = "not_the_profiled"
-    SCALED_FROM = "scaled_from"
-    COMBINED = "combined"
-    MEASURED_STEPS = "measured_steps"
-    OTHER_PRECISION_STEPS = "other_precision_steps"
-    SPREAD = "spread"
-    BASED_ON = "based_on"
-    EVIDENCE = "evidence"
-    PUBLISHED = "published"
-    CUSTOM_SPECS = "own_specs"
-    GENERATION = "generation"
-    SPECS_ONLY = "specs_only"
-    NO_TENSOR_CORES = "no_tensor_cores"
-    NO_BF16 = "no_bf16"
-    SPEEDUP = "speedup"
-    FP32_FROM_TF32 = "fp32_from_tf32"
-    REGIME = "regime"
-    SCALED_OUT = "scaled_out"
-    HOST_MEMORY = "host_memory"
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str = "") -> Self:
+        """A member with its sentence."""
+        code = str.__new__(cls, value)
+        code._value_, code.sentence = value, sentence
+        return code
+
+    HOST_BOUND = "host_bound", "limited by CPU launch overhead"
+    NODE_PRICE = "node_price", "latency of one GPU, price of the whole machine with {gpus} GPUs"
+    SAME_GPU = "same_gpu", "latency of {instance}, which has the same GPU"
+    FROM_PROFILE = "from_profile", "estimated from the profile because none was given"
+    UNPROFILED_ANCHOR = "unprofiled_anchor", "from a profile recorded on {gpu}, which is not in the training data"
+    NOT_THE_PROFILED = "not_the_profiled", "{gpu}, not the {profiled} that was profiled"
+    SCALED_FROM = "scaled_from", "scaled from {sizes}"
+    COMBINED = "combined", "combined with {size}, which was predicted {how}"
+    MEASURED_STEPS = "measured_steps", "{steps} on {networks} networks; range from errors on held-out networks"
+    OTHER_PRECISION_STEPS = "other_precision_steps", "{steps} are in {precision}: they apply {how} TF32"
+    SPREAD = "spread", "range from errors on {gpus} held-out GPUs"
+    BASED_ON = "based_on", "{evidence}, in {precision}"
+    EVIDENCE = "evidence", "{text}"
+    PUBLISHED = "published", "from the specs and published training speeds of {gpu}"
+    CUSTOM_SPECS = "own_specs", "{text}"
+    GENERATION = "generation", "from its specs and published speeds of its generation"
+    SPECS_ONLY = "specs_only", "from its specs alone: no training speeds are published for it or its generation"
+    NO_TENSOR_CORES = "no_tensor_cores", "{precision} at FP32 speed or slower: no tensor cores"
+    NO_BF16 = "no_bf16", "BF16 at FP32 speed: its tensor cores do not support BF16"
+    SPEEDUP = "speedup", "{precision}, {times:.1f} times as fast as {over}"
+    FP32_FROM_TF32 = "fp32_from_tf32", "FP32 from the TF32 speed"
+    REGIME = "regime", "{text}"
+    SCALED_OUT = "scaled_out", "{gpus} GPUs by {strategy} over {link}{assumed}"
+    HOST_MEMORY = (
+        "host_memory",
+        "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long",
+    )
     # Warnings of a whole answer
-    PROFILE = "profile"
-    SECOND_PROFILE = "second_profile"
-    COMPARED_PROFILE = "compared_profile"
-    COUNTS = "counts"
-    WRONG_GPU = "wrong_gpu"
-    UNTRAINED_ANCHOR = "untrained_anchor"
-    UNKNOWN_PRECISION = "unknown_precision"
-    HALF_PRECISION = "half_precision"
-    BF16_AS_FP16 = "bf16_as_fp16"
-    TUNED_SPEEDUP = "tuned_speedup"
-    CODE_IN_HALF = "code_in_half"
-    CONVERTED_PRECISION = "converted_precision"
-    COMPILED = "compiled"
-    CHANNELS_LAST = "channels_last"
-    STEPS_INFERRED = "steps_inferred"
-    STEPS_ASSUMED = "steps_assumed"
-    UNATTRIBUTED = "unattributed"
-    ESTIMATED_TIMES = "estimated_times"
-    INPUT_WAIT = "input_wait"
-    INPUT_BOUND = "input_bound"
-    GPU_IDLE = "gpu_idle"
-    UNKNOWN_OPERATIONS = "unknown_operations"
-    TRUNCATED = "truncated"
-    DISSIMILAR = "dissimilar"
-    OUT_OF_RANGE = "out_of_range"
-    AT_FLOOR = "at_floor"
-    MEASURED_FAR = "measured_far"
-    CORRECTED = "corrected"
-    MORE_CLASSES = "more_classes"
-    OTHER_SIZE = "other_size"
-    HYBRID_NETWORK = "hybrid_network"
-    OTHER_DEFINITIONS = "other_definitions"
-    NO_PEER_ACCESS = "no_peer_access"
-    UNMEASURED_LINK = "unmeasured_link"
+    PROFILE = "profile", "{text}"
+    SECOND_PROFILE = "second_profile", "Second profile: {text}"
+    COMPARED_PROFILE = "compared_profile", "The profile: {text}"
+    COUNTS = "counts", "{text}"
+    WRONG_GPU = (
+        "wrong_gpu",
+        "The profile says it was recorded on {recorded}, but the anchor is {anchor}: check the anchor.",
+    )
+    UNTRAINED_ANCHOR = (
+        "untrained_anchor",
+        "{gpu} is not in the training data, so the profile is first scaled to GPUs that are. All predictions are less "
+        "certain.",
+    )
+    UNKNOWN_PRECISION = (
+        "unknown_precision",
+        "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision.",
+    )
+    HALF_PRECISION = "half_precision", "The {precision} speed-up is from published runs; ranges are wider."
+    BF16_AS_FP16 = "bf16_as_fp16", "The published AMP runs are in FP16; BF16 is assumed to be as fast."
+    TUNED_SPEEDUP = (
+        "tuned_speedup",
+        "Channels-last and compiled code gains more from half precision, as MLPerf Training and NVIDIA's examples "
+        "show.",
+    )
+    CODE_IN_HALF = (
+        "code_in_half",
+        "Training code changes AMP and BF16 only: nothing published shows what it does to FP32 or TF32. Ranges are "
+        "wider.",
+    )
+    CONVERTED_PRECISION = (
+        "converted_precision",
+        "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider.",
+    )
+    COMPILED = (
+        "compiled",
+        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on uncompiled "
+        "steps, so intervals are wider.",
+    )
+    CHANNELS_LAST = (
+        "channels_last",
+        "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it, so "
+        "intervals are wider.",
+    )
+    STEPS_INFERRED = (
+        "steps_inferred",
+        "The file has no step count; its times and the latency fit {steps}. If that is wrong, set the number of steps.",
+    )
+    STEPS_ASSUMED = (
+        "steps_assumed",
+        "The file has no step count; assuming {steps}. If that is wrong, set the number of steps.",
+    )
+    UNATTRIBUTED = (
+        "unattributed",
+        "{share:.0%} of the GPU time belongs to no named operation, so the interval is wider.",
+    )
+    ESTIMATED_TIMES = (
+        "estimated_times",
+        "{share:.1%} of the GPU's work has missing or impossible times in the trace. They are estimated from kernels "
+        "with the same names, and the interval is wider.",
+    )
+    INPUT_WAIT = (
+        "input_wait",
+        "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall, "
+        "which a faster GPU would not shorten.",
+    )
+    INPUT_BOUND = (
+        "input_bound",
+        "This step is input-bound: the input pipeline takes about {share:.0%} of it, and the GPU is busy for about "
+        "{busy:.0%} of the step. A faster GPU won't help: prefetch, cache or use more loader workers first.",
+    )
+    GPU_IDLE = (
+        "gpu_idle",
+        "This step leaves the GPU idle: the GPU is busy for about {busy:.0%} of the step. A faster GPU won't help: use "
+        "larger batches or fewer, larger operations, or rent a cheaper GPU.",
+    )
+    UNKNOWN_OPERATIONS = (
+        "unknown_operations",
+        "The models don't know {operations}, {share:.1%} of the busy time ({weight}): {treated}.",
+    )
+    TRUNCATED = (
+        "truncated",
+        "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
+        "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider.",
+    )
+    DISSIMILAR = "dissimilar", "This network is unlike those PROFET learned from: expect {error} error{more}."
+    OUT_OF_RANGE = (
+        "out_of_range",
+        "This step's GPU time, {total}, is {side} than any in the training data of {anchor} ({low} to {high}), so the "
+        "prediction is an extrapolation.",
+    )
+    AT_FLOOR = (
+        "at_floor",
+        "The prediction for {instances} fell below all measurements and was set to half the fastest step.",
+    )
+    MEASURED_FAR = (
+        "measured_far",
+        "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
+        "and for the same network.",
+    )
+    CORRECTED = "corrected", "Your {measured} on {gpu} is used: {change} than predicted."
+    MORE_CLASSES = "more_classes", "Other image size: assumes more classes at larger images, as in the measured data."
+    OTHER_SIZE = (
+        "other_size",
+        "The profile was recorded at {what} {recorded} and the estimate is for {requested}: they are different steps.",
+    )
+    HYBRID_NETWORK = (
+        "hybrid_network",
+        "This network has attention as well as convolutions. The models know few such networks, so the interval is "
+        "wider.",
+    )
+    OTHER_DEFINITIONS = "other_definitions", "This is {library}'s {name}. Not the same network: {others}."
+    NO_PEER_ACCESS = (
+        "no_peer_access",
+        "These GPUs have no peer access. Machines with 4 or more GPUs that communicate through host memory vary: some "
+        "took up to 3.6 times as long as predicted.",
+    )
+    UNMEASURED_LINK = (
+        "unmeasured_link",
+        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g} Gb/s, so the intervals are widened by "
+        "judgment.",
+    )
 
 
 #: On the number of steps in a file.
 STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
-
-#: Code -> its sentence, or part of one.
-SENTENCES = {
-    Code.HOST_BOUND: "limited by CPU launch overhead",
-    Code.NODE_PRICE: "latency of one GPU, price of the whole machine with {gpus} GPUs",
-    Code.SAME_GPU: "latency of {instance}, which has the same GPU",
-    Code.FROM_PROFILE: "estimated from the profile because none was given",
-    Code.UNPROFILED_ANCHOR: "from a profile recorded on {gpu}, which is not in the training data",
-    Code.NOT_THE_PROFILED: "{gpu}, not the {profiled} that was profiled",
-    Code.SCALED_FROM: "scaled from {sizes}",
-    Code.COMBINED: "combined with {size}, which was predicted {how}",
-    Code.MEASURED_STEPS: "{steps} on {networks} networks; range from errors on held-out networks",
-    Code.OTHER_PRECISION_STEPS: "{steps} are in {precision}: they apply {how} TF32",
-    Code.SPREAD: "range from errors on {gpus} held-out GPUs",
-    Code.BASED_ON: "{evidence}, in {precision}",
-    Code.EVIDENCE: "{text}",
-    Code.PUBLISHED: "from the specs and published training speeds of {gpu}",
-    Code.CUSTOM_SPECS: "{text}",
-    Code.GENERATION: "from its specs and published speeds of its generation",
-    Code.SPECS_ONLY: "from its specs alone: no training speeds are published for it or its generation",
-    Code.NO_TENSOR_CORES: "{precision} at FP32 speed or slower: no tensor cores",
-    Code.NO_BF16: "BF16 at FP32 speed: its tensor cores do not support BF16",
-    Code.SPEEDUP: "{precision}, {times:.1f} times as fast as {over}",
-    Code.FP32_FROM_TF32: "FP32 from the TF32 speed",
-    Code.REGIME: "{text}",
-    Code.SCALED_OUT: "{gpus} GPUs by {strategy} over {link}{assumed}",
-    Code.HOST_MEMORY: (
-        "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long"
-    ),
-    Code.PROFILE: "{text}",
-    Code.SECOND_PROFILE: "Second profile: {text}",
-    Code.COMPARED_PROFILE: "The profile: {text}",
-    Code.COUNTS: "{text}",
-    Code.WRONG_GPU: "The profile says it was recorded on {recorded}, but the anchor is {anchor}: check the anchor.",
-    Code.UNTRAINED_ANCHOR: (
-        "{gpu} is not in the training data, so the profile is first scaled to GPUs that are. All predictions are less "
-        "certain."
-    ),
-    Code.UNKNOWN_PRECISION: (
-        "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision."
-    ),
-    Code.HALF_PRECISION: "The {precision} speed-up is from published runs; ranges are wider.",
-    Code.TUNED_SPEEDUP: (
-        "Channels-last and compiled code gains more from half precision, as MLPerf Training and NVIDIA's examples show."
-    ),
-    Code.CODE_IN_HALF: (
-        "Training code changes AMP and BF16 only: nothing published shows what it does to FP32 or TF32. Ranges are "
-        "wider."
-    ),
-    Code.BF16_AS_FP16: "The published AMP runs are in FP16; BF16 is assumed to be as fast.",
-    Code.CONVERTED_PRECISION: (
-        "The profile was recorded in {precision} and is converted to FP32 first, so the intervals are wider."
-    ),
-    Code.COMPILED: (
-        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on uncompiled "
-        "steps, so intervals are wider."
-    ),
-    Code.CHANNELS_LAST: (
-        "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it, so "
-        "intervals are wider."
-    ),
-    Code.STEPS_INFERRED: (
-        "The file has no step count; its times and the latency fit {steps}. If that is wrong, set the number of steps."
-    ),
-    Code.STEPS_ASSUMED: "The file has no step count; assuming {steps}. If that is wrong, set the number of steps.",
-    Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation, so the interval is wider.",
-    Code.ESTIMATED_TIMES: (
-        "{share:.1%} of the GPU's work has missing or impossible times in the trace. They are estimated from kernels "
-        "with the same names, and the interval is wider."
-    ),
-    Code.INPUT_WAIT: (
-        "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall, "
-        "which a faster GPU would not shorten."
-    ),
-    Code.INPUT_BOUND: (
-        "This step is input-bound: the input pipeline takes about {share:.0%} of it, and the GPU is busy for about "
-        "{busy:.0%} of the step. A faster GPU won't help: prefetch, cache or use more loader workers first."
-    ),
-    Code.GPU_IDLE: (
-        "This step leaves the GPU idle: the GPU is busy for about {busy:.0%} of the step. A faster GPU won't help: use "
-        "larger batches or fewer, larger operations, or rent a cheaper GPU."
-    ),
-    Code.UNKNOWN_OPERATIONS: (
-        "The models don't know {operations}, {share:.1%} of the busy time ({weight}): {treated}."
-    ),
-    Code.TRUNCATED: (
-        "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
-        "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider."
-    ),
-    Code.DISSIMILAR: "This network is unlike those PROFET learned from: expect {error} error{more}.",
-    Code.OUT_OF_RANGE: (
-        "This step's GPU time, {total}, is {side} than any in the training data of {anchor} ({low} to {high}), so the "
-        "prediction is an extrapolation."
-    ),
-    Code.AT_FLOOR: "The prediction for {instances} fell below all measurements and was set to half the fastest step.",
-    Code.MEASURED_FAR: (
-        "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
-        "and for the same network."
-    ),
-    Code.CORRECTED: "Your {measured} on {gpu} is used: {change} than predicted.",
-    Code.MORE_CLASSES: "Other image size: assumes more classes at larger images, as in the measured data.",
-    Code.OTHER_SIZE: (
-        "The profile was recorded at {what} {recorded} and the estimate is for {requested}: they are different steps."
-    ),
-    Code.HYBRID_NETWORK: (
-        "This network has attention as well as convolutions. The models know few such networks, so the interval is "
-        "wider."
-    ),
-    Code.OTHER_DEFINITIONS: "This is {library}'s {name}. Not the same network: {others}.",
-    Code.NO_PEER_ACCESS: (
-        "These GPUs have no peer access. Machines with 4 or more GPUs that communicate through host memory vary: some "
-        "took up to 3.6 times as long as predicted."
-    ),
-    Code.UNMEASURED_LINK: (
-        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g} Gb/s, so the intervals are widened by judgment."
-    ),
-}
 
 
 def not_a_cnn(what: str, why: str, advice: str) -> str:
@@ -296,7 +277,7 @@ class Note(str):
 
     def __new__(cls, code: Code, **values: Any) -> Note:
         """Word a code with the values of its sentence."""
-        note = super().__new__(cls, SENTENCES[code].format(**values))
+        note = super().__new__(cls, code.sentence.format(**values))
         note.code, note.values = code, values
         return note
 

@@ -29,51 +29,52 @@ FloatArray: TypeAlias = "NDArray[np.float64]"
 
 
 class BasisWord(StrEnum):
-    """What people read for a basis, the surest first: the same word on pages, in reports and on the command line."""
+    """What people read for a basis, the surest first: the same word on pages, in reports and on the command line.
 
-    MEASURED = "Measured"
-    PREDICTED = "Predicted"
-    SCALED = "Scaled"
-    ESTIMATED = "Estimated"
+    `explanation` : a few words for a legend.
+    """
 
-    @property
-    def explanation(self) -> str:
-        """A few words for a legend."""
-        return _EXPLANATIONS[self]
+    explanation: str
 
+    def __new__(cls, value: str, explanation: str = "") -> Self:
+        """A member with its explanation."""
+        word = str.__new__(cls, value)
+        word._value_, word.explanation = value, explanation
+        return word
 
-_EXPLANATIONS = {
-    BasisWord.MEASURED: "by you",
-    BasisWord.PREDICTED: "GPU was profiled",
-    BasisWord.SCALED: "from another size or GPU",
-    BasisWord.ESTIMATED: "from specs and benchmarks",
-}
+    MEASURED = "Measured", "by you"
+    PREDICTED = "Predicted", "GPU was profiled"
+    SCALED = "Scaled", "from another size or GPU"
+    ESTIMATED = "Estimated", "from specs and benchmarks"
 
 
 class Basis(StrEnum):
-    """Basis of a latency; values as in documents.
+    """Basis of a latency; values as in documents. `words` : its basis word, and from what.
 
     >>> f"{Basis.CALIBRATED}", f"{Basis.CALIBRATED.word}", Basis("transferred").words
     ('calibrated', 'Scaled', 'Estimated from specs and published benchmarks')
     """
 
-    GIVEN = "given"
-    MEASURED = "measured"
-    TRANSFERRED = "transferred"
-    RESIZED = "carried"
-    MAPPED = "carried-back"
-    SCALED_OUT = "scaled-out"
-    CALIBRATED = "calibrated"
+    words: str
 
-    @property
-    def words(self) -> str:
-        """Its basis word, and from what."""
-        return _WORDS[self]
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """A member with its words."""
+        basis = str.__new__(cls, value)
+        basis._value_, basis.words = value, words
+        return basis
+
+    GIVEN = "given", "Measured"
+    MEASURED = "measured", "Predicted by models that learned from profiles of this GPU"
+    TRANSFERRED = "transferred", "Estimated from specs and published benchmarks"
+    RESIZED = "carried", "Scaled from another batch or image size"
+    MAPPED = "carried-back", "Estimated from a profile of a GPU that the models have no profiles of"
+    SCALED_OUT = "scaled-out", "Scaled from one GPU to all GPUs of the machine"
+    CALIBRATED = "calibrated", "Scaled from a few steps measured on this GPU"
 
     @property
     def word(self) -> BasisWord:
         """The first of `words`."""
-        return BasisWord(_WORDS[self].partition(" ")[0])
+        return BasisWord(self.words.partition(" ")[0])
 
     @property
     def is_exact(self) -> bool:
@@ -89,17 +90,6 @@ class Basis(StrEnum):
     def is_rough(self) -> bool:
         """Whether no models were trained on profiles of the GPU, or of the anchor's."""
         return self in (Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED)
-
-
-_WORDS = {
-    Basis.GIVEN: "Measured",
-    Basis.MEASURED: "Predicted by models that learned from profiles of this GPU",
-    Basis.TRANSFERRED: "Estimated from specs and published benchmarks",
-    Basis.RESIZED: "Scaled from another batch or image size",
-    Basis.MAPPED: "Estimated from a profile of a GPU that the models have no profiles of",
-    Basis.CALIBRATED: "Scaled from a few steps measured on this GPU",
-    Basis.SCALED_OUT: "Scaled from one GPU to all GPUs of the machine",
-}
 
 
 def quantile(level: float = LEVEL) -> float:
@@ -179,10 +169,6 @@ class LatencyParts:
         """Multiply both latencies by `factor`."""
         return LatencyParts(self.free_ms * factor, self.launch_ms * factor)
 
-    def at(self, number: int) -> LatencyParts:
-        """Parts of one profile, by its index."""
-        return LatencyParts(self.free_ms.item(number), self.launch_ms.item(number))
-
 
 #: Short label of a host-bound latency.
 HOST_LIMITED = "host-limited"
@@ -200,7 +186,8 @@ class Estimate:
     ----------
     latency_ms : milliseconds per training step; None: unknown.
     log_sd : standard deviation of the latency's logarithm; 0 for measurements, None if unknown.
-    basis : its basis. notes : its caveats.
+    basis : its basis.
+    notes : its caveats.
     least_ms : lower bound of any interval.
     relative : of a derived or transferred latency, uncertainty relative to another instance; None if unknown.
     parts : parts of a derived or transferred latency; None for others.
@@ -208,8 +195,8 @@ class Estimate:
     >>> step = Estimate(latency_ms=100.0, log_sd=log_sd_of(math.log(1.25)))
     >>> step.interval_at(0.9)
     Interval(low_ms=80.0, high_ms=125.0)
-    >>> step.scaled(2).latency_ms, step.widened(0.0) == step
-    (200.0, True)
+    >>> step.scaled(2).latency_ms
+    200.0
     """
 
     latency_ms: Values
@@ -225,27 +212,6 @@ class Estimate:
         """Latencies without error."""
         return Estimate(latency_ms=latency_ms, log_sd=0.0 * latency_ms)
 
-    def at(self, number: int) -> Estimate:
-        """Estimate of one profile, by its index, from arrays over profiles."""
-        relative = self.relative
-        return Estimate(
-            latency_ms=self.latency_ms.item(number),
-            log_sd=self.log_sd.item(number),
-            basis=self.basis,
-            notes=self.notes,
-            relative=relative and Relative(relative.instance, relative.log_sd.item(number)),
-            parts=self.parts and self.parts.at(number),
-        )
-
-    def widened(self, log_sd: Values) -> Self:
-        """Add an independent error, also to the ratio to another instance."""
-        relative = self.relative
-        return replace(
-            self,
-            log_sd=log_sd if self.log_sd is None else combined_sd(self.log_sd, log_sd),
-            relative=relative and Relative(relative.instance, combined_sd(relative.log_sd, log_sd)),
-        )
-
     def scaled(self, factor: Values) -> Self:
         """Multiply the latency and its parts by `factor`, with the same relative uncertainty."""
         return replace(
@@ -254,10 +220,6 @@ class Estimate:
             least_ms=self.least_ms * factor,
             parts=self.parts and self.parts.scaled(factor),
         )
-
-    def noted(self, *notes: Note) -> Self:
-        """Prepend notes."""
-        return replace(self, notes=(*notes, *self.notes))
 
     def interval_at(self, level: float = LEVEL) -> Interval | None:
         """Interval that covers this share of one latency's error; None if unknown."""
@@ -317,10 +279,6 @@ class StepTime:
     instance: str
     estimate: Estimate
 
-    def changed(self, **values: object) -> Self:
-        """A copy whose estimate has other values."""
-        return replace(self, estimate=replace(self.estimate, **values))  # type: ignore[arg-type]
-
     @property
     def latency_ms(self) -> float | None:
         """Milliseconds per training step; None if unknown."""
@@ -342,16 +300,6 @@ class StepTime:
     def notes(self) -> tuple[Note, ...]:
         """Caveats of the latency."""
         return self.estimate.notes
-
-    @property
-    def relative(self) -> Relative | None:
-        """Uncertainty relative to another instance."""
-        return self.estimate.relative
-
-    @property
-    def parts(self) -> LatencyParts | None:
-        """Parts of a derived or transferred latency."""
-        return self.estimate.parts
 
     @property
     def limited_by_host(self) -> bool:

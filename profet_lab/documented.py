@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.ensemble.operations import FeatureSpec, OperationCluster
+from profet_core.ensemble.operations import FeatureSpec
 from profet_core.prediction.members import combine
 from profet_core.prediction.scaler import KNOTS
 from profet_core.units import US_PER_MS
@@ -145,7 +145,7 @@ def _initial_layers(networks: int, widths: Sequence[int], seed: int) -> list[Lay
 CLUSTER_CUT = 6.0
 
 
-def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[OperationCluster, ...]:
+def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[tuple[str, ...], ...]:
     """Clusters of operation names: Levenshtein distance, average linkage, cut at `cut` (arXiv:2208.05130).
 
     Clusters are ordered by their first name and names within them alphabetically, so that the order of `names`
@@ -153,13 +153,13 @@ def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[Opera
     """
     ordered = sorted(set(names))
     if len(ordered) < 2:
-        return tuple(OperationCluster((name,)) for name in ordered)
+        return tuple((name,) for name in ordered)
     distances = cdist(ordered, ordered, scorer=Levenshtein.distance, dtype=np.int32).astype(float)
     labels = fcluster(linkage(squareform(distances), method="average"), cut, criterion="distance")
     members = [
         tuple(name for name, label in zip(ordered, labels, strict=True) if label == which) for which in set(labels)
     ]
-    return tuple(OperationCluster(names) for names in sorted(members))
+    return tuple(sorted(members))
 
 
 def fit_features(measurements: Measurements, rows: np.ndarray) -> FeatureSpec:

@@ -234,7 +234,7 @@ def _train_documented(
 
 def _features(features: FeatureSpec) -> dict:
     return {
-        "clusters": [list(cluster.operations) for cluster in features.clusters],
+        "clusters": [list(cluster) for cluster in features.clusters],
         "host_operations": list(features.host_operations),
         "near": features.near,
         "order": list(features.names),

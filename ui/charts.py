@@ -38,7 +38,7 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
-    on_pick : takes what a clicked mark carries as its `customdata`.
+    `on_pick` is called with the `customdata` of a clicked mark.
     """
 
     def picked() -> None:
@@ -87,8 +87,8 @@ def framed(
 ) -> Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
-    x, y : the axes. name : what the figure shows, for those who don't see it.
-    layout : further attributes; `legend` is joined with the frame's.
+    `name` says what the figure shows, for those who don't see it; `layout` holds further attributes, whose `legend` is
+    joined with the frame's.
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
     font = {"color": text_color(), "family": '"Source Sans", sans-serif', "size": 12}
@@ -142,10 +142,12 @@ _SHORT = 1 / 8
 class Bar:
     """One row.
 
-    name : in front of the bar.
+    Attributes
+    ----------
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
-    text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
-    dimmed : not to be chosen, such as over a limit.
+    text : behind the bar, as `name` is in front of it.
+    hover : lines, as plotly reads them.
+    key : what tells the row from others.
     usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
     waiting : share of it in which the GPU waits for data, which is hatched.
     """
@@ -172,7 +174,7 @@ class Bar:
 def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
     """The bars from top to bottom in their order; the axis stays while they move from their usual values.
 
-    name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
+    `name` says what the chart shows, for screen readers; at `limit` a line crosses the bars, such as a deadline.
     """
     longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
     axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)

@@ -53,7 +53,7 @@ def _offer_cell(row: PlanRow, code: str = "") -> Cell:
     plan, notes = row.plan, [code or row.plan.code]
     notes += ["retired"] if plan.offer.status == "retired" else []
     notes += ["does not fit"] if does_not_fit(row.fit) else []
-    notes += [HOST_LIMITED] if plan.limited_by_host else []
+    notes += [HOST_LIMITED] if plan.row.limited_by_host else []
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 
 
@@ -67,7 +67,7 @@ def _range(
 
     def ends(plan: Plan) -> tuple[float, float] | None:
         if unit == "ms":
-            return plan.step_interval and (plan.step_interval.low_ms, plan.step_interval.high_ms)
+            return plan.row.interval and (plan.row.interval.low_ms, plan.row.interval.high_ms)
         return plan.interval and getattr(plan.interval, unit)
 
     return Column(
@@ -135,7 +135,7 @@ def basis_column(narrow_under: str) -> Column[PlanRow]:
         data=lambda row: {
             "basis": row.plan.basis.value,
             "basis_word": row.plan.basis.word.value,
-            "basis_note": row.plan.latency_note,
+            "basis_note": row.plan.row.note,
             "confidence": plan_confidence(row.plan).word,
         },
         tip="; ".join(f"{word}: {word.explanation}" for word in BasisWord) + ". More dots: a narrower range.",

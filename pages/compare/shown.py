@@ -126,7 +126,7 @@ _PRICE: Column[CompareRow] = Column(
 
 def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     """Milliseconds or US dollars, and both ends of the interval; None without one."""
-    step, total = plan.step_interval, plan.interval
+    step, total = plan.row.interval, plan.interval
     if metric == "latency":
         return plan.latency_ms, step and step.low_ms, step and step.high_ms
     return plan.total_usd, total and total.low_usd, total and total.high_usd
@@ -197,10 +197,10 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
     show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
-    gpu, host = answer.gpu, answer.host
-    words = f"GPU: {format_ms(gpu.busy_us / US_PER_MS)} busy per step." if gpu.total_us else "There are no GPU rows."
-    if host.total_us:
-        busy, idle = format_ms(host.busy_us / US_PER_MS), format_ms(host.idle_us / US_PER_MS)
+    gpu_ms = format_ms(answer.gpu_us[0] / US_PER_MS)
+    words = f"GPU: {gpu_ms} busy per step." if any(answer.gpu_us) else "There are no GPU rows."
+    if any(answer.host_us):
+        busy, idle = (format_ms(us / US_PER_MS) for us in answer.host_us)
         words += f" Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected."
     st.caption(words)
     with st.expander("Profile facts", icon=":material/description:"):

@@ -13,7 +13,7 @@ from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
 from profet_core.errors import Code
 from profet_core.training.advise import OfferRow
-from profet_core.training.plans import Per, Plan, Request
+from profet_core.training.plans import Per, Plan
 from profet_core.training.recommend import compare, others_of_gpus
 from profet_core.training.words import breakdown_line, comparison_sentences
 from profet_core.units import format_ms, format_usd, format_usd_range
@@ -45,9 +45,8 @@ def show_details(
 
     @st.dialog(name, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
-        network, advised, rows = ask()
+        network, _, rows = ask()
         write_link()
-        request = advised.advice.request
         row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
         plans = [one.plan for one in rows if one.plan is not None]
         st.caption(plain(machine_words(row.offer)))
@@ -66,7 +65,7 @@ def show_details(
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, row)
         if row.plan is not None:
-            _against(request, plans, row.plan)
+            _against(plans, row.plan)
             if lines := _computed(resources, network, row, row.plan):
                 with st.expander("How was this computed?"):
                     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -109,7 +108,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
     if network.batch_size is not None:
         step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
     # 'Estimated from the specs and published training speeds of B200, in TF32.'
-    source = next((part for part in plan.latency_note.split("; ") if part.startswith("from ")), None)
+    source = next((part for part in plan.row.note.split("; ") if part.startswith("from ")), None)
     corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
     return {
         "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
@@ -127,7 +126,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
 def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:
     """What the step and the memory verdict are computed from."""
     prediction = network.training.prediction
-    lines = [sentence(part) for part in plan.latency_note.split("; ") if part]
+    lines = [sentence(part) for part in plan.row.note.split("; ") if part]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
     method = resources.models.method(prediction.method)
     rule = method.without_latency if prediction.anchor_latency_ms is None else method.with_latency
@@ -170,7 +169,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
     )
 
 
-def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
+def _against(plans: Sequence[Plan], plan: Plan) -> None:
     """The plan beside another one: the cheapest, until another is chosen."""
     others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
     if not others:
@@ -179,5 +178,5 @@ def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     if session.predict.against not in by_label:
         session.predict.against = USUAL_PLAN
     select("Compare with", PredictView.against, {label: one.name_and_code for label, one in by_label.items()})
-    found = compare(plan, by_label[session.predict.against or USUAL_PLAN], request.interval_level)
+    found = compare(plan, by_label[session.predict.against or USUAL_PLAN])
     st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))

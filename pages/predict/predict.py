@@ -16,6 +16,7 @@ from profet_core.answers.advise import AdviseAnswer, advise_training, answer_adv
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.errors import Code
+from profet_core.latency import LEVEL
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
@@ -103,7 +104,7 @@ def main(resources: Resources) -> None:
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
     plans = [row.plan for row in rows if row.plan is not None]
     advice = answer.advice.among(plans) if plans else answer.advice
-    request, prediction, view = advice.request, network.training.prediction, session.predict.chart
+    prediction, view = network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         if not advice.recommended.none_meets:
             st.markdown(plain(headline(advice.recommended)))
@@ -126,11 +127,10 @@ def main(resources: Resources) -> None:
     made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
     made_later().set(made, partial(report_html, advice, source), none=not plans)
     if view == "bars":
-        level = prediction.interval_level or request.interval_level
         profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, per, request.limits, level)
+        show_bars(rows, profiled, per, advice.limits, prediction.interval_level or LEVEL)
     elif view == "scatter":
-        show_scatter(rows, per, request.limits)
+        show_scatter(rows, per, advice.limits)
     else:
         tables.result_table(
             table(),
@@ -162,14 +162,14 @@ def _advised(resources: Resources, network: Predicted) -> Answered:
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
-    asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    wanted = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
-    if is_profiled or question != asked:
-        found = answer if is_profiled else answer_advise(resources, asked)
+    if is_profiled or question != wanted:
+        found = answer if is_profiled else answer_advise(resources, wanted)
         plans = {row.label: row.plan for row in found.rows if row.plan is not None}
-        st.session_state[_PROFILED] = asked, plans
+        st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 
 

@@ -50,13 +50,14 @@ def main(resources: Resources) -> None:
     question = ScaleQuestion(
         instance=offer.name, axis=axis, min_ms=min_ms, max_ms=max_ms, at=at, method=state.scaler_method
     )
-    answer = answer_scale(resources, question, range(smallest, largest + 1))
-    metric.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(answer.scaled.latency_ms)}/step")
-    look, x = gpu_look(offer.gpu), size_axis(axis, answer.sizes, log=False)
-    line = Curve(label=labels[offer.name], look=look, sizes=answer.sizes, values=answer.curve_ms)
+    sizes = range(smallest, largest + 1)
+    scaled, curve_ms = answer_scale(resources, question, sizes)
+    metric.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(scaled.latency_ms)}/step")
+    look, x = gpu_look(offer.gpu), size_axis(axis, sizes, log=False)
+    line = Curve(label=labels[offer.name], look=look, sizes=sizes, values=curve_ms)
     ends = Curve(label="Latency Min and Max", look=look, sizes=[smallest, largest], values=[min_ms, max_ms], marks=True)
     show_chart(curves([line, ends], LATENCY, x, log=False, at=at), "scaler-curve")
-    known = zip(answer.sizes, answer.curve_ms, strict=True)
+    known = zip(sizes, curve_ms, strict=True)
     rows = [{"instance": offer.name, "axis": axis, "at": size, "latency_ms": value_ms} for size, value_ms in known]
     export_row(f"profet-scaler-{axis}", lambda: rows)
 
@@ -82,10 +83,10 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     why = "The profile has no prediction here: enter both latencies, or on Predict the time per step of the anchor."
     try:
         network = current_network(resources)
-        asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
+        question = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
         answer = answer_sizes(
             resources,
-            advise_training(resources, replace(asked, gpu=(resources.catalog[instance].gpu,)), network.training),
+            advise_training(resources, replace(question, gpu=(resources.catalog[instance].gpu,)), network.training),
             axis,
             axis_range(axis),
             choose=lambda rows: [row for row in rows if row.offer.name == instance],

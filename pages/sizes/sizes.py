@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.answers.advise import advise_training
-from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
+from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes, at_largest_batch
 from profet_core.catalog.naming import price_line
 from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
@@ -88,7 +88,6 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         sorted(grid),
         choose=partial(chosen_rows, keep=session.sizes_table.open),
         draw=draw,
-        at_largest=axis == "batch" and session.sizes.each_at == "largest",
     )
     if not answer.curves:
         st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
@@ -98,27 +97,29 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels" and max(answer.sizes) <= axis_range(axis)[1]:
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
-    _table(answer, axis, at)
+    _table(resources, answer, axis, at)
 
 
-def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
+def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
+    keep = session.sizes_table.open
     if axis == "batch":
         choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
-    largest = axis == "batch" and session.sizes.each_at == "largest"
-    columns = size_columns(shared_time_unit(row.plan.total_s for row in answer.rows), with_batch=largest)
+    largest, chosen = axis == "batch" and session.sizes.each_at == "largest", chosen_rows(answer.advice.rows, keep=keep)
+    rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
+    columns = size_columns(shared_time_unit(row.plan.total_s for row in rows), with_batch=largest)
     result_table(
-        sorted(answer.rows, key=lambda row: (row.plan.total_usd, row.plan.total_s)),
+        sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s)),
         columns,
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
     )
-    without = [row.offer.name for row in chosen_rows(answer.advice.rows) if does_not_fit(row.fit)]
+    without = [row.offer.name for row in chosen if does_not_fit(row.fit)]
     if without and session.sizes.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
-    st.caption(price_line(row.plan.offer for row in answer.rows))
+    st.caption(price_line(row.plan.offer for row in rows))
 
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
@@ -138,7 +139,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
 
 def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
     """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
-    step, total, per_s = plan.step_interval, plan.interval, plan.batch_size * MS_PER_S
+    step, total, per_s = plan.row.interval, plan.interval, plan.batch_size * MS_PER_S
     value, ends = {
         "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
         "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),

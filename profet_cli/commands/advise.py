@@ -75,7 +75,7 @@ def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     print("\n".join([first, *([answer.spot.sentence] if answer.spot else []), *others]), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
-    _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))
+    _print_list("Sources:", _grouped((plan.instance, plan.row.note) for plan in shown if plan.row.note))
     picks = {"cheapest": advice.cheapest, "fastest": advice.fastest}
     lines = {name: filter(None, (pick.plan.name_and_code, pick_line(pick))) for name, pick in picks.items()}
     _print_list("Recommendations:", [f"{name}: {', '.join(line)}" for name, line in lines.items()])
@@ -83,14 +83,14 @@ def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     # Spot versus on-demand of one instance is omitted.
     beaten = [one for one in advice.dominated if one.plan in shown and one.by.instance != one.plan.instance]
     _print_list("Slower and more expensive:", [dominated_line(one) for one in beaten])
-    _print_list("Not shown:", _grouped((one.instance, one.reason) for one in advice.excluded))
+    _print_list("Not shown:", _grouped(advice.excluded.items()))
     if comparison:
         a, b = comparison.a.name_and_code, comparison.b.name_and_code
         _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
 
 
 def _columns(advice: Advice) -> list[Column[Plan]]:
-    limits, times, costs, chances = advice.request.limits, [], [], []
+    limits, times, costs, chances = advice.limits, [], [], []
     unit = shared_time_unit(plan.total_s for plan in advice.plans)
     if any(plan.interval for plan in advice.plans):
         times = [

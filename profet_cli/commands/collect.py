@@ -39,6 +39,7 @@ from profet_collect.store import (
     CellResult,
     Framework,
     Precision,
+    Store,
     locked_store,
     only_collector,
 )
@@ -104,7 +105,10 @@ def run(options: argparse.Namespace) -> None:
     # Nothing is started beside a collection that runs: it would be measured with it.
     with only_collector(folder):
         chosen, machine, expected = _chosen(options, grid, cells, protocol)
-        _measure(options, grid, folder, chosen, machine, expected, protocol)
+        parts = {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(grid).items()}
+        manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": parts}
+        with locked_store(folder, manifest) as store:
+            _measure(options, store, chosen, machine, expected, protocol)
 
 
 def _chosen(
@@ -128,33 +132,29 @@ def _chosen(
 
 def _measure(
     options: argparse.Namespace,
-    grid: Grid,
-    folder: Path,
+    store: Store,
     cells: Sequence[Cell],
     machine: Machine,
     expected: Expected,
     protocol: Protocol,
 ) -> None:
-    grid_document = {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(grid).items()}
-    manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": grid_document}
-    began = perf_counter()
-    with locked_store(folder, manifest) as store:
-        if options.retry:
-            store.retry()
-        left = [cell for cell in cells if cell not in store.finished]
-        planned_s = sum(map(expected.seconds, left))
-        print(
-            f"{len(left)} cells on {machine.gpu}, {len(cells) - len(left)} more are in {folder} already, "
-            f"about {format_duration(planned_s)}",
-            file=sys.stderr,
-        )
-        if options.quick:
-            print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
-        try:
-            collect(cells, machine, store, expected, protocol)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
-        results = [store.finished[cell] for cell in left]
+    folder, began = _folder(options), perf_counter()
+    if options.retry:
+        store.retry()
+    left = [cell for cell in cells if cell not in store.finished]
+    planned_s = sum(map(expected.seconds, left))
+    print(
+        f"{len(left)} cells on {machine.gpu}, {len(cells) - len(left)} more are in {folder} already, "
+        f"about {format_duration(planned_s)}",
+        file=sys.stderr,
+    )
+    if options.quick:
+        print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
+    try:
+        collect(cells, machine, store, expected, protocol)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
+    results = [store.finished[cell] for cell in left]
     _show_end(options, folder, len(cells), results, planned_s, perf_counter() - began)
 
 

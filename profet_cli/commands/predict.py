@@ -147,7 +147,7 @@ def run_scale(options: argparse.Namespace) -> None:
     names = ("instance", "axis", "min_ms", "max_ms", "at", "method", "other_size", "fixed_classes")
     given = {name: getattr(options, name) for name in names}
     largest = None if options.largest is None else read_profile_file(options.largest)
-    scaled = answer_scale(open_context(options), ScaleQuestion(**given, largest=largest)).scaled
+    scaled, _ = answer_scale(open_context(options), ScaleQuestion(**given, largest=largest))
     if options.format == "json":
         print_json(SCALED.document(scaled))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from profet_core.answers.context import (
@@ -25,9 +26,9 @@ from profet_core.latency import StepTime
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
-from profet_core.training.plans import CostTable, Limits, Plan, Request, plan_of
+from profet_core.training.plans import CostTable, Limits, Plan, plan_of
 from profet_core.training.recommend import Comparison, compare
-from profet_core.training.several_gpus import Gradients, whole_nodes
+from profet_core.training.several_gpus import GpuStep, whole_nodes
 from profet_core.training.words import spot_sentence
 
 
@@ -53,12 +54,11 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     training = predicted_training(context, question)
     anchor = training.prediction.anchor
     rows = filtered_rows(training.step_times, question.offer_filter, names, anchor)
-    request = Request(question.workload(training.batch_size), Limits())
-    plans = [plan_of(request, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
-    table = CostTable(request.workload, tuple(plans), training.latencies_ms.get(anchor))
+    work = question.workload(training.batch_size)
+    plans = [plan_of(work, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
+    table = CostTable(work, tuple(plans), training.latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in plans])
-    machines = request.workload.machines
-    energy = {plan.instance: training_energy(machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
+    energy = {plan.instance: training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -118,7 +118,6 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
         limits,
         include_retired=question.include_retired,
         fits=fits,
-        interval_level=prediction.interval_level,
     )
     comparison = None if question.compare is None else _compared(advice, question.compare)
     shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
@@ -153,7 +152,7 @@ class SpotPlan:
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
     """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
-    if advice.request.workload.extras.interruptions is None or advice.answer.lost is None:
+    if advice.workload.extras.interruptions is None or advice.answer.lost is None:
         return None
     plan = advice.answer
     offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
@@ -161,7 +160,7 @@ def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
         (offer for offer in offers if offer.market == ON_DEMAND),
         key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour),
     )
-    return SpotPlan(plan, plan_of(advice.request, plan.row, on_demand[0]) if on_demand else None)
+    return SpotPlan(plan, plan_of(advice.workload, plan.row, on_demand[0], advice.limits) if on_demand else None)
 
 
 def node_rows(
@@ -183,8 +182,8 @@ def node_rows(
             "network",
             "parameters",
         )
-    gradients = Gradients(known.count, pixels=pixels)
-    return whole_nodes(scaleout_model(context), rows, offers, gradients, batch_size)
+    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=known.count, pixels=pixels)
+    return whole_nodes(scaleout_model(context), rows, offers, one_gpu)
 
 
 def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
@@ -196,11 +195,11 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
-    return compare(a, b, advice.request.interval_level)
+    return compare(a, b)
 
 
 def _plan_cells(plan: Plan) -> dict[str, object]:
-    step, total = plan.step_interval, plan.interval
+    step, total = plan.row.interval, plan.interval
     cells = {
         **offer_cells(plan.offer),
         "latency_ms": plan.latency_ms,

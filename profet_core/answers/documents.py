@@ -32,7 +32,7 @@ from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.scaler import ScaledLatency
 from profet_core.prediction.table import InstancePrediction, Prediction, Similarity
-from profet_core.training.advise import Dominated, ExcludedInstance, Upgrade
+from profet_core.training.advise import Dominated, Upgrade
 from profet_core.training.cost import Breakdown, Energy, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import TOTALS, Limits, Plan
@@ -175,7 +175,7 @@ _PLAN = record(
     **keys(Plan, "total_usd"),
     **_ends("usd"),
     **keys(Plan, "in_time in_budget"),
-    rests_on=at("latency_note", TEXT),
+    rests_on=at("row.note", TEXT),
     note=TEXT,
     **keys(Plan, "waiting"),
     breakdown=record(
@@ -213,14 +213,15 @@ _SPOT = record(
     on_demand_usd=at("on_demand.total_usd", maybe(NUMBER)),
     sentence=TEXT,
 )
+_EXCLUDED = record(instance=at(lambda row: row[0], TEXT), reason=at(lambda row: row[1], TEXT))
 _WORKLOAD = record(
     **keys(Workload, "images batch_size epochs validation_images runs machines images_per_s_per_vcpu", machines=WHOLE)
 )
 #: `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE = record(
     anchor=at("training.prediction.anchor", TEXT),
-    workload=at("advice.request.workload", _WORKLOAD),
-    **keys(Limits, "deadline_h budget_usd", "advice.request.limits"),
+    workload=at("advice.workload", _WORKLOAD),
+    **keys(Limits, "deadline_h budget_usd", "advice.limits"),
     **under(
         "advice",
         answer=at(lambda advice: advice, record(plan=at("answer.label", TEXT), sentences=at(answer_sentences, TEXTS))),
@@ -231,7 +232,7 @@ ADVICE = record(
         frontier=many(PLAN),
         upgrades=many(record(**_UPGRADE)),
         beaten=at("dominated", many(record(**keys(Dominated, "plan by certainty", plan=PLAN, by=PLAN)))),
-        left_out=at("excluded", many(record(**keys(ExcludedInstance, "instance reason")))),
+        left_out=at(lambda advice: advice.excluded.items(), many(_EXCLUDED)),
     ),
     comparison=maybe(_COMPARISON),
     spot=maybe(_SPOT),

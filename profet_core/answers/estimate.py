@@ -22,7 +22,7 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
-from profet_core.training.plans import TOTALS, Limits, Plan, Request, plan_of
+from profet_core.training.plans import TOTALS, Plan, plan_of
 from profet_recorder.profiles import Profile
 
 
@@ -32,7 +32,8 @@ class EstimateQuestion(StepsQuestion):
 
     Attributes
     ----------
-    network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
+    network : FLOPs, bytes and layers per image.
+    name : of the network if known, else of its file.
     caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
     profiled : the same network, profiled at this size and batch size.
     """
@@ -139,8 +140,7 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
-        request = Request(work, Limits())
-        costs = {row.instance: plan_of(request, row, row.offer) for row in rows if row.latency_ms is not None}
+        costs = {row.instance: plan_of(work, row, row.offer) for row in rows if row.latency_ms is not None}
     warnings += found.warnings
     if (given := question.profiled) is not None:
         profiled = predicted_profile(context, given, read_as(given.profile, given.steps), given.latency_ms)

@@ -203,7 +203,8 @@ def memory_fits(
 
     Parameters
     ----------
-    known : one or two predictions of the network. ran_on : other instances that the first one's step ran on.
+    known : one or two predictions of the network.
+    ran_on : other instances that the first one's step ran on.
     size : as `fits_by_instance` takes it.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
@@ -318,35 +319,23 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """Time of the GPU's or the host's profile rows, microseconds."""
-
-    name: str
-    busy_us: float
-    idle_us: float
-
-    @property
-    def total_us(self) -> float:
-        """Total recorded time."""
-        return self.busy_us + self.idle_us
-
-
-@dataclass(frozen=True, slots=True)
 class InsideAnswer:
     """Contents of a profile.
 
     Attributes
     ----------
-    profile : of one step. warnings : one sentence each; the reason for a missing prediction comes first.
+    profile : of one step.
+    warnings : one sentence each; the reason for a missing prediction comes first.
     operations : longest first, with each operation's class in the models.
+    host_us, gpu_us : busy and idle time of all rows, microseconds.
     """
 
     profile: Profile
     warnings: tuple[str, ...]
     diagnosis: Diagnosis
     operations: tuple[Placement, ...]
-    host: Side
-    gpu: Side
+    host_us: tuple[float, float]
+    gpu_us: tuple[float, float]
 
 
 def answer_inside(context: Context, profile: Profile, latency_ms: float | None) -> InsideAnswer:
@@ -358,6 +347,6 @@ def answer_inside(context: Context, profile: Profile, latency_ms: float | None) 
         warnings=tuple(dict.fromkeys(line for line in (refusal(found), *found.warnings) if line)),
         diagnosis=diagnose(found, latency_ms),
         operations=tuple(placements(context.models, found)),
-        host=Side("host", found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
-        gpu=Side("GPU", found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
+        host_us=(found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
+        gpu_us=(found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
     )

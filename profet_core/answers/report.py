@@ -10,7 +10,7 @@ from importlib import resources
 from string import Template
 
 from profet_core.catalog.naming import gpu_words
-from profet_core.latency import Basis
+from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction
 from profet_core.training.advise import Advice
@@ -88,10 +88,10 @@ def _shown(advice: Advice) -> list[Plan]:
 
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
-    limits = advice.request.limits
+    limits = advice.limits
     found = [
         ("Profile", "; ".join((source.profile, *source.profile_facts))),
-        ("Training", _training(advice.request.workload)),
+        ("Training", _training(advice.workload)),
     ]
     if limits.deadline_s is not None:
         found.append(("Deadline", format_duration(limits.deadline_s)))
@@ -139,7 +139,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     """Warnings, bases and price sources, each once."""
     good, fair = MEASURED_ERRORS_PCT[Confidence.GOOD], MEASURED_ERRORS_PCT[Confidence.FAIR]
     sure = (
-        f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
+        f"Ranges are {100 * LEVEL:.0f}% prediction intervals. On held-out networks, the "
         f"mean error of predictions with ●●● was {good:.0f}%, with ●●○ {fair:.0f}%; ●○○ gives the order of magnitude."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)

@@ -29,13 +29,13 @@ from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.training.cost import Workload, cost_usd, epoch_steps
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import Limits, Request, plan_confidence, plan_of
+from profet_core.training.plans import plan_confidence, plan_of
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
     MAX_GPUS,
     CurveRow,
-    Gradients,
+    GpuStep,
     ScaledEpoch,
     ScaledStep,
     WholeNodePlan,
@@ -56,7 +56,8 @@ class OneGpu:
     ----------
     gpu, instance : where it ran; the instance is empty if the step was measured on any with this GPU.
     batch_size, pixels, meta : of the training, and the profile's metadata; empty if measured.
-    known : instances with a step. supports_batch : whether steps are known at a batch size.
+    known : instances with a step.
+    supports_batch : whether steps are known at a batch size.
     step_at : step of an instance at a batch size; InputError if unknown.
     fit_at : whether it fits in the memory of one GPU there; None if unknown, or if it ran.
     warnings : of the predictions so far.
@@ -268,7 +269,8 @@ class ScaledTraining:
 
     Attributes
     ----------
-    offer : node type of the curve; None: `gpu` in a default node. one_gpu : starting point of the curve.
+    offer : node type of the curve; None: `gpu` in a default node.
+    one_gpu : starting point of the curve.
     last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
     plans : each multi-GPU offer as one node, or as the requested number of GPUs; cheapest epoch first, offers where a
         step doesn't fit last.
@@ -384,10 +386,10 @@ class ScaleoutPlans:
             )
         return found
 
-    @cached_property
-    def _gradients(self) -> Gradients:
-        question = self.question
-        return Gradients(self._network.count, question.scaling.gradients, self.source.pixels, question.scaling.tensors)
+    def _one_gpu(self, row: StepTime, batch_size: int) -> GpuStep:
+        scaling, parameters, pixels = self.question.scaling, self._network.count, self.source.pixels
+        network = {"gradients": scaling.gradients, "pixels": pixels, "tensors": scaling.tensors}
+        return GpuStep.from_row(row, batch_size, parameters, **network)
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""
@@ -422,7 +424,7 @@ class ScaleoutPlans:
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
         question, source = self.question, self.source
         name, batch = source.instance if offer is None else offer.name, question.global_batch
-        one = self._gradients.step(source.step_at(name, self._batch(gpus)), self._batch(gpus))
+        one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
         asked = Strategy(question.scaling.strategy)
         every = {
@@ -468,11 +470,11 @@ class ScaleoutPlans:
             return None
         batch_size, links = self._batch(gpus), load_interconnects().of(offer)
         one = self.source.step_at(offer.name, batch_size)
-        shared = self._gradients.step(one, batch_size)
+        shared = self._one_gpu(one, batch_size)
         step = scaled_step(self.model, shared, links, gpus, Strategy(question.scaling.strategy))
         paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(Request(work, Limits()), node_time(one, links, step), paid)
+        plan = plan_of(work, node_time(one, links, step), paid)
         return WholeNodePlan(
             offer=offer,
             step=step,

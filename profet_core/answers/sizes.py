@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
 from profet_core.answers.predict import NO_BATCH, fits_in_training
@@ -49,7 +51,7 @@ class SizesAnswer:
 
     Attributes
     ----------
-    rows : the chosen rows of the advice, at the training's size, or each at its largest batch that fits.
+    rows : the chosen rows of the advice, at the training's size.
     curves : of the drawn rows with a known latency.
     """
 
@@ -68,14 +70,13 @@ def answer_sizes(
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     draw: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
-    at_largest: bool = False,
 ) -> SizesAnswer:
     """Scale an advised training along "batch" or "pixels".
 
     Parameters
     ----------
-    choose : selects the rows of the advice to answer for. draw : selects those of them that get a curve.
-    at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
+    choose : selects the rows of the advice to answer for.
+    draw : selects those of them that get a curve.
     """
     axis_range(axis)
     if advice.training.profile.meta.batch_size is None:
@@ -84,16 +85,31 @@ def answer_sizes(
         raise InputError("Enter the image size of the profile: {profiled_pixels}.", "profiled_pixels")
     along = _Along(context, advice, axis)
     training = advice.training
-    # An offer that doesn't fit at this size has a curve but no plan.
-    rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
+    rows = sizable(choose(advice.rows))
     drawn = list(draw(rows))
     points, limits = along.points(drawn, sizes), along.largest_fits(drawn)
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
     ]
     own = training.batch_size if axis == "batch" else training.pixels or 0
-    found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]
-    return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
+    found = tuple(SizePoint(own, row.plan, row.fit) for row in rows if row.plan)
+    return SizesAnswer(advice, axis, tuple(sizes), found, tuple(curves))
+
+
+def sizable(rows: Iterable[OfferRow]) -> list[OfferRow]:
+    """Rows that have a curve: also an offer whose step doesn't fit at this size, and so has no plan."""
+    return [row for row in rows if row.plan is not None or does_not_fit(row.fit)]
+
+
+def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[OfferRow]) -> list[SizePoint]:
+    """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""
+    smallest, most = axis_range("batch")
+    every = [row for row in sizable(rows) if row.fit and (row.fit.largest_batch or 0) >= smallest]
+    largest = {row.label: min(row.fit.largest_batch or 0, most) for row in every if row.fit}
+    sizes = sorted(set(largest.values()))
+    points = _Along(context, advice, "batch").points(every, sizes)
+    fits = {row.label: row.fit for row in every}
+    return [replace(found[sizes.index(largest[label])], fit=fits[label]) for label, found in points.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +122,7 @@ class _Along:
 
     def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
         """Label of a row -> its point at each size, if the latency is known at all sizes."""
-        training, request = self.advice.training, self.advice.advice.request
+        training, advice = self.advice.training, self.advice.advice
         names = {row.offer.name for row in rows}
         other = self._size(0)[1 if self.axis == "batch" else 0]
         steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
@@ -118,9 +134,11 @@ class _Along:
             at, one_gpu = self._size(size), [found[place] for found in known.values()]
             every = node_rows(self.context, self.advice.question, training, one_gpu, offers, at)
             by_name = {step.instance: step for step in every}
-            asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
+            work = replace(advice.workload, batch_size=at[0])
             for row in shown:
-                points[row.label].append(SizePoint(size, plan_of(asked, by_name[row.offer.name], row.offer)))
+                points[row.label].append(
+                    SizePoint(size, plan_of(work, by_name[row.offer.name], row.offer, advice.limits))
+                )
         return points
 
     def largest_fits(self, rows: Sequence[OfferRow]) -> Mapping[str, int]:
@@ -139,17 +157,6 @@ class _Along:
             fitting = size
         return found
 
-    def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
-        """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""
-        smallest, most = axis_range("batch")
-        largest = {row.label: min(row.fit.largest_batch, most) for row in rows if row.fit and row.fit.largest_batch}
-        largest = {label: size for label, size in largest.items() if size >= smallest}
-        sizes = sorted(set(largest.values()))
-        along = replace(self, axis="batch")
-        points = along.points([row for row in rows if row.label in largest], sizes)
-        fits = {row.label: row.fit for row in rows}
-        return [replace(found[sizes.index(largest[label])], fit=fits[label]) for label, found in points.items()]
-
     def _size(self, size: int) -> tuple[int, int | None]:
         """Batch size and pixels at a size of the axis."""
         training = self.advice.training
@@ -163,9 +170,11 @@ class ScaleQuestion:
     Attributes
     ----------
     instance : an instance, or a GPU by its name.
-    axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
+    axis : "batch" or "pixels".
+    min_ms, max_ms : latency at its smallest and at its largest size.
     method : one of `scaler.SCALE_METHODS`.
-    other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
+    other_size : pixels along batch, batch size along pixels.
+    largest : a profile at the largest size.
     fixed_classes : along pixels, the number of classes stays fixed.
     """
 
@@ -180,17 +189,10 @@ class ScaleQuestion:
     fixed_classes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleAnswer:
-    """Latency at the requested size, and at others: milliseconds per step."""
-
-    scaled: ScaledLatency
-    sizes: tuple[int, ...]
-    curve_ms: tuple[float, ...]
-
-
-def answer_scale(context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
-    """Scale a latency to the requested size, and to `sizes` for a curve."""
+def answer_scale(
+    context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()
+) -> tuple[ScaledLatency, list[float]]:
+    """Latency at the requested size, and a curve at `sizes`, milliseconds per step."""
     known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
     # An instance or GPU without measurements uses the curve shared by all measured ones.
     curve_of = context.models.profiled(question.instance) if known else question.instance
@@ -202,5 +204,5 @@ def answer_scale(context: Context, question: ScaleQuestion, sizes: Sequence[int]
         if question.other_size is not None:
             known_there = replace(known_there, other_size=question.other_size)
     scaled = scale(*ends, question.at, method=question.method, context=known_there)
-    curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else ()
-    return ScaleAnswer(replace(scaled, instance=question.instance), tuple(sizes), tuple(map(float, curve)))
+    curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else np.array([])
+    return replace(scaled, instance=question.instance), curve.tolist()

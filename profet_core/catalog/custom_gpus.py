@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
@@ -19,6 +20,7 @@ from profet_core.catalog.tables import (
     cells_of,
     check_numbers,
     file_text,
+    is_header,
     read_records,
     table_text,
 )
@@ -51,7 +53,8 @@ class ThroughputPoint:
 
     Attributes
     ----------
-    network : its name in the training data, such as "ResNet50". precision : one of `PRECISIONS`.
+    network : its name in the training data, such as "ResNet50".
+    precision : one of `PRECISIONS`.
     """
 
     images_per_s: float
@@ -87,7 +90,8 @@ class CustomGpu:
     like : full name of the shipped GPU that missing specs come from.
     point : its known speed; None: specs only.
     usd_per_hour : None: its electricity.
-    as_of : date of the information or price. source : source of the point.
+    as_of : date of the information or price.
+    source : source of the point.
     """
 
     gpu: Gpu
@@ -225,17 +229,11 @@ def read_custom_gpus(path: Path | None, shipped: Gpus) -> tuple[CustomGpu, ...]:
 def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
     """GPUs in a custom file's text; as `read_custom_gpus`."""
     what, columns = "Custom GPUs", GPU_COLUMNS[1:]
+    if is_header(text):
+        return ()
     try:
-        return checked_custom_gpus(
-            read_records(
-                text,
-                what,
-                key="gpu",
-                required=columns,
-                make=lambda row: custom_gpu_from(row, shipped),
-                may_be_empty=True,
-            )
-        )
+        make = partial(custom_gpu_from, shipped=shipped)
+        return checked_custom_gpus(read_records(text, what, key="gpu", required=columns, make=make))
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None
 

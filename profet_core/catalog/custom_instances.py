@@ -26,7 +26,7 @@ from profet_core.catalog.instance import (
     Instance,
     instance_from_row,
 )
-from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
+from profet_core.catalog.tables import Row, file_text, is_header, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder, only_one
 from profet_core.units import as_typed
@@ -66,9 +66,9 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
     return Catalog(_read(text, "Catalog", lambda row: _agreeing(instance_from_row(row))))
 
 
-def _read(text: str, what: str, make: Callable[[Row], Instance], *, may_be_empty: bool = False) -> list[Instance]:
+def _read(text: str, what: str, make: Callable[[Row], Instance]) -> list[Instance]:
     columns = {"required": REQUIRED_COLUMNS, "optional": OPTIONAL_COLUMNS}
-    return read_records(text, what, key="instance", make=make, may_be_empty=may_be_empty, **columns)
+    return read_records(text, what, key="instance", make=make, **columns)
 
 
 def load_catalog_with_custom(path: Path | None = None) -> tuple[Catalog, str | None]:
@@ -162,7 +162,7 @@ def read_custom_instances(path: Path | None, shipped: Catalog) -> list[Instance]
 
 def parse_custom_instances(text: str, shipped: Catalog) -> list[Instance]:
     """Rows in a custom file's text; as `read_custom_instances`."""
-    return _read(text, "Custom catalog", lambda row: custom_instance(row, shipped), may_be_empty=True)
+    return [] if is_header(text) else _read(text, "Custom catalog", lambda row: custom_instance(row, shipped))
 
 
 def custom_instance(cells: Row, shipped: Catalog) -> Instance:

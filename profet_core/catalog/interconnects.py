@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
+from typing import Self
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.instance import Instance
@@ -21,25 +22,20 @@ class Link(StrEnum):
     'PCIe through host memory'
     """
 
-    NVSWITCH = "nvswitch"
-    NVLINK = "nvlink"
-    BRIDGE = "nvlink-bridge"
-    PCIE = "pcie"
-    PCIE_HOST = "pcie-host"
+    words: str
 
-    @property
-    def words(self) -> str:
-        """Display text."""
-        return _WORDS[self]
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """A member with its words."""
+        link = str.__new__(cls, value)
+        link._value_, link.words = value, words
+        return link
 
+    NVSWITCH = "nvswitch", "NVLink through NVSwitch"
+    NVLINK = "nvlink", "NVLink mesh"
+    BRIDGE = "nvlink-bridge", "NVLink bridges between pairs"
+    PCIE = "pcie", "PCIe"
+    PCIE_HOST = "pcie-host", "PCIe through host memory"
 
-_WORDS = {
-    Link.NVSWITCH: "NVLink through NVSwitch",
-    Link.NVLINK: "NVLink mesh",
-    Link.BRIDGE: "NVLink bridges between pairs",
-    Link.PCIE: "PCIe",
-    Link.PCIE_HOST: "PCIe through host memory",
-}
 
 #: GB/s in one direction of 16 lanes, by PCIe generation.
 PCIE_GB_PER_S: Mapping[int, float] = MappingProxyType({3: 15.75, 4: 31.5, 5: 63.0})
@@ -56,7 +52,8 @@ class Interconnect:
     pcie_generation : of each GPU's link to its host, 16 lanes.
     gpus_per_root : GPUs that share one root port of the host.
     network_gbit_per_s : of the whole node, 10^9 bits per second.
-    source : source of the figures. assumed : unpublished figures that are assumed, in words; "" if none.
+    source : source of the figures.
+    assumed : unpublished figures that are assumed, in words; "" if none.
     """
 
     gpus: int

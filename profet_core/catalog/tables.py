@@ -57,6 +57,11 @@ def table_text(columns: Sequence[str], rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
+def is_header(text: str) -> bool:
+    """Whether a CSV file has a header and no rows."""
+    return len(text.strip().splitlines()) == 1
+
+
 def read_records(
     text: str,
     what: str,
@@ -65,24 +70,24 @@ def read_records(
     required: Sequence[str],
     make: Callable[[Row], Record],
     optional: Sequence[str] = (),
-    may_be_empty: bool = False,
 ) -> list[Record]:
     """One record per row, in the file's order; raises CatalogError, one line that names the row and column.
 
     Parameters
     ----------
-    text : CSV with a header. what : name of the file, for the start of error messages.
-    key : the column that names a row. required : columns that every row must have. optional : columns that may be
-        missing.
+    text : CSV with a header.
+    what : name of the file, for the start of error messages.
+    key : the column that names a row.
+    required : columns that every row must have.
+    optional : columns that may be missing.
     make : row -> record; its `InputError` becomes a `CatalogError`.
-    may_be_empty : a header without rows is valid.
     """
     try:
         reader = csv.DictReader(io.StringIO(text))
         rows = list(reader)
     except csv.Error as error:
         raise CatalogError(f"{what} is not valid CSV: {error}.") from None
-    if not rows and not (may_be_empty and reader.fieldnames):
+    if not rows:
         raise CatalogError(f"{what} has no rows.")
     try:
         return [make(_checked(row, key, required, optional)) for row in rows]

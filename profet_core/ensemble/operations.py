@@ -231,50 +231,33 @@ def state_copies(profile: Profile) -> float:
     return sum(weight * copies for weight, copies in weights.values()) / total if total else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class OperationCluster:
-    """Device operations with similar names (without prefix), whose times add up to one feature."""
-
-    operations: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Name of the feature.
-
-        >>> OperationCluster(("AvgPool", "MaxPool")).name
-        'Device_AvgPool&MaxPool'
-        """
-        return DEVICE_PREFIX + "&".join(self.operations)
-
-
 @dataclass(frozen=True)
 class FeatureSpec:
     """Features in order: one per cluster of device operations, then one per host operation.
 
     Attributes
     ----------
-    clusters : clusters of device operation types.
+    clusters : device operation types with similar names, without their prefix; their times add up to one feature.
     host_operations : host operation types, without their prefix.
     near : an unseen device operation joins the cluster whose names are within this mean edit distance of its own, the
         cut at which the clusters themselves were formed. 0 excludes unseen operations.
     """
 
-    clusters: tuple[OperationCluster, ...]
+    clusters: tuple[tuple[str, ...], ...]
     host_operations: tuple[str, ...]
     near: float
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Feature names in order."""
-        return (*(cluster.name for cluster in self.clusters), *(HOST_PREFIX + name for name in self.host_operations))
+        device = (DEVICE_PREFIX + "&".join(cluster) for cluster in self.clusters)
+        return (*device, *(HOST_PREFIX + name for name in self.host_operations))
 
     @cached_property
     def columns(self) -> Mapping[str, int]:
         """Column of every operation seen in training."""
         device = {
-            DEVICE_PREFIX + operation: column
-            for column, cluster in enumerate(self.clusters)
-            for operation in cluster.operations
+            DEVICE_PREFIX + operation: column for column, cluster in enumerate(self.clusters) for operation in cluster
         }
         host = {HOST_PREFIX + name: len(self.clusters) + index for index, name in enumerate(self.host_operations)}
         return MappingProxyType({**device, **host})
@@ -317,8 +300,8 @@ class FeatureSpec:
         searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
         if self.near <= 0 or not self.clusters or not searched:
             return near
-        known = [name for cluster in self.clusters for name in cluster.operations]
-        sizes = np.array([len(cluster.operations) for cluster in self.clusters])
+        known = [name for cluster in self.clusters for name in cluster]
+        sizes = np.array([len(cluster) for cluster in self.clusters])
         bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
         # Imported here because only unseen names need it, and it takes a tenth of a command's start-up time.
         from rapidfuzz import process

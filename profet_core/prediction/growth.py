@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
@@ -113,18 +112,8 @@ class Growth:
         )
 
 
-class AnyGrowth(Protocol):
-    """Interface of `Growth` and `GrowthBySource`."""
-
-    @property
-    def share(self) -> FloatArray:
-        """Share of the known step that grows, (instances,)."""
-
-    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """log(latency / known latency), (instances, sizes)."""
-
-    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> AnyGrowth:
-        """Scaling of steps that are also known at a larger size."""
+#: Batch sizes between the known one and another, as shares of the logarithm of their ratio.
+_PATH = np.linspace(0, 1, 9)
 
 
 @dataclass(frozen=True)
@@ -154,8 +143,13 @@ class GrowthBySource:
         return (self.powers / total) @ self.own.share
 
     def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """As in `Growth`."""
-        free = self.powers @ self.own.log_growth(log_batch, log_area)
+        """As in `Growth`, but on an unprofiled GPU images of larger batches take no longer: few GPUs throttle."""
+        batches = np.multiply.outer(_PATH, np.atleast_1d(log_batch))
+        areas = np.broadcast_to(log_area, batches.shape)
+        grown = (self.powers @ self.own.log_growth(batches.ravel(), areas.ravel())).reshape(-1, *batches.shape)
+        per_image = grown - batches
+        limited = np.where(batches[-1] > 0, per_image.min(axis=1), per_image.max(axis=1)) + batches[-1]
+        free = np.where(np.isneginf(self.log_launch)[:, None], grown[:, -1], limited)
         power = SMOOTH_MAX_POWER
         bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
         # With launches alone, two sizes would take the same time.
@@ -179,8 +173,8 @@ class ScalingError:
     of_size, of_still : for batch up, batch down, area up, area down.
     """
 
-    of_size: tuple[float, float, float, float]
-    of_still: tuple[float, float, float, float]
+    of_size: tuple[float, ...]
+    of_still: tuple[float, ...]
 
     def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
@@ -209,7 +203,8 @@ class AnchorGrowthModel:
 
     Attributes
     ----------
-    centre, spread : mean and standard deviation of each feature in training. low, high : features are clipped to these.
+    centre, spread : mean and standard deviation of each feature in training.
+    low, high : features are clipped to these.
     share, batch, area : coefficients of a constant and of each feature, (1 + features,).
     offsets : measured instance -> offsets added to the three.
     sharpness : as in `Growth`.
@@ -222,7 +217,7 @@ class AnchorGrowthModel:
     share: FloatArray
     batch: FloatArray
     area: FloatArray
-    offsets: Mapping[str, tuple[float, float, float]]
+    offsets: Mapping[str, tuple[float, ...]]
     sharpness: float
 
     def __post_init__(self) -> None:
@@ -319,7 +314,7 @@ def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
         models=MappingProxyType({name: _anchor_model(row) for name, row in content["laws"].items()}),
-        error=ScalingError(*(_four_numbers(content["error"][name]) for name in ("of_size", "of_still"))),
+        error=ScalingError(*(_numbers(content["error"][name], 4) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
@@ -330,18 +325,14 @@ def _anchor_model(row: JsonObject) -> AnchorGrowthModel:
         name: np.array([finite_number(value) for value in row[name]])
         for name in ("centre", "spread", "low", "high", "share", "batch", "area")
     }
-    offsets = {name: _three_numbers(values) for name, values in row["offsets"].items()}
+    offsets = {name: _numbers(values, 3) for name, values in row["offsets"].items()}
     return AnchorGrowthModel(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
-def _three_numbers(values: Iterable[object]) -> tuple[float, float, float]:
-    first, second, third = (finite_number(value) for value in values)
-    return first, second, third
-
-
-def _four_numbers(values: Iterable[object]) -> tuple[float, float, float, float]:
-    first, second, third, fourth = (finite_number(value) for value in values)
-    return first, second, third, fourth
+def _numbers(values: Sequence[object], count: int) -> tuple[float, ...]:
+    if len(values) != count:
+        raise ValueError(f"{count} numbers are needed")
+    return tuple(map(finite_number, values))
 
 
 #: Between two sizes, errors are this fraction of the pooled error of both endpoints: 90% of the measured latencies
@@ -378,7 +369,7 @@ class KnownPoint:
     at: Sizes
     log_ms: FloatArray
     log_sd: FloatArray
-    growth: AnyGrowth
+    growth: Growth | GrowthBySource
 
 
 def scale_from_one(known: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:

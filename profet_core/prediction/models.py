@@ -18,7 +18,7 @@ import numpy as np
 
 from profet_core.ensemble.fitted import Fitted, read_fitted
 from profet_core.ensemble.members import IntervalScale
-from profet_core.ensemble.operations import FeatureSpec, OperationCluster
+from profet_core.ensemble.operations import FeatureSpec
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import (
     models_folder,
@@ -61,10 +61,6 @@ class MemberStack:
     fitted: Fitted
     constants: np.ndarray
     typical_log_ratio: np.ndarray
-
-    def run(self, seen: np.ndarray) -> np.ndarray:
-        """Raw outputs, (profiles, inputs) -> (targets, profiles, outputs)."""
-        return self.fitted.run(seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +120,14 @@ class Models:
         self.folder = folder
         self.manifest = manifest
         self.features = FeatureSpec(
-            clusters=tuple(OperationCluster(tuple(names)) for names in manifest["features"]["clusters"]),
+            clusters=tuple(tuple(names) for names in manifest["features"]["clusters"]),
             host_operations=tuple(manifest["features"]["host_operations"]),
             near=float(manifest["features"]["near"]),
         )
         self.methods = {name: Method.of(name, values) for name, values in manifest["methods"].items()}
         self.default_method: str = manifest["default_method"]
+        #: Profiled instances; each can be anchor or target.
+        self.instances = tuple(manifest["instances"])
         self.ranges = {name: TrainingRange.of(values) for name, values in manifest["instances"].items()}
         self._scalers = {
             (row["instance"], row["axis"]): DocumentedScaler(row["instance"], row["axis"], *row["coefficients"])
@@ -144,11 +142,6 @@ class Models:
         self._opened: dict[tuple[str, str, str], MemberStack] = {}
         self._verified: dict[str, bytes] = {}
         self._lock = Lock()
-
-    @property
-    def instances(self) -> tuple[str, ...]:
-        """Profiled instances; each can be anchor or target."""
-        return tuple(self.ranges)
 
     def profiled(self, instance: str) -> str | None:
         """`instance` if it was profiled, else None, as `scaler.scale` takes it."""

@@ -64,10 +64,10 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
             operation=name,
             time_us=time_us,
             share=None if name in IDLE_OPERATIONS or busy_us == 0 else time_us / busy_us,
-            kind=_kind_name(name),
-            operation_class=_named(classes.names, class_columns[name]),
+            kind=None if (kind := kind_of(name)) is None else kind.name,
+            operation_class=None if (column := class_columns[name]) is None else classes.names[column],
             class_known=name in classes.columns,
-            cluster=_named(features.names, cluster_columns[name]),
+            cluster=None if (column := cluster_columns[name]) is None else features.names[column],
             cluster_known=name in features.columns,
             stands_in=name.startswith(DEVICE_PREFIX) and classes.stands_in(name),
             set_aside=is_set_aside(name),
@@ -75,12 +75,3 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
         for name, time_us in profile.operations.items()
     ]
     return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
-
-
-def _kind_name(operation: str) -> str | None:
-    kind = kind_of(operation)
-    return None if kind is None else kind.name
-
-
-def _named(names: tuple[str, ...], column: int | None) -> str | None:
-    return None if column is None else names[column]

@@ -41,25 +41,18 @@ from profet_recorder.profiles.record import Profile
 
 #: Steps of both of a network's profiles.
 Tables: TypeAlias = tuple[StepTable, StepTable]
-_WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
 
 def other_networks(first: Profile, second: Profile) -> tuple[str, ...]:
     """Differences between profiles of any two sizes, one sentence each."""
     same_pixels = None in (first.meta.pixels, second.meta.pixels) or first.meta.pixels == second.meta.pixels
-    sizes = {"batch_size", "pixels"}
-    return _differences(first, second, sizes if same_pixels else {*sizes, "parameters"})
-
-
-def _differences(first: Profile, second: Profile, allowed: Collection[str]) -> tuple[str, ...]:
-    lines = []
-    for name, words in _WORDS.items():
-        ours, theirs = getattr(first.meta, name), getattr(second.meta, name)
-        if name not in allowed and None not in (ours, theirs) and ours != theirs:
-            lines.append(
-                f"The two profiles differ in {words} ({ours} and {theirs}): check that they are of the same network."
-            )
-    return tuple(lines)
+    words = {**({"parameters": "number of parameters"} if same_pixels else {}), "gpu": "GPU"}
+    both = {name: (getattr(first.meta, name), getattr(second.meta, name)) for name in words}
+    return tuple(
+        f"The two profiles differ in {words[name]} ({ours} and {theirs}): check that they are of the same network."
+        for name, (ours, theirs) in both.items()
+        if None not in (ours, theirs) and ours != theirs
+    )
 
 
 #: Range of sizes that steps can be scaled to and from.
@@ -221,7 +214,8 @@ def curves_at(
 
     Parameters
     ----------
-    axis : "batch" or "pixels". other_size : size on the other axis; None: that of the profile.
+    axis : "batch" or "pixels".
+    other_size : size on the other axis; None: that of the profile.
     instances : instances to return; None: all that the predictions have.
 
     Raises

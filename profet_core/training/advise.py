@@ -12,10 +12,10 @@ from typing import Protocol, TypeVar
 from profet_core.catalog.collection import is_custom
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
-from profet_core.latency import LEVEL, StepTime
+from profet_core.latency import StepTime
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Plan, Request, plan_of, surest_certainty
+from profet_core.training.plans import NO_LIMITS, Limits, Plan, plan_of, surest_certainty
 from profet_core.training.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.units import S_PER_HOUR
 
@@ -64,21 +64,17 @@ class Dominated:
     certainty: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludedInstance:
-    """An instance that can't be recommended, with the reason."""
-
-    instance: str
-    reason: str
-
-
 @dataclass(frozen=True)
 class Advice:
-    """Recommendations among the plans of one request, of which there is at least one; cheapest first."""
+    """Recommendations among the plans of one training, of which there is at least one; cheapest first.
 
-    request: Request
+    `excluded` : instance that can't be recommended -> the reason.
+    """
+
+    workload: Workload
+    limits: Limits
     plans: tuple[Plan, ...]
-    excluded: tuple[ExcludedInstance, ...] = ()
+    excluded: Mapping[str, str]
 
     @cached_property
     def _sensible(self) -> Sequence[Plan]:
@@ -88,7 +84,7 @@ class Advice:
     @cached_property
     def recommended(self) -> Recommended:
         """What to rent."""
-        return recommend(self._sensible, self.request.limits)
+        return recommend(self._sensible, self.limits)
 
     @cached_property
     def frontier(self) -> tuple[Plan, ...]:
@@ -96,7 +92,7 @@ class Advice:
         return tuple(frontier(self._sensible))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
-        """The same request's recommendations among these plans, at least one."""
+        """The same training's recommendations among these plans, at least one."""
         return replace(self, plans=tuple(sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))))
 
     @property
@@ -138,14 +134,15 @@ class Advice:
             # A node on which only one of several GPUs trains never dominates another plan.
             if plan.offer.offer_key in kept:
                 continue
-            best, surest = None, surest_certainty(plan.basis)
+            best, highest, surest = None, 0.0, surest_certainty(plan.basis)
             for by in self.frontier:
+                # Plans of one GPU share their error: only such a one can be surer still.
+                if highest >= surest and by.offer.gpu != plan.offer.gpu:
+                    continue
                 if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd:
                     certainty = certainty_of(by, plan)
-                    if best is None or (certainty or 0.0) > (best.certainty or 0.0):
-                        best = Dominated(plan, by, certainty)
-                    if certainty == surest:
-                        break
+                    if best is None or (certainty or 0.0) > highest:
+                        best, highest = Dominated(plan, by, certainty), certainty or 0.0
             found += [best] if best else []
         return tuple(found)
 
@@ -153,8 +150,8 @@ class Advice:
     def excluded_by_reason(self) -> dict[str, list[str]]:
         """Map each reason for exclusion to the excluded instances."""
         found: dict[str, list[str]] = {}
-        for one in self.excluded:
-            found.setdefault(one.reason, []).append(one.instance)
+        for instance, reason in self.excluded.items():
+            found.setdefault(reason, []).append(instance)
         return found
 
 
@@ -166,7 +163,6 @@ def advise(
     *,
     include_retired: bool = False,
     fits: Mapping[str, FitAnswer] | None = None,
-    interval_level: float | None = LEVEL,
 ) -> Advice:
     """Recommend plans for one training; raises InputError if nothing is left to choose from.
 
@@ -175,19 +171,17 @@ def advise(
     rows : step latencies of one GPU at the workload's batch size, or `NodeTime`s of whole nodes.
     offers : what can be rented, see `offers_in_market`; several offers of one instance are several plans.
     fits : instance -> whether it fits in memory; absent instances are unknown.
-    interval_level : level of the rows' intervals; errors are assumed log-normal. For how often such statements were
-        right, see `recommend.CAME_TRUE_80_TO_90`.
     """
-    request = Request(workload, limits or Limits(), interval_level or LEVEL)
+    limits = limits or NO_LIMITS
     listed: dict[str, list[Instance]] = {}
     for offer in offers:
         listed.setdefault(offer.name, []).append(offer)
     plans: list[Plan] = []
-    excluded = []
+    excluded: dict[str, str] = {}
     for row in rows:
         rentable = [one for one in listed.get(row.instance, []) if include_retired or one.status != "retired"]
         fit = (fits or {}).get(row.instance)
-        if row.latency_ms is None:
+        if row.estimate.latency_ms is None:
             reason = "no latency given"
         elif not rentable:
             reason = "retired" if row.instance in listed else "no price in this market"
@@ -195,15 +189,15 @@ def advise(
             reason = f"does not fit in memory: {fit.why}"
         else:
             doubt = f"memory: {fit.description}" if fit and fit.verdict is Verdict.CANT_TELL else ""
-            plans += [plan_of(request, row, offer, doubt) for offer in rentable]
+            plans += [plan_of(workload, row, offer, limits, doubt) for offer in rentable]
             continue
-        excluded.append(ExcludedInstance(row.instance, reason))
+        excluded[row.instance] = reason
     if not plans:
-        reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
+        reasons = "; ".join(map(": ".join, excluded.items())) or "no instance has a latency"
         retired = not include_retired and any(one.status == "retired" for several in listed.values() for one in several)
         hint = "; {include_retired} includes retired instances" if retired else ""
         raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
-    return Advice(request, (), tuple(excluded)).among(plans)
+    return Advice(workload, limits, (), excluded).among(plans)
 
 
 #: The four instances of the PROFET paper.
@@ -262,14 +256,13 @@ def offer_rows(
     advice: Advice, offers: Sequence[Instance], fits: Mapping[str, FitAnswer], anchor: str
 ) -> list[OfferRow]:
     """One row per offer of `advice`, including excluded offers; `anchor` is an instance, or a GPU by its name."""
-    reasons = {one.instance: one.reason for one in advice.excluded}
     plans = {plan.offer.offer_key: plan for plan in advice.plans}
     return [
         OfferRow(
             offer=offer,
             plan=(plan := plans.get(offer.offer_key)),
             fit=fits.get(offer.name),
-            reason="" if plan else reasons.get(offer.name, "no GPU specs"),
+            reason="" if plan else advice.excluded.get(offer.name, "no GPU specs"),
             is_anchor=anchor in (offer.name, offer.gpu),
         )
         for offer in offers

@@ -12,7 +12,7 @@ from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance, frame_of, offer_cells
 from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.errors import InputError
-from profet_core.latency import LEVEL, Basis, Estimate, Interval, Relative, StepTime, log_sd_of
+from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
 from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
@@ -62,13 +62,7 @@ class Limits:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A training, its limits, and the level of the step latencies' intervals, 0 to 1."""
-
-    workload: Workload
-    limits: Limits
-    interval_level: float = LEVEL
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,30 +136,10 @@ class Plan:
         return float(self.row.estimate.latency_ms)
 
     @property
-    def latency_note(self) -> str:
-        """Source of an unmeasured latency; empty if there is nothing to note."""
-        return self.row.note
-
-    @property
     def deviation(self) -> float | None:
         """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
         step = self.row.estimate
         return 0.0 if step.basis is Basis.GIVEN else step.log_sd
-
-    @property
-    def relative(self) -> Relative | None:
-        """Uncertainty of the ratio to the instance that a latency follows from; None for other latencies."""
-        return self.row.estimate.relative
-
-    @property
-    def step_interval(self) -> Interval | None:
-        """Interval of the latency; None if it has none."""
-        return self.row.interval
-
-    @property
-    def limited_by_host(self) -> bool:
-        """Whether a faster GPU would take as long, so that such GPUs tie."""
-        return self.row.limited_by_host
 
     @property
     def gpus(self) -> int:
@@ -244,9 +218,8 @@ class Plan:
         """That several GPUs are paid for or used; empty for one."""
         if self.gpus > 1:
             return f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
-        return (
-            f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU" if self.whole_node else ""
-        )
+        several = f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU"
+        return several if self.offer.gpu_count > 1 else ""
 
     @property
     def note(self) -> str:
@@ -289,11 +262,6 @@ class Plan:
         return self.batch_size / self.latency_ms * MS_PER_S
 
     @property
-    def whole_node(self) -> bool:
-        """Whether you pay for more than one GPU."""
-        return self.offer.gpu_count > 1
-
-    @property
     def one_gpu_deviation(self) -> float | None:
         """The part of `deviation` due to one GPU's step."""
         deviation = self.deviation
@@ -331,9 +299,8 @@ def bounded_chance(deviations: float, surest: float) -> float:
 _SQRT_2 = math.sqrt(2)
 
 
-def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
-    """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known."""
-    limits, work = request.limits, request.workload
+def plan_of(work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_LIMITS, fit_note: str = "") -> Plan:
+    """Time and cost of a training on `offer` at the step latency of `row`, which must be known."""
     if isinstance(row, NodeTime):
         work = replace(work, batch_size=work.batch_size * row.gpus)
     gpu_ms, loading_ms = float(row.estimate.latency_ms), work.loading_ms(offer.vcpus)
@@ -367,7 +334,8 @@ def _fed(row: StepTime, loading_ms: float) -> StepTime:
     latency_ms = max(step.latency_ms, loading_ms)
     log_sd = step.log_sd and log_sd_of(math.log(max(ends.high_ms if ends else 0.0, latency_ms) / latency_ms))
     relative = step.relative if latency_ms == step.latency_ms else None
-    return row.changed(latency_ms=latency_ms, log_sd=log_sd, least_ms=loading_ms, relative=relative, parts=None)
+    fed = replace(step, latency_ms=latency_ms, log_sd=log_sd, least_ms=loading_ms, relative=relative, parts=None)
+    return replace(row, estimate=fed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,14 +364,7 @@ TOTALS = ("epoch_s", "epoch_usd", "total_s", "total_usd")
 
 
 def cost_table(
-    latencies_ms: Mapping[str, float],
-    catalog: Catalog,
-    *,
-    images: int,
-    batch_size: int,
-    epochs: int = 1,
-    validation_images: int = 0,
-    anchor: str | None = None,
+    latencies_ms: Mapping[str, float], catalog: Catalog, *, anchor: str | None = None, **training: Any
 ) -> CostTable:
     """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
 
@@ -411,15 +372,15 @@ def cost_table(
     ----------
     latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
     catalog : prices; `catalog.with_prices` adds custom prices.
-    images, validation_images : images per epoch; the last, smaller batch counts as a step, as in Keras.
     anchor : reference instance of speedups.
+    training : fields of `Workload`: `images` and `batch_size`, and others such as `epochs`, `validation_images`; the
+        last, smaller batch counts as a step, as in Keras.
     """
-    request = Request(Workload(images, batch_size, epochs, validation_images), Limits())
-    plans = []
+    work, plans = Workload(**training), []
     for name, latency_ms in latencies_ms.items():
         step = Estimate(latency_ms=positive_number(f"The latency of {name}", latency_ms), basis=Basis.GIVEN)
-        plans.append(plan_of(request, StepTime(name, step), catalog[name]))
-    return CostTable(request.workload, tuple(plans), latencies_ms.get(anchor) if anchor else None)
+        plans.append(plan_of(work, StepTime(name, step), catalog[name]))
+    return CostTable(work, tuple(plans), latencies_ms.get(anchor) if anchor else None)
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol, TypeVar, final
+from typing import final
 
 from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
@@ -179,22 +179,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     )
 
 
-class Priced(Protocol):
-    """Anything that takes time and costs money, such as a `CostRow` or a `Plan`."""
-
-    @property
-    def total_s(self) -> float:
-        """Seconds."""
-
-    @property
-    def total_usd(self) -> float:
-        """US dollars."""
-
-
-Choice = TypeVar("Choice", bound=Priced)
-
-
-def frontier(choices: Iterable[Choice]) -> list[Choice]:
+def frontier(choices: Iterable[Plan]) -> list[Plan]:
     """Choices that no other choice dominates, fastest first; of equal choices one is kept.
 
     >>> from types import SimpleNamespace
@@ -202,7 +187,7 @@ def frontier(choices: Iterable[Choice]) -> list[Choice]:
     >>> frontier([slow, fast, dear]) == [fast, slow]
     True
     """
-    best: list[Choice] = []
+    best: list[Plan] = []
     for choice in sorted(choices, key=lambda choice: (choice.total_s, choice.total_usd)):
         if not best or choice.total_usd < best[-1].total_usd:
             best.append(choice)

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class Width:
 
     Attributes
     ----------
-    least : of two GPUs with no added time. exposed : increase with the share of the step that is added.
+    least : of two GPUs with no added time.
+    exposed : increase with the share of the step that is added.
     doubling : increase for each doubling of two GPUs.
     """
 
@@ -63,7 +64,8 @@ class ScaleoutModel:
     Attributes
     ----------
     link_efficiency : share of the specified bandwidth that gradients attain, by type of link between GPUs of a node.
-    host_efficiency : the same for PCIe to a parameter server on the CPU. network_efficiency : between nodes.
+    host_efficiency : the same for PCIe to a parameter server on the CPU.
+    network_efficiency : between nodes.
     message_ms : latency per message, within a node and between nodes. At 10 Gb/s, the only measured bandwidth, it can't
         be separated from the bandwidth term, and on faster networks it is what remains.
     overlap : share of communication that the backward pass may hide.
@@ -138,25 +140,19 @@ class Strategy(StrEnum):
     'parameter server on the CPU'
     """
 
-    RING = "ring"
-    TREE = "tree"
-    PS_CPU = "ps-cpu"
-    PS_GPU = "ps-gpu"
-    ONE_PROCESS = "one-process"
+    words: str
 
-    @property
-    def words(self) -> str:
-        """Display text."""
-        return _WORDS[self]
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """A member with its words."""
+        strategy = str.__new__(cls, value)
+        strategy._value_, strategy.words = value, words
+        return strategy
 
-
-_WORDS = {
-    Strategy.RING: "ring all-reduce",
-    Strategy.TREE: "tree all-reduce",
-    Strategy.PS_CPU: "parameter server on the CPU",
-    Strategy.PS_GPU: "parameter server on the GPUs",
-    Strategy.ONE_PROCESS: "one process for all GPUs (DataParallel)",
-}
+    RING = "ring", "ring all-reduce"
+    TREE = "tree", "tree all-reduce"
+    PS_CPU = "ps-cpu", "parameter server on the CPU"
+    PS_GPU = "ps-gpu", "parameter server on the GPUs"
+    ONE_PROCESS = "one-process", "one process for all GPUs (DataParallel)"
 
 
 @dataclass(frozen=True, slots=True)

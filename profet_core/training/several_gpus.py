@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
@@ -48,8 +49,10 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. log_sd : of its logarithm; None: unknown.
-    batch_size : images per step on this GPU. parameters : of the network.
+    latency_ms : measured or predicted.
+    log_sd : of its logarithm; None: unknown.
+    batch_size : images per step on this GPU.
+    parameters : of the network.
     gradients : precision in which they are sent, one of `GRADIENT_BYTES`; by default, frameworks keep FP32 gradients in
         mixed precision too.
     pixels : image height and width, for the copy of the input; None: unknown, and the copy is ignored.
@@ -77,6 +80,13 @@ class GpuStep:
             raise InputError(
                 f"The precision of gradients must be one of {', '.join(GRADIENT_BYTES)}, not {self.gradients!r}."
             )
+
+    @classmethod
+    def from_row(cls, row: StepTime, batch_size: int, parameters: float, **network: Any) -> GpuStep:
+        """The step of a row; InputError if its latency is unknown."""
+        latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
+        log_sd = 0.0 if row.basis.is_exact else row.log_sd
+        return cls(latency_ms, batch_size, parameters, log_sd=log_sd, **network)
 
     @property
     def gradient_bytes(self) -> float:
@@ -244,44 +254,20 @@ def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note
     return notes
 
 
-@dataclass(frozen=True, slots=True)
-class Gradients:
-    """Gradients that GPUs exchange in each training step; fields as in `GpuStep`."""
-
-    parameters: float
-    gradients: str = "fp32"
-    pixels: int | None = None
-    tensors: int | None = None
-
-    def step(self, row: StepTime, batch_size: int) -> GpuStep:
-        """One GPU's step with these gradients; InputError if its latency is unknown."""
-        return GpuStep(
-            latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
-            batch_size=batch_size,
-            parameters=self.parameters,
-            gradients=self.gradients,
-            pixels=self.pixels,
-            tensors=self.tensors,
-            log_sd=0.0 if row.basis.is_exact else row.log_sd,
-        )
-
-
 def whole_nodes(
     model: ScaleoutModel,
     rows: Iterable[StepTime],
     offers: Iterable[Instance],
-    gradients: Gradients,
-    batch_size: int,
+    one_gpu: Callable[[StepTime], GpuStep],
 ) -> list[StepTime]:
-    """Scale each row of a multi-GPU instance, one GPU's step at `batch_size`, to all its GPUs by ring all-reduce."""
+    """Scale each row of a multi-GPU instance, one GPU's step, to all its GPUs by ring all-reduce."""
     several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MAX_GPUS}
     found = []
     for row in rows:
         offer = several.get(row.instance)
         if offer is not None and row.latency_ms is not None:
             links = load_interconnects().of(offer)
-            one = gradients.step(row, batch_size)
-            row = node_time(row, links, scaled_step(model, one, links, offer.gpu_count, Strategy.RING))
+            row = node_time(row, links, scaled_step(model, one_gpu(row), links, offer.gpu_count, Strategy.RING))
         found.append(row)
     return found
 
@@ -300,8 +286,8 @@ def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
         least_ms=step.estimate.least_ms,
         basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
         notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
-        relative=row.relative,
-        parts=row.parts,
+        relative=row.estimate.relative,
+        parts=row.estimate.parts,
     )
     return NodeTime(row.instance, estimate, gpus=step.gpus, scaling_log_sd=step.log_sd or 0.0)
 

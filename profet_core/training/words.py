@@ -100,7 +100,7 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
         if found.answer.note:
             lines.append(f"{found.answer.note[0].upper()}{found.answer.note[1:]}.")
         lines += _start_up_caveat(advice)
-    work = advice.request.workload
+    work = advice.workload
     if work.runs > 1:
         lines.append(
             f"That is for {work.runs:,} runs, {'each on its own machine' if work.at_once else 'one after another'}."
@@ -331,12 +331,12 @@ def _may_still_meet(found: Recommended) -> list[str]:
 
 def _start_up_caveat(advice: Advice) -> list[str]:
     """Warn that data loading may exceed a close limit if only steps and validation are counted."""
-    limits, plan, (low, high) = advice.request.limits, advice.answer, MEASURED_EPOCH_FACTOR
+    limits, plan, (low, high) = advice.limits, advice.answer, MEASURED_EPOCH_FACTOR
     near = [
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
     ]
-    if advice.request.workload.factors != (1.0, 1.0) or not any(near):
+    if advice.workload.factors != (1.0, 1.0) or not any(near):
         return []
     return [
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "

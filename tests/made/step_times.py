@@ -8,7 +8,7 @@ from statistics import NormalDist
 from profet_core import Instance
 from profet_core.latency import Basis, Estimate, Relative, StepTime
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Limits, Plan, Request, plan_of
+from profet_core.training.plans import Limits, Plan, plan_of
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -34,6 +34,11 @@ def row(
     return StepTime(instance, estimate)
 
 
+def changed(step_time: StepTime, **values: object) -> StepTime:
+    """A step time whose estimate has other values."""
+    return replace(step_time, estimate=replace(step_time.estimate, **values))
+
+
 def offer(name: str, usd_per_hour: float, **others: object) -> Instance:
     """On demand, with a GPU of its own."""
     gpu = f"GPU of {name}"
@@ -45,7 +50,7 @@ def planned(
     step_time: StepTime, price: Instance, limits: Limits | None = None, workload: Workload = HOUR_AT_100_MS
 ) -> Plan:
     """The plan of one step time on one offer."""
-    return plan_of(Request(workload, limits or Limits()), step_time, price)
+    return plan_of(workload, step_time, price, limits or Limits())
 
 
 #: Slow and cheap, in between, fast and dear, and one that the middle beats; $1, $1.5, $2.4 and $3 for the hour's work.

@@ -275,7 +275,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
             "Cost": format_usd(plan.total_usd),
             "Basis": plan.basis.word,
         }
-    found = recommend(plans, answer.advice.request.limits)
+    found = recommend(plans, answer.advice.limits)
     limited = found.limits.given and not found.none_meets
     assert cards(app) == [(card_title(card, limited=limited), format_usd(card.plan.total_usd)) for card in found.cards]
 

@@ -9,7 +9,7 @@ from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
 from profet_core.training.advise import ORIGINAL
 from profet_core.training.cost import Workload, cost_usd
-from profet_core.training.plans import Limits, Request, plan_of
+from profet_core.training.plans import plan_of
 from profet_core.units import format_ms, format_usd
 from profet_recorder.profiles.profet_json import write_profile
 from tests.pages.conftest import (
@@ -160,11 +160,10 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
     found = compare(load_resources(), [Candidate(one) for one in held])
     expected, offers = found[0].prediction.latencies_ms, [catalog[name] for name in ORIGINAL]
-    request = Request(Workload(1, 1), Limits())
     rows = []
     for offer in offers:
         steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
-        plans = [Per.STEP.share_of(plan_of(request, step, offer)) for step in steps]
+        plans = [Per.STEP.share_of(plan_of(Workload(1, 1), step, offer)) for step in steps]
         rows.append(CompareRow(plans[0], tuple(plans), False))
     shown = bars(found, rows, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]

@@ -14,7 +14,7 @@ from tests.pages.conftest import lines, link, open_section
 from ui.state.session import Texts
 
 
-def test_a_section_opens_by_click_and_by_link(open_app):
+def test_a_section_opens_by_click_and_by_link_and_the_example_files_are_read(open_app):
     app = open_app("about")
     assert not app.table and link(app) == {}
     app = open_section(app, "precisions")
@@ -23,6 +23,10 @@ def test_a_section_opens_by_click_and_by_link(open_app):
     app = open_app("about", **link(app))
     assert len(app.table) == 1
     assert VERSION in lines(open_section(app, "credits").caption)[-1]
+    text = "".join(element.value for element in open_app("about", open="files").markdown)
+    first, second = (read_profile(code.encode()) for code in re.findall(r"^```\n({.*?)```$", text, re.S | re.M))
+    assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
+    assert second.meta.batch_size == 64 and not second.ignored
 
 
 COMMAND = re.compile(r"\b(?:profet [a-z]+ --|pip install|make \w+`)|`(?:profet|make|export) ")
@@ -36,13 +40,6 @@ def test_every_section_is_drawn(open_app, section):
     assert "$" not in prose, "a figure that was not filled in"
     # A visitor has no shell on the server; recording is done on their own machine.
     assert section == "record" or not COMMAND.search("".join(lines((*app.markdown, *app.caption, *app.code))))
-
-
-def test_the_example_files_are_read(open_app):
-    text = "".join(element.value for element in open_app("about", open="files").markdown)
-    first, second = (read_profile(code.encode()) for code in re.findall(r"^```\n({.*?)```$", text, re.S | re.M))
-    assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
-    assert second.meta.batch_size == 64 and not second.ignored
 
 
 def test_the_recorder_is_installed_from_this_server_or_its_source_named(

@@ -29,7 +29,7 @@ from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
-from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
+from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes, at_largest_batch
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_core.catalog.custom_instances import parse_custom_instances
@@ -208,10 +208,12 @@ def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
         row.offer.name: row.plan for row in original(at.advice.rows)
     }
     large = replace(question, at_pixels=256)
-    largest = answer_sizes(context, answer_advise(context, large), "batch", [64], choose=original, at_largest=True)
-    for row in largest.rows:
+    advice = answer_advise(context, large)
+    largest = at_largest_batch(context, advice, original(advice.rows))
+    assert len(largest) == 4
+    for row in largest:
         assert row.size == row.plan.batch_size == min(row.fit.largest_batch, 256)
-    assert {row.size for row in largest.rows} != {256}
+    assert {row.size for row in largest} != {256}
 
 
 def test_what_is_not_known_is_required_by_the_arguments_name(context, question, models, catalog, sample):
@@ -228,12 +230,12 @@ def test_what_is_not_known_is_required_by_the_arguments_name(context, question, 
 
 def test_the_scaler(context, models):
     asked = ScaleQuestion(instance="p3.2xlarge", axis="batch", min_ms=10, max_ms=100, at=128)
-    found = answer_scale(context, asked, [16, 128, 256])
-    assert found.scaled == scale(models, "p3.2xlarge", "batch", 10, 100, 128)
-    assert found.curve_ms == (10.0, found.scaled.latency_ms, 100.0)
-    documented = answer_scale(context, replace(asked, method="profet")).scaled
+    scaled, curve_ms = answer_scale(context, asked, [16, 128, 256])
+    assert scaled == scale(models, "p3.2xlarge", "batch", 10, 100, 128)
+    assert curve_ms == [10.0, scaled.latency_ms, 100.0]
+    documented, _ = answer_scale(context, replace(asked, method="profet"))
     assert documented == scale(models, "p3.2xlarge", "batch", 10, 100, 128, method="profet")
-    shared = answer_scale(context, replace(asked, instance="L4")).scaled
+    shared, _ = answer_scale(context, replace(asked, instance="L4"))
     assert (shared.instance, shared.latency_ms) == ("L4", scale(models, None, "batch", 10, 100, 128).latency_ms)
     with pytest.raises(InputError, match="p9"):
         answer_scale(context, replace(asked, instance="p9"))
@@ -294,7 +296,12 @@ def sample(samples):
     return samples["vgg16-224px-b16-g3s"]
 
 
-def test_the_package_shows_what_it_exports_and_loads_nothing_of_it():
+def test_the_package_shows_what_it_exports_and_reads_a_profile_from_a_path(sample, tmp_path):
+    assert read_profile(str(sample.path)) == read_profile(sample.path) == sample.profile
+    with pytest.raises(ProfileError, match=r"missing\.json can't be read: No such file"):
+        read_profile(tmp_path / "missing.json")
+    with pytest.raises(ProfileError, match="can't be read"):
+        read_profile("a\0b")
     assert profet_core.__version__ == VERSION
     assert {"predict", "cost_table", "advise", "scale", "estimate", "scaleout", "load_models"} <= set(dir(profet_core))
     assert all(hasattr(profet_core, name) for name in profet_core.__all__)
@@ -302,14 +309,6 @@ def test_the_package_shows_what_it_exports_and_loads_nothing_of_it():
         _ = profet_core.nothing
     code = "import sys, profet_core\nassert not [name for name in sys.modules if name.startswith('profet_core.')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_profile_is_read_from_a_path(sample, tmp_path):
-    assert read_profile(str(sample.path)) == read_profile(sample.path) == sample.profile
-    with pytest.raises(ProfileError, match=r"missing\.json can't be read: No such file"):
-        read_profile(tmp_path / "missing.json")
-    with pytest.raises(ProfileError, match="can't be read"):
-        read_profile("a\0b")
 
 
 def test_predict_uses_the_latency_that_the_profile_has(models, catalog, sample):

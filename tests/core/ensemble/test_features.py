@@ -15,7 +15,6 @@ from profet_core.ensemble.members import step_inputs
 from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
     FeatureSpec,
-    OperationCluster,
     is_set_aside,
     kind_of,
     load_operation_kinds,
@@ -269,7 +268,7 @@ def test_any_factor_is_a_number_between_1_and_2(device_ms, idle_share, host_ms, 
 
 
 SPEC = FeatureSpec(
-    clusters=(OperationCluster(("Conv2D", "Conv3D")), OperationCluster(("IDLE",)), OperationCluster(("Relu", "Relu6"))),
+    clusters=(("Conv2D", "Conv3D"), ("IDLE",), ("Relu", "Relu6")),
     host_operations=("Dataset", "IDLE"),
     near=2.0,
 )
@@ -293,16 +292,6 @@ def test_every_operation_seen_in_training_has_a_column():
     }
 
 
-def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
-    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
-    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
-    assert vector == [125, 0, 75, 0, 800]
-    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
-    assert unknown.left_out == ()
-    assert unknown.names == ("Device_Conv1D",)
-    assert unknown.share == 25 / 200
-
-
 def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_no_idle_time():
     vector, unknown = encode_one({"Device_Conv2D": 60, "Device_BatchMatMulV2": 20, "Device_IDLE": 50})
     assert vector == [60, 50, 0, 0, 0]
@@ -313,19 +302,26 @@ def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_n
     assert vector == [60, 0, 0, 0, 0]
     assert unknown.left_out == ("Host_Conv2D", "Host_Datasets")
     assert unknown.share == 140 / 200
-    spec = FeatureSpec((OperationCluster(("Conv2D",)),), (), near=10.0)
+    spec = FeatureSpec((("Conv2D",),), (), near=10.0)
     vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
     assert vector == [1]
     assert unknown == NO_UNKNOWN_OPERATIONS
 
 
-def test_near_is_the_average_distance_and_its_own_limit_counts():
+def test_an_unseen_operation_near_a_cluster_on_average_is_counted_there_with_its_share():
     # Relu6x is 2 letters from Relu and 1 from Relu6: 1.5 on average; Relu6xy is 3 and 2: 2.5.
     assert SPEC.place(["Device_Relu6x"]) == {"Device_Relu6x": 2}
     assert SPEC.place(["Device_Relu6xy"]) == {"Device_Relu6xy": None}
     # IDLEab is exactly 2 letters from IDLE.
     assert SPEC.place(["Device_IDLEab"]) == {"Device_IDLEab": 1}
     assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
+    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
+    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
+    assert vector == [125, 0, 75, 0, 800]
+    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
+    assert unknown.left_out == ()
+    assert unknown.names == ("Device_Conv1D",)
+    assert unknown.share == 25 / 200
 
 
 NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]
@@ -345,6 +341,6 @@ def test_no_time_is_lost_or_made_up(times):
 
 def test_the_shipped_features_are_in_the_manifests_order(models):
     assert list(models.features.names) == models.manifest["features"]["order"]
-    operations = [name for cluster in models.features.clusters for name in cluster.operations]
+    operations = [name for cluster in models.features.clusters for name in cluster]
     assert len(operations) == len(set(operations))
     assert len(models.features.columns) == len(operations) + len(models.features.host_operations)

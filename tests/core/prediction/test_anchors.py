@@ -216,7 +216,7 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct
     for corrected, kept in (("g3s.xlarge", True), ("g5.xlarge", False)):
         measured_ms = {corrected: 1.1 * correct(name=name).latencies_ms[corrected]}
         rows = {row.instance: row for row in correct(measured_ms, name).predictions}
-        relative = rows["g5.xlarge"].relative
+        relative = rows["g5.xlarge"].estimate.relative
         assert (relative.instance if relative else None) == ("p2.xlarge" if kept else None)
 
 

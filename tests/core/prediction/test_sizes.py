@@ -156,7 +156,7 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     assert joint_predictions(joined) == joined
-    first, second = ({row.instance: row.parts for row in step.predictions} for step in joined)
+    first, second = ({row.instance: row.estimate.parts for row in step.predictions} for step in joined)
     for name in first.keys() & second.keys():
         # Launches belong to the network, not to one of its profiles.
         assert (first[name] and first[name].launch_ms) == (second[name] and second[name].launch_ms)

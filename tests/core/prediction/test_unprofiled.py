@@ -81,10 +81,10 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_the_anchor(models, catalog, sa
     rows = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     for name in ("g5.xlarge", "g6e.xlarge"):
         row = rows[name]
-        assert row.relative.instance == sample.anchor
-        assert quantile() * row.relative.log_sd == pytest.approx(row.interval.log_half_width), "a given anchor"
+        assert row.estimate.relative.instance == sample.anchor
+        assert quantile() * row.estimate.relative.log_sd == pytest.approx(row.interval.log_half_width), "a given anchor"
     for name in models.instances:
-        assert rows[name].relative is None
+        assert rows[name].estimate.relative is None
 
 
 def test_a_custom_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
@@ -95,8 +95,8 @@ def test_a_custom_instance_with_a_profiled_gpu_takes_that_latency(asked, models,
     theirs = rows_of(prediction)["p3.2xlarge"]
     assert rows["my-v100"].latency_ms == theirs.latency_ms
     # Copy, start and launches may take a host longer or shorter.
-    host = quantile() * rows["my-v100"].relative.log_sd
-    assert rows["my-v100"].relative.instance == "p3.2xlarge" and 0 < host < quantile() * 0.13
+    host = quantile() * rows["my-v100"].estimate.relative.log_sd
+    assert rows["my-v100"].estimate.relative.instance == "p3.2xlarge" and 0 < host < quantile() * 0.13
     width = math.exp(math.hypot(theirs.interval.log_half_width, host))
     assert (rows["my-v100"].interval.low_ms, rows["my-v100"].interval.high_ms) == pytest.approx(
         (theirs.latency_ms / width, theirs.latency_ms * width)

@@ -15,7 +15,7 @@ from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.training.advise import advise, without_larger_nodes
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Per, Request, plan_of
+from profet_core.training.plans import Limits, Per, plan_of
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
@@ -25,7 +25,7 @@ from profet_core.training.words import (
     pick_line,
     upgrade_line,
 )
-from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, changed, offer, planned, row
 
 
 def advised(limits=None, rows=ROWS, offers=OFFERS, **more):
@@ -142,7 +142,7 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     offers = (replace(OFFERS[0], status="retired"), *OFFERS[1:])
     advice = advised(offers=offers)
     assert advice.cheapest.plan.label == "middle"
-    assert [one.instance for one in advice.excluded] == ["slow"] and "retired" in advice.excluded[0].reason
+    assert list(advice.excluded) == ["slow"] and "retired" in advice.excluded["slow"]
     assert advised(offers=offers, include_retired=True).cheapest.plan.label == "slow"
     fits = {
         "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
@@ -150,22 +150,13 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
         "fast": FitAnswer(Verdict.FITS, 0.99, 512, "needs 4 GiB"),
     }
     advice = advised(fits=fits)
-    assert [(one.instance, "needs 20 GiB" in one.reason) for one in advice.excluded] == [("slow", True)]
+    assert [(name, "needs 20 GiB" in reason) for name, reason in advice.excluded.items()] == [("slow", True)]
     assert advice.answer.note == "memory: can't tell if it fits"
     assert "Memory: can't tell if it fits." in answer_sentences(advice)
 
 
-def test_one_instance_in_two_markets_is_two_plans():
-    advice = advised(offers=(*OFFERS, replace(OFFERS[2], market="spot", usd_per_hour=1.2)))
-    assert names(advice.frontier) == ["fast spot"]
-    assert advice.fastest.plan.label == "fast spot" and advice.fastest.rival.plan.label == "middle"
-    assert SPOT_CAVEAT in answer_sentences(advice)
-    on_demand = next(one for one in advice.dominated if one.plan.label == "fast")
-    assert (on_demand.by.label, on_demand.certainty) == ("fast spot", 1)
-
-
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [row.changed(log_sd=None) for row in ROWS]
+    rows = [changed(row, log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
@@ -183,9 +174,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
-    lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(changed(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.CALIBRATED) for row in ROWS]))
+    lines = answer_sentences(advised(rows=[changed(row, basis=Basis.CALIBRATED) for row in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
@@ -205,13 +196,19 @@ def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented(
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
 
 
-def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
+def test_a_plan_s_time_and_money_are_those_of_the_cost_table_one_a_market(catalog):
     workload = Workload(images=50_000, batch_size=64, epochs=7, validation_images=9_999)
     plan = planned(row("g4dn.xlarge", 123.4), catalog["g4dn.xlarge"], workload=workload)
     table = cost_table(
         {"g4dn.xlarge": 123.4}, catalog, images=50_000, batch_size=64, epochs=7, validation_images=9_999
     ).rows[0]
     assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
+    advice = advised(offers=(*OFFERS, replace(OFFERS[2], market="spot", usd_per_hour=1.2)))
+    assert names(advice.frontier) == ["fast spot"]
+    assert advice.fastest.plan.label == "fast spot" and advice.fastest.rival.plan.label == "middle"
+    assert SPOT_CAVEAT in answer_sentences(advice)
+    on_demand = next(one for one in advice.dominated if one.plan.label == "fast")
+    assert (on_demand.by.label, on_demand.certainty) == ("fast spot", 1)
 
 
 def test_intervals_and_chances_of_time_and_money_by_hand():
@@ -239,7 +236,7 @@ def test_a_limit_must_be_a_positive_number():
         planned(row("middle", 100), offer("middle", 2), workload=Workload(100, 10, epochs=0))
 
 
-def test_loading_lengthens_the_training_and_its_range():
+def test_loading_lengthens_the_training_and_its_range_for_validation_too():
     without, with_loading = (
         advise(ROWS, OFFERS, replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
     )
@@ -249,6 +246,10 @@ def test_loading_lengthens_the_training_and_its_range():
     assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
     assert with_loading.latency_ms == without.latency_ms
     assert Workload(1, 1, with_loading=True).steps == (1, 0)
+    # A validation step takes a third of a training step, or as long as its images.
+    work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
+    # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
+    assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
 
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.
@@ -266,10 +267,10 @@ LISTED = {
 @pytest.fixture
 def plans(catalog):
     """Name -> its plan."""
-    request = Request(Workload(50_000, 64), Limits())
+    work = Workload(50_000, 64)
     return {
         name: plan_of(
-            request,
+            work,
             StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
             replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
         )
@@ -332,13 +333,6 @@ def test_only_the_part_of_an_interval_that_waits_is_cut():
     limits = [Limits(deadline_h=hours) for hours in (4319 / 3600, 4500 / 3600)]
     chances = [planned(step, offer("middle", 1), limit, workload=fed).in_time for limit in limits]
     assert chances == pytest.approx([0.001, 0.95])
-
-
-def test_validation_images_are_loaded_too():
-    """A validation step takes a third of a training step, or as long as its images."""
-    work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
-    # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
-    assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
 
 
 def test_cards_take_waiting_into_account():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.training.advise import advise
-from profet_core.training.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.training.plans import Limits, NodeTime, plan_confidence, plan_of
 from profet_core.training.recommend import compare
 from profet_core.training.scaling_model import (
     ScaleoutModel,
@@ -40,9 +41,9 @@ from profet_core.training.scaling_model import (
     one_process_ms,
     several_ms,
 )
-from profet_core.training.several_gpus import GpuStep, Gradients, nodes_of, scaled_step, whole_nodes
+from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step, whole_nodes
 from tests.codes import codes
-from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
+from tests.made.step_times import HOUR_AT_100_MS, Z90, changed, offer, row
 
 #: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
 MODEL = ScaleoutModel(
@@ -273,11 +274,11 @@ PLAIN = replace(
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
 ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
 #: 2 x 3/4 of 4 x 26.25 million bytes at 15.75 GB/s: 10 ms, in a ring of four.
-NODE_GRADIENTS = Gradients(26.25e6)
+NODE_STEP = partial(GpuStep.from_row, batch_size=64, parameters=26.25e6)
 
 
 def scaled(*rows, offers=(NODE, ONE)):
-    return whole_nodes(PLAIN, rows, offers, NODE_GRADIENTS, batch_size=64)
+    return whole_nodes(PLAIN, rows, offers, NODE_STEP)
 
 
 def plans(*rows, offers=(NODE, ONE)):
@@ -295,7 +296,7 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    noted = row("g4dn.12xlarge", 100).changed(notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
+    noted = changed(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
     assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
     assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
     rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
@@ -333,7 +334,7 @@ def test_a_node_s_training_and_its_doubt_by_hand():
     log_sd = math.log(1.1) / Z90
     estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
     step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
-    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
+    plan = plan_of(HOUR_AT_100_MS, step, NODE, Limits(deadline_h=0.275))
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
 
 
