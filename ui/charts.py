@@ -92,6 +92,7 @@ def framed(
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
     font = {"color": text_color(), "family": '"Source Sans", sans-serif', "size": 12}
+    page_color = "#171614" if st.context.theme.type == "dark" else "#ffffff"
     frame = {
         "font": font,
         "xaxis": _axis(x, standoff=20, showgrid=False, zeroline=False),
@@ -104,7 +105,7 @@ def framed(
         "dragmode": False,
         # Streamlit hands plotly a copy of a chart that it drew: no array in it is new.
         "datarevision": 1,
-        "hoverlabel": {"namelength": -1, "bgcolor": _page_color(), "bordercolor": GRID, "font": font},
+        "hoverlabel": {"namelength": -1, "bgcolor": page_color, "bordercolor": GRID, "font": font},
         "meta": name,
     }
     if title:
@@ -121,10 +122,6 @@ def _axis(axis: Part, *, standoff: int, **usual: object) -> Part:
 def text_color() -> str:
     """That of the page's own texts."""
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
-
-
-def _page_color() -> str:
-    return "#171614" if st.context.theme.type == "dark" else "#ffffff"
 
 
 COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))

@@ -123,6 +123,30 @@ def test_nothing_jumps_and_the_axis_stays_while_a_slider_moves(page, app_url):
     assert page.evaluate(_VALUES.format(1)) == profiled, "a mark at the value of the profiled size"
 
 
+_COUNT_DRAWINGS = """() => {
+  window.drawings = 0;
+  new MutationObserver(() => document.querySelectorAll(".js-plotly-plot").forEach((plot) => {
+    if (plot.counted || !plot.on) return;
+    plot.counted = true;
+    window.drawings++;
+    plot.on("plotly_beforeplot", () => { window.drawings++; });
+  })).observe(document.body, { subtree: true, childList: true, attributes: true });
+}"""
+
+
+def test_a_move_of_a_slider_draws_each_chart_once(page, app_url):
+    """With Streamlit's theme it would be three times, which is most of the wait."""
+    open_page(page, app_url)
+    before = bars(page, "cost-bars")
+    drawn = "[...document.querySelectorAll('.js-plotly-plot')].forEach(plot => { plot.counted = true; })"
+    page.evaluate(drawn)
+    page.evaluate(_COUNT_DRAWINGS)
+    press(page, "Batch size", "ArrowRight", 1)
+    assert bars(page, "cost-bars") != before
+    settle(page)
+    assert page.evaluate("window.drawings") == 2
+
+
 @pytest.mark.parametrize("width", [1440, 1280])
 @pytest.mark.parametrize("query", ["", "?preset=original&per=step"])
 def test_header_and_toolbar_are_one_line_each(page, app_url, width, query):
