@@ -188,7 +188,7 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
         processes = -(-number // _VISITORS_OF_A_PROCESS)
         found = []
         # A page of the app is drawn in less time than this between two arrivals.
-        for script, actions, arrival_s in ((SCRIPT, list(ACTIONS.values()), 0.4), (BARE_PAGE, [slide], 0.1)):
+        for script, actions, arrival_s in ((SCRIPT, list(ACTIONS.values()), 0.25), (BARE_PAGE, [slide], 0.05)):
             with ExitStack() as stack:
                 urls = [stack.enter_context(served(script)) for _ in range(processes)]
                 servers = psutil.Process().children()

@@ -47,7 +47,8 @@ def served(
     Parameters
     ----------
     address : that it listens at; None: none is named.
-    under : a command that runs it, such as `strace`. environment : more variables.
+    under : a command that runs it, such as `strace`.
+    environment : more variables.
 
     Raises
     ------

@@ -82,8 +82,10 @@ class Seen:
 
     Attributes
     ----------
-    version : the framework's. keras : Keras' and its version; "" for PyTorch.
-    gpu : its name; None: it sees none. capability : NVIDIA's number of it, such as 7.5.
+    version : the framework's.
+    keras : Keras' and its version; "" for PyTorch.
+    gpu : its name; None: it sees none.
+    capability : NVIDIA's number of it, such as 7.5.
     """
 
     version: str

@@ -251,7 +251,7 @@ def _margins(
     """(before, after) of zeros on both sides; of "same" as little as keeps ceil(size / stride), more of it after."""
     if not round_up and padding != "same":
         return ((0, 0), (0, 0)) if padding == "valid" else padding
-    # What the windows reach over the image; a pooling that rounds up has all of it at the end.
+    # By how much the windows exceed the image; a pooling that rounds up has all of it at the end.
     sides = zip(shape[:-1], output[:-1], kernel, strict=True)
     missing = [max((out - 1) * stride + size - side, 0) for side, out, size in sides]
     return tuple((0, over) if round_up else (over // 2, over - over // 2) for over in missing)

@@ -180,8 +180,10 @@ class Expected:
 
     Attributes
     ----------
-    start_s : by framework, what a cell takes whatever its network. layer_s : and for each of its layers.
-    steps : warm-up and timed ones. timeout_s : no cell takes longer.
+    start_s : by framework, what a cell takes whatever its network.
+    layer_s : and for each of its layers.
+    steps : warm-up and timed ones.
+    timeout_s : no cell takes longer.
     sheet : of the GPU.
     pace : by framework, what steps took over what was expected.
     """

@@ -306,7 +306,7 @@ def locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
         except OSError as error:
             raise InputError(f"{folder / CELLS_NAME} can't be truncated to complete lines: {error.strerror}.") from None
         with suppress(OSError):
-            # The new file's name must be on the disk too, where the system can be asked for that.
+            # The new file's name must be on the disk too, where the system allows that.
             names = os.open(folder, os.O_RDONLY)
             os.fsync(names)
             os.close(names)

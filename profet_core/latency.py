@@ -186,7 +186,8 @@ class Estimate:
     ----------
     latency_ms : milliseconds per training step; None: unknown.
     log_sd : standard deviation of the latency's logarithm; 0 for measurements, None if unknown.
-    basis : its basis. notes : its caveats.
+    basis : its basis.
+    notes : its caveats.
     least_ms : lower bound of any interval.
     relative : of a derived or transferred latency, uncertainty relative to another instance; None if unknown.
     parts : parts of a derived or transferred latency; None for others.

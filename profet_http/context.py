@@ -65,7 +65,8 @@ class Workers:
 
     Parameters
     ----------
-    threads : at work at once. places : requests that wait or are at work.
+    threads : at work at once.
+    places : requests that wait or are at work.
     """
 
     def __init__(self, name: str, threads: int, places: int, *, limit_s: float = ANSWER_LIMIT_S) -> None:

@@ -186,8 +186,10 @@ def fit_scale(
 ) -> IntervalScale:
     """Fit an `IntervalScale` to out-of-fold predictions.
 
-    members_ms : pair -> members' latencies (rows, members). ensemble_ms : pair -> the ensemble's, (rows,).
-    true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
+    members_ms : pair -> members' latencies (rows, members).
+    ensemble_ms : pair -> the ensemble's, (rows,).
+    true_ms : pair -> measured, (rows,).
+    distance : pair -> from the nearest profile the networks had learned from.
 
     The log scale is fitted by least absolute deviations (iteratively reweighted least squares) over all pairs, with an
     offset a pair; the quantile is half the pair's own and half that of all pairs, for 15 groups a pair are few.
@@ -340,7 +342,7 @@ def default_report(table: pd.DataFrame) -> dict:
         for (anchor, target), part in table.groupby(["anchor", "target"])
     ]
     table = table.assign(family=families_of(table["model"]))
-    odd = table[~table["model"].isin(WITH_TWIN)]
+    odd, by_pair = table[~table["model"].isin(WITH_TWIN)], table.groupby(["anchor", "target"])
     return {
         "pairs": rows,
         "mean": {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if isinstance(rows[0][key], float)},
@@ -348,7 +350,10 @@ def default_report(table: pd.DataFrame) -> dict:
         "by_model": _by_group(table, "model"),
         "by_family": _by_group(table, "family", "_family"),
         "family": {
-            **{f"mape_{case}": _pair_mean(table, f"{case}_family") for case in CASES.values()},
+            **{
+                f"mape_{case}": float(np.mean([_mape(part, f"{case}_family") for _, part in by_pair]))
+                for case in CASES.values()
+            },
             **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
             **_intervals(table, "_family"),
         },
@@ -397,10 +402,6 @@ def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
 
 def _mape(part: pd.DataFrame, column: str) -> float:
     return float(100 * (part[column] / part["true_ms"] - 1).abs().mean())
-
-
-def _pair_mean(table: pd.DataFrame, column: str) -> float:
-    return float(np.mean([_mape(part, column) for _, part in table.groupby(["anchor", "target"])]))
 
 
 def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:

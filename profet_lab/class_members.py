@@ -38,7 +38,8 @@ import tensorflow as tf
 class Recipe:
     """How one member is trained.
 
-    activation : of the hidden layers. dropout : share of hidden values dropped while training.
+    activation : of the hidden layers.
+    dropout : share of hidden values dropped while training.
     composed : share of the training samples that are two workloads run one after the other.
     standardised : inputs are shifted and scaled by their training rows' mean and deviation (plus `softening`).
     output_scale : initial size of the last layer's weights.

@@ -233,15 +233,15 @@ def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
 
     names : what each is called in messages.
     """
-    (joined, _), *others = sorted(zip(datasets, names, strict=True), key=lambda named: _order(named[0]))
+
+    def order(named: tuple[Dataset, str]) -> list[tuple]:
+        # By what was read: of a cell that several have, the first one's source is named.
+        return [(source.kind, source.name, sorted(source.files.items())) for source in named[0].sources]
+
+    (joined, _), *others = sorted(zip(datasets, names, strict=True), key=order)
     for dataset, name in others:
         joined = _joined(joined, dataset, name)
     return joined
-
-
-def _order(dataset: Dataset) -> list[tuple]:
-    """By what was read: of a cell that several have, the first one's source is named."""
-    return [(source.kind, source.name, sorted(source.files.items())) for source in dataset.sources]
 
 
 def _joined(one: Dataset, other: Dataset, name: str) -> Dataset:
@@ -352,7 +352,11 @@ def measurements_from_dataset(
     _check_positive(dataset, cells)
     profiled = cells[cells["steps_profiled"].notna()]
     common = _common_runs(profiled, names)
-    rows = {name: _cell_numbers(profiled, name, common) for name in names}
+    by_instance = {name: profiled[profiled["instance"] == name] for name in names}
+    rows = {
+        name: common.merge(own, on=_RUN, how="left", validate="one_to_one")["cell"].to_numpy()
+        for name, own in by_instance.items()
+    }
     operations, times_us = _wide(dataset, rows)
     latency_ms = cells.set_index("cell")["batch_latency_ms"]
     return Measurements(
@@ -386,12 +390,6 @@ def _common_runs(profiled: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     held = profiled.groupby(_RUN)["instance"].nunique()
     common = held[held == len(names)].index.to_frame(index=False)
     return common.sort_values(_RUN, ignore_index=True)
-
-
-def _cell_numbers(profiled: pd.DataFrame, name: str, common: pd.DataFrame) -> np.ndarray:
-    """The cell of each common run on one instance."""
-    own = profiled[profiled["instance"] == name]
-    return common.merge(own, on=_RUN, how="left", validate="one_to_one")["cell"].to_numpy()
 
 
 def _wide(dataset: Dataset, rows: dict[str, np.ndarray]) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:

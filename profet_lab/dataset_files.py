@@ -59,7 +59,8 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
     """The table in a Parquet file's content.
 
-    path : what errors name. remedy : what to do about a damaged file.
+    path : what errors name.
+    remedy : what to do about a damaged file.
     schema : what its columns must be; None for any.
     """
     try:
@@ -233,11 +234,6 @@ _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _TIMES = ["batch_latency_ms", "epoch_latency_s"]
 
 
-def is_tables(folder: Path) -> bool:
-    """Whether a folder holds the two tables."""
-    return all((folder / name).is_file() for name in (PROFILES_FILE.name, LATENCIES_FILE.name))
-
-
 def read_tables(folder: Path) -> Dataset:
     """Read `profiles.parquet` and `latencies.parquet` in `folder`."""
     profiles, profiles_hash = _profet_table(folder / PROFILES_FILE.name)
@@ -285,11 +281,6 @@ def profet_dataset(profiles: pd.DataFrame, latencies: pd.DataFrame, source: Sour
 
 
 _MAX_WHY_CHARACTERS, _MAX_FACT_CHARACTERS = 500, 1_500
-
-
-def is_collection(folder: Path) -> bool:
-    """Whether a folder holds finished cells."""
-    return (folder / CELLS_NAME).is_file()
 
 
 def read_store(folder: Path) -> Dataset:
@@ -379,9 +370,9 @@ def _read(path: Path) -> Dataset:
         raise DataError(f"{path} is a file: name a folder of measurements.")
     if is_dataset(path):
         raise DataError(f"{path} is already in the layout: use `profet data merge`.")
-    if is_collection(path):
+    if (path / CELLS_NAME).is_file():
         return read_store(path)
     for folder in (path, path / PROFILES_FILE.parent):
-        if is_tables(folder):
+        if all((folder / name).is_file() for name in (PROFILES_FILE.name, LATENCIES_FILE.name)):
             return read_tables(folder)
     raise DataError(f"{path} has no collection or tables of measurements: PROFET's are in a checkout's data folder.")

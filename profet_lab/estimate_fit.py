@@ -75,8 +75,10 @@ class EstimateRows:
     ----------
     sources, gpus, networks, families : names; a PROFET cell's GPU is its catalog name.
     instances : of PROFET's cells; "" of published steps.
-    modes : values of `rates.Mode`. cases : values of `rates.Case`.
-    work : of one step, in the order of `rates.KINDS`. operations : of one step.
+    modes : values of `rates.Mode`.
+    cases : values of `rates.Case`.
+    work : of one step, in the order of `rates.KINDS`.
+    operations : of one step.
     """
 
     sources: np.ndarray
@@ -285,7 +287,8 @@ class Problem:
     Attributes
     ----------
     keys, means, sds : of the effects.
-    kinds : designs of each kind's log cost, sparse (rows, effects). launch, start : of launches and of the start.
+    kinds : designs of each kind's log cost, sparse (rows, effects).
+    launch, start : of launches and of the start.
     offsets : logarithm of each row's launches over those of the reference host.
     """
 
@@ -420,7 +423,8 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less.
 
     Returns:
-    effects : in the order of the problem's keys. `warm` : those that the fit starts from.
+    effects : in the order of the problem's keys.
+    `warm` : those that the fit starts from.
     """
     means, precision = fit_problem.means, 1 / fit_problem.sds**2
     theta = means.copy() if warm is None else warm.copy()

@@ -88,10 +88,12 @@ class HeldOut:
 
     Attributes
     ----------
-    latency_ms : (rows,); NaN for rows that no fold holds out. folds : number of the fold, -1 for none.
+    latency_ms : (rows,); NaN for rows that no fold holds out.
+    folds : number of the fold, -1 for none.
     gpu_steps : steps on the row's GPU in that fold, -1 if there are none on its chip either, (rows,).
     shares : of the variance that is left after what is known of the network, (rows,).
-    host_log_sds : uncertainty by its host, (rows,). is_new_source : whether the answer leaves the source's effect away.
+    host_log_sds : uncertainty by its host, (rows,).
+    is_new_source : whether the answer leaves the source's effect away.
     """
 
     latency_ms: np.ndarray
@@ -560,7 +562,8 @@ _SMALL_LOG_SD = 0.15
 def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress: Progress | None = None) -> RateModel:
     """Fit on all measurements, take the intervals from held-out errors, and write the files.
 
-    folder : of the data. out : a models folder.
+    folder : of the data.
+    out : a models folder.
     """
     rows = estimate_rows(measurements.all_latencies, folder)
     fit_problem = problem(rows)

@@ -149,7 +149,7 @@ def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryForm
 #: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
 #: hands them out: every measured network as `profet_collect` builds it, run on tensors without values
 #: (`FakeTensorMode`), each storage counted while it is alive, so that no size needs a GPU. `peak_bytes` counts all
-#: tensors; `without_indices_bytes` leaves out the indices that PyTorch's maximum pooling keeps.
+#: tensors; `without_indices_bytes` excludes the indices that PyTorch's maximum pooling keeps.
 PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
 #: The peak that counts: what was measured ran in TensorFlow, which keeps no indices of a pooling.
 TENSORFLOW_PEAK = "without_indices_bytes"
@@ -180,7 +180,7 @@ def step_peaks(path: Path = PEAKS_FILE) -> pd.DataFrame:
 
 def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
     """The cells of `memory_cells` with peak_gib, recorded at `RECORDED_BATCH`, and growth, by which their batch is
-    larger; those of networks without a peak are left out."""
+    larger; those of networks without a peak are dropped."""
     recorded = peaks[peaks["batch_size"] == RECORDED_BATCH]
     found = cells.merge(recorded[_NETWORK].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=_NETWORK)
     return found.assign(growth=found["batch_size"] / RECORDED_BATCH)
@@ -297,11 +297,11 @@ def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> np.ndarray:
 def fit_traffic(table: pd.DataFrame, formula: MemoryFormula) -> TrafficRelation:
     """Weights and offsets by robust regression of the logarithm; errors on held-out architectures.
 
-    Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
+    Truncated profiles are dropped: they lack the cheap operations, which are most of what moves activations.
     """
     table = table[table["cut"] == 0]
     errors = _held_out_errors(table, formula)
-    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
+    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * math.sqrt(float(errors.mean())))
 
 
 def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
@@ -379,11 +379,6 @@ def _moved_gib(table: pd.DataFrame, group: tuple[str, ...]) -> np.ndarray:
     """GiB that the classes could move in their time at the specified bandwidth."""
     us = table[[f"us {name}" for name in group]].sum(axis=1)
     return (us * table["bandwidth_gb_per_s"] * 1e3 / 2**30).to_numpy(float)
-
-
-def _root_mean_square(squares: pd.Series) -> float:
-    """Over architectures, however many sizes each was profiled at."""
-    return math.sqrt(float(squares.mean()))
 
 
 #: A step "fits" from this probability on, and does not fit below what is missing to 1. Chosen beforehand.

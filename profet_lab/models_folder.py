@@ -57,7 +57,9 @@ def new_models_folder(out: Path) -> Iterator[Path]:
             try:
                 yield folder
                 _keep_beside(out, folder)
-                _to_disk(folder)
+                for path in _files_in(folder):
+                    with path.open("rb+") as file:
+                        os.fsync(file.fileno())
                 _swap(folder, out)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -118,12 +120,6 @@ def _files_of(manifest: Path) -> Iterable[str]:
 
 def _files_in(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file())
-
-
-def _to_disk(folder: Path) -> None:
-    for path in _files_in(folder):
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
 
 
 def _swap(folder: Path, out: Path) -> None:

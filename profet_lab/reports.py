@@ -69,7 +69,8 @@ Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 class Task:
     """What a validation reads.
 
-    open_data : the measurements and their folder. models : folder of the models that are judged.
+    open_data : the measurements and their folder.
+    models : folder of the models that are judged.
     profiles : folder of third-party profiles, for "real".
     """
 
@@ -98,7 +99,8 @@ class Task:
 class Part:
     """A validation, its report and its card.
 
-    make : the report. text : the report and the models' folder -> the card as Markdown.
+    make : the report.
+    text : the report and the models' folder -> the card as Markdown.
     judged : what it judges -> its checksum in a folder of models, which the report has too.
     report_name, card_name : of the files beside the models; no report file if empty.
     """
@@ -409,7 +411,8 @@ _MAPE = ("mape_with_latency", "mape_without_latency")
 def model_card(report: Report, manifest: Mapping[str, Any], real: str = "") -> str:
     """The card of the models as Markdown.
 
-    report : as `validation.json` holds it. real : the section on third-party profiles, if any.
+    report : as `validation.json` holds it.
+    real : the section on third-party profiles, if any.
     """
     default, original = report["default"], report["original"]
     shipped = manifest["methods"][manifest["default_method"]]
@@ -542,7 +545,7 @@ def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> st
             {**_largest(anchors["directions"], *_MAPE, "mape_law_alone_with_latency"), "anchor": "worst"},
             *({**row, "anchor": name, "target": "all", "n": ""} for name, row in anchors["by_anchor"].items()),
         ],
-        rate_rows=[*report["rates"]["gpus"], {"gpu": "all", "tables": "", **report["rates"]["pooled"]}],
+        rate_rows=[*report["rates"]["gpus"], {"gpu": "all", "tables": "", **report["rates"]["specs"]}],
         picture_rows=[
             {**row, "speeds": " | ".join(f"{value:.0f}" for value in row["images_per_s"])} for row in picture["rows"]
         ],
@@ -586,7 +589,8 @@ def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]
 
     Returns:
     `gpu`, `evidence`, `rates`; `tf32`, `amp`, `amp_bandwidth` : logarithms of rates, None without such cores;
-    `has_tables` : whether anything but its specs is known of it; `held_out` : error of its published speeds by rates
+    `has_tables` : whether anything but its specs is known of it.
+    `held_out` : error of its published speeds by rates
     that saw none of them, percent, None without any; `half_width`, `amp_half_width` : of its 90 % interval at least,
     upwards, percent, in the default precision and in AMP, of a profiled GPU as if it were not.
     """
@@ -594,7 +598,7 @@ def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]
     reference, found = model.gpus[model.reference_gpu], []
     for gpu in model.gpus.values():
         width, evidence = _half_width(report, model, gpu), evidence_of(model, gpu, True)
-        amp = model.rates.amp(gpu, reference, AMP).log_sd
+        amp = model.rates.amp(gpu, reference, AMP, transferred=True).log_sd
         rates = known_rates(model, gpu)
         has_amp = bool(gpu.fp16_tensor_dense_tflops)
         found.append(

@@ -36,7 +36,8 @@ class Choice:
 
     Attributes
     ----------
-    repeat : which of its nine repeats, from 0; None: the one of median latency. title : begins the sample's title.
+    repeat : which of its nine repeats, from 0; None: the one of median latency.
+    title : begins the sample's title.
     """
 
     anchor: str
@@ -91,7 +92,8 @@ AMP_CHOICE = Choice(
 def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> list[dict]:
     """Write every trace of `CHOICES`, those in AMP and from layer counts, and the index to `out`; returns the index.
 
-    parameters : number of parameters by (model, pixels). folder : holds published speeds.
+    parameters : number of parameters by (model, pixels).
+    folder : holds published speeds.
     """
     bank = class_bank(measurements)
     rows = {choice: _repeat(measurements, choice) for choice in CHOICES}

@@ -177,7 +177,8 @@ def held_out(
 ) -> np.ndarray:
     """Out-of-fold predictions, (rows,).
 
-    groups : of each row, (rows,). predict : rows of all other groups, rows of one -> its predictions.
+    groups : of each row, (rows,).
+    predict : rows of all other groups, rows of one -> its predictions.
     """
     found = np.empty(len(rows))
     for name in np.unique(groups):

@@ -315,7 +315,8 @@ class ObservedKeras:
 
     Attributes
     ----------
-    sizes : of the called layers. patches : undo them, and both are called as before.
+    sizes : of the called layers.
+    patches : undo them, and both are called as before.
     """
 
     def __init__(self, on_update: Callable[[object], None] = lambda optimizer: None) -> None:

@@ -35,13 +35,10 @@ def packages_of_serving() -> set[str]:
     return found
 
 
-def test_every_package_that_serving_imports_is_copied(copied):
+def test_every_package_that_serving_imports_is_copied_and_let_through(copied):
     needed = packages_of_serving()
     assert {"ui", "pages", "profet_core"} <= needed
     assert needed <= set(copied)
-
-
-def test_what_is_copied_is_there_and_is_let_through(copied):
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     assert ignore[0] == "*"
     assert {line[1:] for line in ignore if line.startswith("!")} == set(copied)
@@ -54,7 +51,7 @@ def instructions() -> list[tuple[str, str]]:
     return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def test_what_the_image_is_made_of_is_pinned():
+def test_the_image_is_made_of_what_is_pinned_and_runs_as_nobody():
     (base,) = (rest for name, rest in instructions() if name == "FROM")
     assert re.fullmatch(r"python:3\.1[1-3]-slim@sha256:[0-9a-f]{64}", base)
     (install,) = (rest for name, rest in instructions() if name == "RUN" and "pip install" in rest)
@@ -64,9 +61,6 @@ def test_what_the_image_is_made_of_is_pinned():
         assert len(pins) > 30
         for pin in pins:
             assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ ", pin) and "--hash=sha256:" in pin, pin
-
-
-def test_the_image_runs_as_nobody_and_says_whether_it_is_healthy():
     names = [name for name, _ in instructions()]
     by_name = dict(instructions())
     assert by_name["USER"] == "10001:10001"

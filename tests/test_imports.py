@@ -214,10 +214,6 @@ assert not app.exception, app.exception
     assert loaded_training_libraries(code) == []
 
 
-def test_every_page_is_a_script_named_as_its_folder():
-    assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}
-
-
 def test_imports_go_one_way():
     for part, allowed in MAY_IMPORT.items():
         for path in modules_of(part):
@@ -240,10 +236,11 @@ def test_the_recorder_needs_the_standard_library_alone():
         assert others <= OF_THE_RECORDER, f"{path.relative_to(ROOT)} imports {sorted(others - OF_THE_RECORDER)}"
 
 
-def test_layers_of_the_core_import_downwards():
+def test_layers_of_the_core_import_downwards_and_every_page_is_a_script_named_as_its_folder():
     for package, lines in (("profet_core", CORE), ("profet_recorder.profiles", PROFILES)):
         assert parts_of(package) == set(layers(lines))
         assert imports_upwards(package, layers(lines)) == []
+    assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}
 
 
 def test_every_library_is_declared_and_every_declared_one_is_imported():
@@ -257,14 +254,11 @@ def test_every_library_is_declared_and_every_declared_one_is_imported():
     assert declared - libraries == UNIMPORTED
 
 
-def test_serving_code_names_no_training_library_and_the_core_no_web_framework():
+def test_serving_code_names_no_training_library_the_core_no_web_framework_and_nothing_opens_a_pickle():
     for path in (path for part in SERVING for path in modules_of(part)):
         assert not imported(path) & set(TRAINING), path
     for path in modules_of("profet_core"):
         assert not imported(path) & {"streamlit", "starlette", "uvicorn", "pandas", "plotly"}, path
-
-
-def test_nothing_opens_a_pickle():
     parts = [*MAY_IMPORT, "benchmarks", "docs", "tests"]
     for path in (path for part in parts for path in modules_of(part)):
         assert not imported(path) & {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}, path

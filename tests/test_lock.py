@@ -46,11 +46,8 @@ def pins(request, repository: Path) -> list[Requirement]:
     return found
 
 
-def test_whatever_a_locked_package_requires_is_locked_with_its_extras(pins):
+def test_whatever_a_locked_package_requires_is_locked_with_its_extras_and_what_is_missing_found(pins):
     assert not_pinned(pins) == []
-
-
-def test_a_pin_without_its_extra_and_one_that_is_not_there_are_found():
     pins = [Requirement(f"{name}==1") for name in ("pytest-cov", "coverage", "pluggy")]
     missing = not_pinned(pins)
     assert any(line.startswith("pytest-cov requires coverage[toml]") for line in missing)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import plotly.io
 import streamlit as st
 from plotly.basedatatypes import BaseFigure
 
@@ -35,18 +33,12 @@ class Figure(BaseFigure):
         return self._parts
 
 
-@cache
-def _template() -> Part:
-    """Streamlit's own, which the browser gives the page's colors."""
-    return plotly.io.templates[plotly.io.templates.default].to_plotly_json()
-
-
 def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
     """Show a figure with its accessible name.
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
-    on_pick : takes what a clicked mark carries as its `customdata`.
+    `on_pick` is called with the `customdata` of a clicked mark.
     """
 
     def picked() -> None:
@@ -64,6 +56,8 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
     st.plotly_chart(
         figure,
         config={"displayModeBar": False},
+        # Streamlit's would be set a second time after the first drawing, and all of it drawn again.
+        theme=None,
         key=key,
         alt=layout["meta"],
         on_select="ignore" if on_pick is None else picked,
@@ -93,41 +87,44 @@ def framed(
 ) -> Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
-    x, y : the axes. name : what the figure shows, for those who don't see it.
-    layout : further attributes; `legend` is joined with the frame's.
+    `name` says what the figure shows, for those who don't see it; `layout` holds further attributes, whose `legend` is
+    joined with the frame's.
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
-    font = {"color": text_color()}
+    font = {"color": text_color(), "family": '"Source Sans", sans-serif', "size": 12}
     frame = {
         "font": font,
-        "xaxis": _in_font(x, font),
-        "yaxis": _in_font(y, font),
+        "xaxis": _axis(x, standoff=20, showgrid=False, zeroline=False),
+        "yaxis": _axis(y, standoff=24, zerolinecolor=GRID),
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8} | layout.pop("margin", {}) | {"pad": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
         "legend": legend,
         "dragmode": False,
         # Streamlit hands plotly a copy of a chart that it drew: no array in it is new.
         "datarevision": 1,
-        "hoverlabel": {"namelength": -1},
+        "hoverlabel": {"namelength": -1, "bgcolor": _page_color(), "bordercolor": GRID, "font": font},
         "meta": name,
-        "template": _template(),
     }
     if title:
-        frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
+        frame["title"] = {"text": f"<b>{title}</b>", "x": 0, "pad": {"l": 4}, "font": {"size": 15}}
     return Figure(traces, frame | layout)
 
 
-def _in_font(axis: Part, font: Part) -> Part:
-    """An axis whose texts have the figure's font: Streamlit's theme draws them in a gray of too little contrast."""
-    title = axis.get("title")
-    # Without the second, plotly measures all labels several times to hide some.
-    usual: Part = {"tickfont": font, "ticklabeloverflow": "allow"}
-    return {**usual, **axis, **({"title": {"font": font, **title}} if title else {})}
+def _axis(axis: Part, *, standoff: int, **usual: object) -> Part:
+    """An axis as all have it. By default, plotly measures all labels several times to hide some."""
+    title = {"font": {"size": 14}, "standoff": standoff, **axis.get("title", {})}
+    return {"automargin": True, "ticklabeloverflow": "allow", **usual, **axis, "title": title}
 
 
 def text_color() -> str:
     """That of the page's own texts."""
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
+
+
+def _page_color() -> str:
+    return "#171614" if st.context.theme.type == "dark" else "#ffffff"
 
 
 COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
@@ -148,10 +145,12 @@ _SHORT = 1 / 8
 class Bar:
     """One row.
 
-    name : in front of the bar.
+    Attributes
+    ----------
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
-    text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
-    dimmed : not to be chosen, such as over a limit.
+    text : behind the bar, as `name` is in front of it.
+    hover : lines, as plotly reads them.
+    key : what tells the row from others.
     usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
     waiting : share of it in which the GPU waits for data, which is hatched.
     """
@@ -178,7 +177,7 @@ class Bar:
 def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
     """The bars from top to bottom in their order; the axis stays while they move from their usual values.
 
-    name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
+    `name` says what the chart shows, for screen readers; at `limit` a line crosses the bars, such as a deadline.
     """
     longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
     axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)

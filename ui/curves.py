@@ -59,8 +59,8 @@ def gpu_look(gpu: str) -> Look:
 class Shown:
     """A kind of value.
 
-    title : of its axis. words : a value as written.
-    prefix : before each tick. in_time : values are seconds, drawn in one unit that suits them.
+    `title` is its axis's, `prefix` stands before each tick, and `words` writes a value; seconds (`in_time`) are drawn
+    in one unit that suits them.
     """
 
     title: str
@@ -124,10 +124,8 @@ _BEYOND: Part = {
 class Curve:
     """Values over sizes.
 
-    label : in the legend. values : one per size, as the chart's `Shown` has them.
-    ends : of each value's interval, drawn as a band; None without.
-    largest_fit : the largest size that fits in memory; None where nothing is known against any.
-    marks : the values are drawn as marks, without a line.
+    `values` are one per size, as the chart's `Shown` has them, drawn as `marks` or a line; `ends` are of each one's
+    interval, drawn as a band. `largest_fit` is the largest size that fits in memory; None if none is known not to.
     """
 
     label: str
@@ -151,8 +149,8 @@ def curves(
 ) -> Figure:
     """Values over size; what does not fit in memory is pale and dotted.
 
-    x : the axis of sizes. log : both axes are logarithmic, else linear.
-    at : where a line marks the size that is chosen. crossed : a point with a cross, and its name in the legend.
+    Both axes are logarithmic (`log`) or linear; a line marks the chosen size, `at`, and a cross the point `crossed`,
+    which has a name in the legend.
     """
     values = [value for row in rows for value in row.values]
     unit, y = shown.axis(values, log=log)

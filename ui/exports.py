@@ -20,7 +20,7 @@ def export_row(
     `assets/exports.js` handles Copy link and PNG in the browser: the picture has all charts of the page, below its
     title and the text of the container with the key "shown", above that of the key "legend".
 
-    stem : of the files' names: "profet-sizes". rows, report : made when they are asked for; None: no such button.
+    `stem` begins the files' names: "profet-sizes"; `rows` and `report` are made on demand, and None is no such button.
     """
     with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
         st.button("Copy link", key=f"copy-link:{stem}", icon=":material/link:", type="tertiary")
@@ -56,7 +56,7 @@ def made_later() -> MadeLater:
 def save_button(
     label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, icon: str = ":material/download:"
 ) -> None:
-    """A file to save; data that is made of a function is made when it is asked for."""
+    """A file to save; data that is made of a function is made when it is saved."""
     st.download_button(
         label, data, file_name, mime, key=f"save:{file_name}", icon=icon, type="tertiary", on_click="ignore"
     )

@@ -30,7 +30,7 @@ from ui.state.session import EMPTY, LINKED, PARAMETER, RELOADED, Network, Part, 
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
-#: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
+#: What a page's link has: parts of the session, or single keys; called after the page is drawn, when it is final.
 Linked = Callable[[], Iterable[Part | str]]
 Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
@@ -162,7 +162,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
 
 
 def _keys(linked: Linked) -> list[str]:
-    """Of the settings that a page's link carries."""
+    """Of the settings in a page's link."""
     found = ([part] if isinstance(part, str) else part.fields for part in linked())
     return [key for keys in found for key in keys if key in LINKED]
 
@@ -194,7 +194,7 @@ def _given(resources: Resources) -> dict[str, object]:
 
 
 def write_link(linked: Linked, resources: Resources) -> None:
-    """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
+    """Write what differs from the defaults to the URL, and the profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = shared_profile()
     for key in _keys(linked):

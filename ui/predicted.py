@@ -14,7 +14,7 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import unknown_gpu
-from ui.state.custom import asked_profile, held_in
+from ui.state.custom import held_in, profile_to_predict
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
 from ui.words import error_words
@@ -24,16 +24,15 @@ _LAST = "predicted:last"
 
 
 class MissingAnchorError(NoPredictionError):
-    """Nobody has said yet where the profile was recorded."""
+    """It is not known where the profile was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
     """The training as predicted, and what of the visitor's input could not be used for it.
 
-    question : what was asked, without what could not be used. held : its profile.
-    doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
-    problems : one line for each input that is not used, and why.
+    The question is without these inputs, of which `problems` has a line each that says why. `doubt`: the latency makes
+    no sense beside the profile, and the visitor has not said yet what to do.
     """
 
     question: AdviseQuestion
@@ -61,7 +60,7 @@ class Predicted:
 def current_network(resources: Resources) -> Predicted:
     """The training as the settings have it, without the inputs that can't be used; NoPredictionError: none is left."""
     slot, doubt, problems = session.profile, None, []
-    held = asked_profile(resources)
+    held = profile_to_predict(resources)
     question = _training_question(resources, held)
     try:
         _ = slot.typed_ms
@@ -96,11 +95,11 @@ def shown_network(resources: Resources) -> Predicted | None:
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
     """The training; the last prediction of the profile holds while only sizes, images or limits change."""
     # All else that it is predicted from is the same for every visitor.
-    asked = [getattr(question, one.name) for one in fields(ProfileQuestion)]
-    asked += [session.custom.gpus, session.custom.instances]
+    inputs = [getattr(question, one.name) for one in fields(ProfileQuestion)]
+    inputs += [session.custom.gpus, session.custom.instances]
     before, last = st.session_state.get(_LAST, (None, None))
-    prediction = last if before == asked else predicted_question(resources, question)
-    st.session_state[_LAST] = asked, prediction
+    prediction = last if before == inputs else predicted_question(resources, question)
+    st.session_state[_LAST] = inputs, prediction
     return predicted_training(resources, question, prediction)
 
 

@@ -28,9 +28,8 @@ MISSING = DASH = "–"
 class Cell(NamedTuple):
     """What stands in a cell.
 
-    text : as read aloud too. beneath : a second line, smaller.
-    mark : drawn before the text, not read aloud.
-    color : of a swatch before the text: a GPU's, as in the charts.
+    `beneath` is a second, smaller line. A `mark`, which isn't read aloud, or a swatch of the GPU's `color` stands
+    before the text.
     """
 
     text: str
@@ -44,11 +43,13 @@ class Cell(NamedTuple):
 class Column(Generic[ColumnRow]):
     """One column.
 
+    Attributes
+    ----------
     key : its name in links and exports, with the unit: "total_s".
-    value : what it is sorted by. words : the value as read.
+    value, words : what it is sorted by, and as it is read.
     cell : as read, where that is more than the value's words.
-    export : the value's name in exports, if not the key. data : where exports have more: name with unit -> full digits.
-    tip : what the title means, one line.
+    export : the value's name in exports, if not the key.
+    data : where exports have more: name with unit -> full digits.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
     row_key : of the first column, what tells a row from the others, in links too; None: its value.
     """
@@ -87,7 +88,7 @@ def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple
 def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
     """Rows by a column's values, what has none last; equal rows, and all without such a column, stay as they came.
 
-    order : as in links: "total_usd", or "-total_usd" for the largest first; empty for none.
+    `order` is that of links: "total_usd", or "-total_usd" for the largest first; empty for none.
     """
     column = next((column for column in columns if column.key == order.removeprefix("-")), None)
     if column is None:
@@ -138,10 +139,9 @@ def result_table(
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
-    rows : in the order that they have until the visitor sorts them.
-    columns : all that can be shown; the first names the row and is always there.
-    choices : of the visitor. stem : of the names of its exports. title : its name for screen readers.
-    charts : whether the page has charts to save; None: the page draws the view's row of exports itself.
+    The rows have their order until the visitor sorts them; of the columns the first names the row and is always there.
+    `stem` begins the names of exports, and `title` is for screen readers. `charts` says whether the page has charts to
+    save; None: the page draws the view's row of exports itself.
     """
     first = columns[0]
     row_key = first.row_key or (lambda row: f"{first.value(row)}")
@@ -152,7 +152,7 @@ def result_table(
     def sort() -> None:
         # What a browser sends may be anything.
         if (column := st.session_state[key].get("sort")) in [one.key for one in columns]:
-            # The smallest first, asked again the largest first, and a third time as the rows come.
+            # The smallest first, then the largest first, and a third time as the rows come.
             choices.sort = {column: f"-{column}", f"-{column}": ""}.get(choices.sort, column)
 
     def open_row() -> None:

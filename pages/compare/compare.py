@@ -32,10 +32,9 @@ def _linked() -> tuple[Part | str, ...]:
 
     A sample that Predict shows is as it is there, with all that its numbers depend on.
     """
-    asked = (
-        session.prediction_inputs if session.profile.source == "sample" else ("method", "precision", "training_code")
-    )
-    return session.compare, "drawn", session.offers, session.compare_table, *asked
+    is_sample = session.profile.source == "sample"
+    inputs = session.prediction_inputs if is_sample else ("method", "precision", "training_code")
+    return session.compare, "drawn", session.offers, session.compare_table, *inputs
 
 
 run_page("Compare profiles", main, _linked)

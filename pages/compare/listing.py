@@ -21,7 +21,7 @@ from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted
-from ui.state.custom import asked_profile, held_in, remove_profiles, set_recorded
+from ui.state.custom import held_in, profile_to_predict, remove_profiles, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import CompareView, session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
@@ -56,30 +56,21 @@ def listed(resources: Resources) -> list[Candidate]:
     taken = {one.name for one in custom}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
-        one = asked_profile(resources) if key in predicts else resources.samples[key]
+        one = profile_to_predict(resources) if key in predicts else resources.samples[key]
         samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
     first = len(predicts)
     return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *custom, *samples[first:])]
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
-    """Predict all of them; a latency that makes no sense is left out, with a warning.
+    """Predict all of them; a latency that makes no sense is not used, with a warning.
 
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    asked = [
-        ProfileQuestion(
-            profile=one.profile,
-            anchor=one.anchor,
-            latency_ms=one.latency_ms,
-            method=network.method,
-            precision=network.precision,
-            training_code=network.training_code,
-        )
-        for one in held
-    ]
-    found = answer_compare(resources, asked)
+    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code")}
+    known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
+    found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
     compared = []
     for candidate, each in zip(candidates, found, strict=True):
         prediction, doubt = each.prediction, each.doubt
@@ -234,6 +225,6 @@ def _download_button(held: Held) -> None:
 
 
 def with_answers(custom: Held) -> Profile:
-    """One step of it, with the step latency and whatever else the visitor said."""
+    """One step of it, with the step latency and the visitor's other answers."""
     profile = counted(custom.profile, custom.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))

@@ -44,8 +44,8 @@ def _network_question() -> EstimateQuestion | None:
         empty = f"{native_pixels(session.file.net)}" if by_name else "from file"
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
-    asked = session.file
-    found = named_question(asked.net, batch=asked.net_batch, pixels=asked.net_pixels) if by_name else _of_file()
+    state = session.file
+    found = named_question(state.net, batch=state.net_batch, pixels=state.net_pixels) if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
@@ -116,11 +116,9 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
     held = held_in(resources, session.profile)
     name = question.name.removeprefix("PROFET ")
-    sample, asked = held.sample, (name, question.network.pixels, question.batch_size)
-    if sample is not None and (sample.model, sample.pixels, sample.batch_size) != asked:
-        return None, ()
-    found = shown_network(resources)
-    if found is None:
+    sample, step = held.sample, (name, question.network.pixels, question.batch_size)
+    is_other = sample is not None and (sample.model, sample.pixels, sample.batch_size) != step
+    if is_other or (found := shown_network(resources)) is None:
         return None, ()
     unknown = ("Compare only if your profile is of this network.", *other_sizes(held.profile, question))
     return found.training.prediction, () if sample else unknown

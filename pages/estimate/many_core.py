@@ -41,43 +41,42 @@ _FILE_TIP = (
 
 def _network_input() -> Network:
     """Ask for the network; InputError: it can't be built for such images, or its FLOPs are out of bounds."""
-    asked = session.manycore
+    state = session.manycore
     choice("Network", ManyCore.manycore_from)
-    if asked.manycore_from == "published":
+    if state.manycore_from == "published":
         choice("Published network", ManyCore.manycore_network)
-        return PUBLISHED[asked.manycore_network]
-    if asked.manycore_from == "named":
+        return PUBLISHED[state.manycore_network]
+    if state.manycore_from == "named":
         select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
-        return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops.all)
+        return scaled_network(state.manycore_name, counts_of(state.manycore_name, state.manycore_pixels).flops.all)
 
     def use_flops(network: NetworkFile) -> None:
-        asked.manycore_flops = scaled_network(network.name, network.counts.flops.all).forward_flops
+        state.manycore_flops = scaled_network(network.name, network.counts.flops.all).forward_flops
 
     field = st.container()
     # Drawn first: the FLOPs of a file go into the field above.
     number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
-    given = network_file(_FILE_TIP, pixels=asked.manycore_file_pixels, take=use_flops)
-    number_field(
-        "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
-    )
+    given = network_file(_FILE_TIP, pixels=state.manycore_file_pixels, take=use_flops)
+    tip = "Forward pass. A multiply-add counts as two."
+    number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip, at=field)
     if given.problem:
         show_error(given.problem)
-    elif given.network is not None and given.network.counts.flops.all == asked.manycore_flops:
-        st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}.")
-    return scaled_network("custom", asked.manycore_flops)
+    elif given.network is not None and given.network.counts.flops.all == state.manycore_flops:
+        st.caption(f"FLOPs of {plain(given.name)}: {state.manycore_flops:,.0f}.")
+    return scaled_network("custom", state.manycore_flops)
 
 
 def _training_input(network: Network) -> Training:
     """Ask for the training; empty fields stand for that of the published network with the nearest FLOPs."""
-    published, asked = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name], session.manycore
+    published, state = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name], session.manycore
     left, right = st.columns(2, gap="small")
     given = {}
     for at, name in ((left, "images"), (right, "test_images"), (None, "epochs")):
         usual, key = getattr(published, name), f"manycore_{name}"
         label = name.capitalize().replace("_", " ")
         number_field(label, vars(ManyCore)[key], empty=f"{usual:,}", tip="Empty: as published.", at=at)
-        given[name] = usual if (value := getattr(asked, key)) is None else value
+        given[name] = usual if (value := getattr(state, key)) is None else value
     return Training(**given)
 
 

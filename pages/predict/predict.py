@@ -162,14 +162,14 @@ def _advised(resources: Resources, network: Predicted) -> Answered:
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
-    asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    wanted = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     question, plans = st.session_state.get(_PROFILED, (None, {}))
-    if is_profiled or question != asked:
-        found = answer if is_profiled else answer_advise(resources, asked)
+    if is_profiled or question != wanted:
+        found = answer if is_profiled else answer_advise(resources, wanted)
         plans = {row.label: row.plan for row in found.rows if row.plan is not None}
-        st.session_state[_PROFILED] = asked, plans
+        st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 
 

@@ -130,7 +130,7 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
     """The settings as a question; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
-    asked = ScaleoutQuestion(
+    question = ScaleoutQuestion(
         **offer_values(resources),
         network=network,
         parameters=parameters,
@@ -143,7 +143,7 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
         meta, batch_size = None, state.one_gpu_batch
-        asked = replace(asked, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
+        question = replace(question, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
         found = current_network(resources)
         latency_question(found)
@@ -151,13 +151,13 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
         if not batch_size:
             raise InputError(NO_BATCH)
-        asked = replace(asked, training=found.question)
+        question = replace(question, training=found.question)
     if chosen_parameters(meta) is None:
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
         return None
     if state.batch_kept == "all":
-        asked = replace(asked, global_batch=state.batch_of_all or batch_size)
-    return asked
+        question = replace(question, global_batch=state.batch_of_all or batch_size)
+    return question
 
 
 def _why_none(question: ScaleoutQuestion) -> str:
@@ -173,7 +173,7 @@ def _why_none(question: ScaleoutQuestion) -> str:
 
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
-    """One offer over the number of GPUs, with its interval; other exchanges of gradients where they are asked for."""
+    """One offer over the number of GPUs, with its interval; all exchanges of gradients if chosen."""
     state, links, offer = session.scale_out, answer.interconnect, chosen.offer
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         # 'PCIe' of 'PCIe through host memory'.

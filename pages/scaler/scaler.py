@@ -83,10 +83,10 @@ def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple
     why = "The profile has no prediction here: enter both latencies, or on Predict the time per step of the anchor."
     try:
         network = current_network(resources)
-        asked = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
+        question = replace(network.question, include_retired=True, images_per_s_per_vcpu=None)
         answer = answer_sizes(
             resources,
-            advise_training(resources, replace(asked, gpu=(resources.catalog[instance].gpu,)), network.training),
+            advise_training(resources, replace(question, gpu=(resources.catalog[instance].gpu,)), network.training),
             axis,
             axis_range(axis),
             choose=lambda rows: [row for row in rows if row.offer.name == instance],

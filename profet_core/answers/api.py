@@ -37,7 +37,8 @@ def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> 
 
     Parameters
     ----------
-    path : a CSV file to read alone; None: the shipped catalog. own : your file of instances; None: the default file.
+    path : a CSV file to read alone; None: the shipped catalog.
+    own : your file of instances; None: the default file.
     """
     if path is not None:
         return read_catalog(Path(path))

@@ -32,7 +32,8 @@ class EstimateQuestion(StepsQuestion):
 
     Attributes
     ----------
-    network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
+    network : FLOPs, bytes and layers per image.
+    name : of the network if known, else of its file.
     caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
     profiled : the same network, profiled at this size and batch size.
     """

@@ -203,7 +203,8 @@ def memory_fits(
 
     Parameters
     ----------
-    known : one or two predictions of the network. ran_on : other instances that the first one's step ran on.
+    known : one or two predictions of the network.
+    ran_on : other instances that the first one's step ran on.
     size : as `fits_by_instance` takes it.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
@@ -323,7 +324,8 @@ class InsideAnswer:
 
     Attributes
     ----------
-    profile : of one step. warnings : one sentence each; the reason for a missing prediction comes first.
+    profile : of one step.
+    warnings : one sentence each; the reason for a missing prediction comes first.
     operations : longest first, with each operation's class in the models.
     host_us, gpu_us : busy and idle time of all rows, microseconds.
     """

@@ -56,7 +56,8 @@ class OneGpu:
     ----------
     gpu, instance : where it ran; the instance is empty if the step was measured on any with this GPU.
     batch_size, pixels, meta : of the training, and the profile's metadata; empty if measured.
-    known : instances with a step. supports_batch : whether steps are known at a batch size.
+    known : instances with a step.
+    supports_batch : whether steps are known at a batch size.
     step_at : step of an instance at a batch size; InputError if unknown.
     fit_at : whether it fits in the memory of one GPU there; None if unknown, or if it ran.
     warnings : of the predictions so far.
@@ -268,7 +269,8 @@ class ScaledTraining:
 
     Attributes
     ----------
-    offer : node type of the curve; None: `gpu` in a default node. one_gpu : starting point of the curve.
+    offer : node type of the curve; None: `gpu` in a default node.
+    one_gpu : starting point of the curve.
     last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
     plans : each multi-GPU offer as one node, or as the requested number of GPUs; cheapest epoch first, offers where a
         step doesn't fit last.

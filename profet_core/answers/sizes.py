@@ -75,7 +75,8 @@ def answer_sizes(
 
     Parameters
     ----------
-    choose : selects the rows of the advice to answer for. draw : selects those of them that get a curve.
+    choose : selects the rows of the advice to answer for.
+    draw : selects those of them that get a curve.
     """
     axis_range(axis)
     if advice.training.profile.meta.batch_size is None:
@@ -159,9 +160,11 @@ class ScaleQuestion:
     Attributes
     ----------
     instance : an instance, or a GPU by its name.
-    axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
+    axis : "batch" or "pixels".
+    min_ms, max_ms : latency at its smallest and at its largest size.
     method : one of `scaler.SCALE_METHODS`.
-    other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
+    other_size : pixels along batch, batch size along pixels.
+    largest : a profile at the largest size.
     fixed_classes : along pixels, the number of classes stays fixed.
     """
 

@@ -53,7 +53,8 @@ class ThroughputPoint:
 
     Attributes
     ----------
-    network : its name in the training data, such as "ResNet50". precision : one of `PRECISIONS`.
+    network : its name in the training data, such as "ResNet50".
+    precision : one of `PRECISIONS`.
     """
 
     images_per_s: float
@@ -89,7 +90,8 @@ class CustomGpu:
     like : full name of the shipped GPU that missing specs come from.
     point : its known speed; None: specs only.
     usd_per_hour : None: its electricity.
-    as_of : date of the information or price. source : source of the point.
+    as_of : date of the information or price.
+    source : source of the point.
     """
 
     gpu: Gpu

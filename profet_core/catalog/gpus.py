@@ -50,7 +50,8 @@ class Gpu:
     base_mhz, boost_mhz : clocks; boost is the highest one.
     fp32_tflops : peak without tensor cores, 10^12 operations per second; a multiply-add counts as two.
     tf32_tensor_dense_tflops, fp16_tensor_dense_tflops : tensor core peaks without sparsity; None if unsupported.
-    memory_gib : nominal. usable_memory_gib : available to a program, where observed; else None.
+    memory_gib : nominal.
+    usable_memory_gib : available to a program, where observed; else None.
     bandwidth_gb_per_s : of its memory, 10^9 bytes per second.
     tdp_w : power limit; of the whole board for a dual-die board.
     source : source of the figures.

@@ -52,7 +52,8 @@ class Interconnect:
     pcie_generation : of each GPU's link to its host, 16 lanes.
     gpus_per_root : GPUs that share one root port of the host.
     network_gbit_per_s : of the whole node, 10^9 bits per second.
-    source : source of the figures. assumed : unpublished figures that are assumed, in words; "" if none.
+    source : source of the figures.
+    assumed : unpublished figures that are assumed, in words; "" if none.
     """
 
     gpus: int

@@ -75,9 +75,11 @@ def read_records(
 
     Parameters
     ----------
-    text : CSV with a header. what : name of the file, for the start of error messages.
-    key : the column that names a row. required : columns that every row must have. optional : columns that may be
-        missing.
+    text : CSV with a header.
+    what : name of the file, for the start of error messages.
+    key : the column that names a row.
+    required : columns that every row must have.
+    optional : columns that may be missing.
     make : row -> record; its `InputError` becomes a `CatalogError`.
     """
     try:

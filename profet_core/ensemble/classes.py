@@ -137,7 +137,8 @@ class _Table:
 
     Attributes
     ----------
-    sums : (operations, classes), 0 or 1. host, busy, unknown : (operations,) boolean; `busy` and `unknown` on the GPU.
+    sums : (operations, classes), 0 or 1.
+    host, busy, unknown : (operations,) boolean; `busy` and `unknown` on the GPU.
     end_of_step, loss : indices.
     """
 

@@ -49,7 +49,9 @@ def network_inputs(
 
     Parameters
     ----------
-    classes_ms : (..., classes). latency_ms : (..., 1) or None. sizes : (..., 2) as `size_inputs` gives them, or None.
+    classes_ms : (..., classes).
+    latency_ms : (..., 1) or None.
+    sizes : (..., 2) as `size_inputs` gives them, or None.
     """
     total = device_total(xp, classes_ms, device_classes)
     if member == HOMOGENEOUS:
@@ -281,7 +283,8 @@ class IntervalScale:
 
         Parameters
         ----------
-        member_ms : members' latencies, (targets, profiles, members). distance, doubt : (profiles,).
+        member_ms : members' latencies, (targets, profiles, members).
+        distance, doubt : (profiles,).
         """
         offset, quantile = np.array(
             [(self.offset[anchor][target], self.quantile[anchor][target]) for target in targets]

@@ -48,7 +48,8 @@ def counted_need(
 
     Parameters
     ----------
-    state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
+    state_copies : values that the optimizer keeps per parameter.
+    activation_share : relative to activations in FP32.
     """
     formula, elements = model.formula, network.elements
     return MemoryNeed(
@@ -134,7 +135,8 @@ class NetworkEstimate:
     Attributes
     ----------
     name : of the network or its file; empty if unknown.
-    rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
+    rows : one per instance; its `members` are the latencies by each method.
+    method : of the latencies.
     regimes : instance -> what of the question was measured on it.
     fits : instance -> whether the step fits in its memory.
     gpus : GPU without an offer -> its step, if requested by name.

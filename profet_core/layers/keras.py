@@ -28,6 +28,8 @@ from profet_recorder.profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
 _RECURRENT = ("LSTM", "GRU", "RNN")
+#: Operations that take an average over sides, and make a matrix, unlike the layers and functions of these names.
+_OTHER_OPERATIONS = frozenset({"Average", "Identity"})
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
 #: Shapes before and after a layer, with the batch, where the file has them.
@@ -133,8 +135,6 @@ class KerasModel:
         if not self.image:
             raise InputError("it has no image as its input.")
 
-    # --- models -------------------------------------------------------------------------------------------------------
-
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
@@ -225,8 +225,6 @@ class KerasModel:
                 raise InputError(f"{where}, and the file says otherwise: save the model again.")
         return shape
 
-    # --- layers -------------------------------------------------------------------------------------------------------
-
     def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         here = (*path, layer.name)
@@ -263,7 +261,7 @@ class KerasModel:
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
                 return layers_of(f"ops.{name}", settings, shapes)
-            if is_function(name):
+            if is_function(name) and name not in _OTHER_OPERATIONS:
                 return [elementwise(*shapes)]
             if (output := _operation_output(name, shapes, recorded)) is None:
                 raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
@@ -280,8 +278,6 @@ class KerasModel:
         if any(word in name for word in _RECURRENT):
             raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
-
-    # --- sizes and sides ----------------------------------------------------------------------------------------------
 
     def _input_shape(self, batch_shape: object) -> Shape:
         """The shape of an input, at the requested pixels if it is an image."""

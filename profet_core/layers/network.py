@@ -152,7 +152,8 @@ class Numbers(NamedTuple):
     convolutions, spatial : all, depthwise ones among them, and those with a kernel larger than 1 x 1.
     products : of two matrices that the network computes, as attention has them.
     dense, normalizations, pools : of that kind; global pooling is pooling.
-    all : layers. operations : and activation functions inside of them, without layers that pass their input on.
+    all : layers.
+    operations : and activation functions inside of them, without layers that pass their input on.
     """
 
     convolutions: int

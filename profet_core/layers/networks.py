@@ -89,7 +89,8 @@ class NamedNetwork:
     Attributes
     ----------
     name : unique; the library's name where no library before it has one that reads the same.
-    library : one of `LIBRARIES`. library_name : there.
+    library : one of `LIBRARIES`.
+    library_name : there.
     native_pixels : the image size that it is made for.
     sizes : pixels -> counts, in ascending order.
     """
@@ -256,9 +257,6 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
         # Far below the smallest size a line may fall below zero.
         grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
     return replace(Counts.from_values(grown), pixels=pixels)
-
-
-# --- the table --------------------------------------------------------------------------------------------------------
 
 
 @cache

@@ -206,31 +206,19 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
     return Result((output,), layer.kind, shape[0] * layer.flops)
 
 
-def _gemm(node: Node, inputs: Inputs) -> Result:
-    first, second = _shape(inputs), _shape(inputs, 1)
-    if len(first) != 2 or len(second) != 2:
-        raise InputError("it does not multiply two matrices.")
-    rows, inner = reversed(first) if node.number("transA", 0) else first
-    features, units = reversed(second) if node.number("transB", 0) else second
-    _check_features(features, inner)
-    return Result(((rows, units),), Kind.DENSE, 2 * rows * features * units)
-
-
-def _check_features(expected: int, given: int) -> None:
-    if expected != given:
+def _product(node: Node, inputs: Inputs) -> Result:
+    first, second, is_gemm = _shape(inputs), _shape(inputs, 1), node.operator == "Gemm"
+    if min(len(first), len(second)) < 2 or (is_gemm and max(len(first), len(second)) > 2):
+        raise InputError("it does not multiply matrices.")
+    first = first[::-1] if is_gemm and node.number("transA", 0) else first
+    second = second[::-1] if is_gemm and node.number("transB", 0) else second
+    if second[-2] != first[-1]:
         raise InputError(
-            f"its weights are for {expected:,} values, and it gets {given:,}: "
+            f"its weights are for {second[-2]:,} values, and it gets {first[-1]:,}: "
             "the network takes images of one size only; leave the pixels out, or export it at these."
         )
-
-
-def _matmul(_: Node, inputs: Inputs) -> Result:
-    first, second = _shape(inputs), _shape(inputs, 1)
-    if min(len(first), len(second)) < 2:
-        raise InputError("it does not multiply matrices.")
-    _check_features(second[-2], first[-1])
     output = (*broadcast(first[:-2], second[:-2]), first[-2], second[-1])
-    is_dense = any(value is not None and value.is_static for value in inputs[:2])
+    is_dense = is_gemm or any(value is not None and value.is_static for value in inputs[:2])
     return Result((output,), Kind.DENSE if is_dense else Kind.PRODUCT, 2 * prod(output) * first[-1])
 
 
@@ -502,8 +490,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Cast": _cast,
         "Conv": _convolution,
         "ConvTranspose": _convolution,
-        "Gemm": _gemm,
-        "MatMul": _matmul,
+        "Gemm": _product,
+        "MatMul": _product,
         "Identity": _moving(lambda _, data, __: data, None),
         "Reshape": _moving(_reshape),
         "Flatten": _moving(_flatten),

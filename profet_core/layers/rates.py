@@ -137,7 +137,8 @@ class GpuEffects:
     Attributes
     ----------
     log_costs : added to the log cost of each kind, (kinds,).
-    log_sd : uncertainty of its speed. rows : steps that it was fitted on.
+    log_sd : uncertainty of its speed.
+    rows : steps that it was fitted on.
     is_small : whether all of them had small batches, whose values may stay in the cache: at larger ones less holds.
     gpu, log_launch : of an instance, its GPU, and its launches over those of its host's generation.
     """
@@ -160,7 +161,9 @@ class GpuEffects:
 class Framework:
     """How a framework differs from the average one.
 
-    log_costs : by kind, (kinds,). log_launch : of launches, on the reference host. log_start_ms : of a step's start.
+    log_costs : by kind, (kinds,).
+    log_launch : of launches, on the reference host.
+    log_start_ms : of a step's start.
     """
 
     log_costs: FloatArray
@@ -188,10 +191,14 @@ class KnownSteps:
 
     Attributes
     ----------
-    names : network -> rows, (from, to). places : of each row, a GPU or a measured instance. modes : (rows,).
-    log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2). log_ratios : (rows,).
+    names : network -> rows, (from, to).
+    places : of each row, a GPU or a measured instance.
+    modes : (rows,).
+    log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2).
+    log_ratios : (rows,).
     variances : of a network everywhere, of one at near sizes in a mode, of one there on a place, and of a row.
-    measured_variances : of PROFET's networks. inverses : of the steps of a network, once needed.
+    measured_variances : of PROFET's networks.
+    inverses : of the steps of a network, once needed.
     """
 
     names: Mapping[str, tuple[int, int]]
@@ -241,13 +248,16 @@ class RateModel:
     ----------
     log_costs : logarithm of milliseconds per unit of work by mode and kind on a GPU whose peaks are 1, (modes, kinds).
     powers : how rates follow the peaks of compute and of bandwidth.
-    gpus : name -> effects. unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
+    gpus : name -> effects.
+    unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
     source_log_sd : of a training by another framework, host and measurement than the average one.
-    average : framework of an unknown training. measured : of PROFET's cells.
+    average : framework of an unknown training.
+    measured : of PROFET's cells.
     instances : measured instance -> effects of its cells.
     log_sds : "case mode" -> standard deviation of the log error on held-out families.
     known : measured steps of networks by name.
-    fitted_on : source -> rows or hash. checksum : of the file's content.
+    fitted_on : source -> rows or hash.
+    checksum : of the file's content.
     """
 
     log_costs: FloatArray
@@ -291,8 +301,8 @@ class RateModel:
 
         Parameters
         ----------
-        instance : measured instance, if the GPU is one's. is_measured : whether the framework is that of PROFET's
-            cells, not an unknown one.
+        instance : measured instance, if the GPU is one's.
+        is_measured : whether the framework is that of PROFET's cells, not an unknown one.
         """
         gpu, host = target
         framework = self.measured if is_measured else self.average

@@ -7,9 +7,9 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.keras import MAX_JSON_BYTES, read_archive, read_description
@@ -27,7 +27,7 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
-from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, Waiting, is_line, read_file
+from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -253,20 +253,18 @@ def _setting(column: str, text: str) -> Any:
 
 # --- in a limited process ---------------------------------------------------------------------------------------------
 
-#: Twenty thousand layers, some two hundred bytes each.
+#: Twenty thousand layers, some two hundred and fifty bytes each.
 _MAX_ANSWER_BYTES = 8 * 2**20
 _MAX_CAVEATS = 100
 
 
-def read_network_guarded(
-    source: bytes | BinaryIO, name: str = "network", pixels: int | None = None, *, waiting: Waiting | None = None
-) -> Network:
+def read_network_guarded(source: bytes | BinaryIO, name: str = "network", pixels: int | None = None) -> Network:
     """Read a third-party network file as `read_network` does, within limits; as `read_file` has it."""
 
     def begin(start: bytes) -> Task[Network] | Network:
         return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)], waiting=waiting)
+    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)])
     return replace(network, name=shown_file_name(name))
 
 
@@ -280,66 +278,44 @@ def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any
         raise InputError(str(error).removeprefix(f"{name}: ")) from None
 
 
+class _Document(TypedDict):
+    name: str
+    source_format: str
+    pixels: int
+    classes: int
+    caveats: list[str]
+    layers: tuple[Layer, ...]
+
+
 def network_document(network: Network) -> dict[str, Any]:
     """A network as JSON values."""
-    return {
-        "name": network.name,
-        "source_format": network.source_format,
-        "pixels": network.counts.pixels,
-        "classes": network.counts.classes,
-        "caveats": network.caveats,
-        "layers": [
-            [
-                layer.kind,
-                layer.output,
-                [layer.parameters, layer.trainable, layer.flops, layer.input_elements, *layer.channels],
-                layer.name,
-                layer.is_activated,
-            ]
-            for layer in network.layers
-        ],
-    }
-
-
-#: Of a layer.
-_NUMBERS = 6
+    texts = {"name": network.name, "source_format": network.source_format, "caveats": network.caveats}
+    layers = [asdict(layer) for layer in network.layers]
+    return {**texts, "pixels": network.counts.pixels, "classes": network.counts.classes, "layers": layers}
 
 
 def network_in(document: object) -> Network:
     """The network in a document of `network_document`."""
-    match document:
-        case {
-            "name": str(name),
-            "source_format": str(source_format),
-            "pixels": int(pixels),
-            "classes": int(classes),
-            "caveats": list(caveats),
-            "layers": list(listed),
-        } if (
-            all(is_line(text) for text in (name, source_format, *caveats))
-            and len(caveats) <= _MAX_CAVEATS
-            and 0 < len(listed) <= MAX_LAYERS
-            and pixels > 0
-            and classes > 0
-        ):
-            layers = tuple(_layer(each) for each in listed)
-            # Summed again: the counts are those of the layers, whatever the process says.
-            return Network(name, source_format, layers, count(layers, pixels, classes), tuple(caveats))
-    raise ValueError("no network")
+    import msgspec  # late, as few commands read a network's file
 
-
-def _layer(record: object) -> Layer:
-    match record:
-        case [str(kind), list(output), list(numbers), str(name), bool(is_activated)] if (
-            all(isinstance(number, int) for number in (*output, *numbers))
-            and len(numbers) == _NUMBERS
-            and min(numbers) >= 0
-            and is_line(name)
-        ):
-            parameters, trainable, flops, taken, *channels = numbers
-            widths = (channels[0], channels[1])
-            return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name, is_activated, taken, widths)
-    raise ValueError("no layer")
+    found = msgspec.convert(document, _Document)
+    layers, texts = found["layers"], [found["name"], found["source_format"], *found["caveats"]]
+    numbers = (
+        number
+        for layer in layers
+        for number in (layer.parameters, layer.trainable, layer.flops, layer.input_elements, *layer.channels)
+    )
+    if (
+        not 0 < len(layers) <= MAX_LAYERS
+        or len(texts) > _MAX_CAVEATS
+        or min(found["pixels"], found["classes"]) < 1
+        or min(numbers) < 0
+        or not all(map(is_line, (*texts, *(layer.name for layer in layers))))
+    ):
+        raise ValueError("no network")
+    # Summed again: the counts are those of the layers, whatever the process says.
+    counts = count(layers, found["pixels"], found["classes"])
+    return Network(found["name"], found["source_format"], layers, counts, tuple(found["caveats"]))
 
 
 TASK = Task(__name__, network_in, InputError, "give the model's config.json, or a layer table", _MAX_ANSWER_BYTES)

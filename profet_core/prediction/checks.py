@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -174,7 +174,7 @@ MAX_UNCLASSIFIED_SHARE = 0.50
 #: Minimum share of convolutions in the GPU time of convolutions and matrix products. It is 0.30 and more in the 11,052
 #: PROFET profiles, all of CNNs; transformers have none, or one that cuts the image into patches.
 MIN_CONVOLUTION_SHARE = 0.10
-_PRODUCTS = "matrix product"
+_CONVOLUTIONS, _PRODUCTS = "convolution", "matrix product"
 #: Minimum GPU utilization over the profile's span; below it, the profile has no whole step. In the idlest of the 11,052
 #: PROFET profiles it was 8%, and today's GPUs are up to eight times as fast as the V100 of that one.
 MIN_BUSY_SHARE = 0.01
@@ -228,18 +228,28 @@ def refusal(profile: Profile) -> str:
 
 def _no_cnn(profile: Profile) -> str:
     """Why a step is of no CNN; empty if it is of one."""
-    classes: defaultdict[str, float] = defaultdict(float)
+    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, "": 0.0}, _shipped_work()
     for name, us in profile.operations.items():
-        kind = kind_of(name) if name.startswith(DEVICE_PREFIX) else None
-        if kind is not None and kind.operation_class is not None:
-            classes[kind.operation_class] += us
-    convolutions_us = sum(us for name, us in classes.items() if name.startswith(("convolution", "depthwise")))
-    if convolutions_us > MIN_CONVOLUTION_SHARE * (convolutions_us + classes[_PRODUCTS]):
+        sums[known[name] if name in known else _work(name)] += us
+    convolutions_us = sums[_CONVOLUTIONS]
+    if convolutions_us > MIN_CONVOLUTION_SHARE * (convolutions_us + sums[_PRODUCTS]):
         return ""
     share = convolutions_us / profile.device_busy_us
     part = f"{share:.1%}" if share else "none"
     why = f"{part} of its GPU time is convolutions"
     return not_a_cnn("This step is not a CNN's", why, "Record a CNN's training step")
+
+
+def _work(operation: str) -> str:
+    """Whether a GPU's operation is a convolution or a matrix product; empty for others."""
+    kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
+    found = (kind and kind.operation_class) or ""
+    return _CONVOLUTIONS if found.startswith(("convolution", "depthwise")) else found if found == _PRODUCTS else ""
+
+
+@cache
+def _shipped_work() -> dict[str, str]:
+    return {name: _work(name) for name in load_operation_kinds().shipped}
 
 
 def _unplaced_us(profile: Profile) -> dict[str, float]:

@@ -112,6 +112,10 @@ class Growth:
         )
 
 
+#: Batch sizes between the known one and another, as shares of the logarithm of their ratio.
+_PATH = np.linspace(0, 1, 9)
+
+
 @dataclass(frozen=True)
 class GrowthBySource:
     """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
@@ -139,8 +143,13 @@ class GrowthBySource:
         return (self.powers / total) @ self.own.share
 
     def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """As in `Growth`."""
-        free = self.powers @ self.own.log_growth(log_batch, log_area)
+        """As in `Growth`, but on an unprofiled GPU images of larger batches take no longer: few GPUs throttle."""
+        batches = np.multiply.outer(_PATH, np.atleast_1d(log_batch))
+        areas = np.broadcast_to(log_area, batches.shape)
+        grown = (self.powers @ self.own.log_growth(batches.ravel(), areas.ravel())).reshape(-1, *batches.shape)
+        per_image = grown - batches
+        limited = np.where(batches[-1] > 0, per_image.min(axis=1), per_image.max(axis=1)) + batches[-1]
+        free = np.where(np.isneginf(self.log_launch)[:, None], grown[:, -1], limited)
         power = SMOOTH_MAX_POWER
         bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
         # With launches alone, two sizes would take the same time.
@@ -194,7 +203,8 @@ class AnchorGrowthModel:
 
     Attributes
     ----------
-    centre, spread : mean and standard deviation of each feature in training. low, high : features are clipped to these.
+    centre, spread : mean and standard deviation of each feature in training.
+    low, high : features are clipped to these.
     share, batch, area : coefficients of a constant and of each feature, (1 + features,).
     offsets : measured instance -> offsets added to the three.
     sharpness : as in `Growth`.

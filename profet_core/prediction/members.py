@@ -54,7 +54,8 @@ class Estimates:
     ----------
     targets : instances.
     member_ms : member -> (targets, profiles), milliseconds.
-    joined_ms : (targets, profiles), members combined. floor_ms : (targets,), see `floors_ms`.
+    joined_ms : (targets, profiles), members combined.
+    floor_ms : (targets,), see `floors_ms`.
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
     interval_level : target coverage of the intervals.
     unknown : per profile, operations without a class or cluster.
@@ -126,7 +127,8 @@ def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = N
 
     Parameters
     ----------
-    how : "median", "mean" or "geometric mean". weights : of the geometric mean, one per member; None: equal weights.
+    how : "median", "mean" or "geometric mean".
+    weights : of the geometric mean, one per member; None: equal weights.
 
     Raises
     ------

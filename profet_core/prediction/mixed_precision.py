@@ -64,7 +64,8 @@ class RecordedStep:
     ----------
     profile, latency_ms : as recorded; the latency is None if unknown.
     base, base_ms : in FP32 or TF32, with the number of steps used.
-    log_slower : log ratio of the base's latency to the recorded one. log_sd : its standard deviation.
+    log_slower : log ratio of the base's latency to the recorded one.
+    log_sd : its standard deviation.
     log_work_slower : log ratio of the GPU's work alone.
     """
 
@@ -96,9 +97,9 @@ def is_tuned(profile: Profile) -> bool:
     return bool(profile.meta.channels_last or profile.meta.compiled)
 
 
-def _amp(models: Models, gpu: Gpu, precision: str, tuned: bool) -> Factors:
-    transfer = models.transfer
-    return transfer.rates.amp(gpu, transfer.gpus[transfer.reference_gpu], precision, tuned=tuned)
+def _amp(models: Models, gpu: Gpu, precision: str, tuned: bool, transferred: bool = False) -> Factors:
+    rates, reference = models.transfer.rates, models.transfer.gpus[models.transfer.reference_gpu]
+    return rates.amp(gpu, reference, precision, tuned=tuned, transferred=transferred)
 
 
 def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: float | None) -> RecordedStep:
@@ -231,7 +232,8 @@ class Change:
 
     Attributes
     ----------
-    requested : precision as requested. tuned : the training has channels-last tensors and is compiled.
+    requested : precision as requested.
+    tuned : the training has channels-last tensors and is compiled.
     """
 
     models: Models
@@ -279,7 +281,7 @@ class Change:
             if given and self.same_precision and self.is_given_as_recorded(gpu):
                 latencies_ms[row] = step.latency_ms
                 continue
-            factors, sign, log_sd, gain = self.factors(gpu, given, gains)
+            factors, sign, log_sd, gain = self.factors(gpu, table.basis[row], gains)
             if log_sd == 0 and gain == 0 and not any(factors.by_class):
                 continue
             shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
@@ -322,17 +324,13 @@ class Change:
         recorded = is_half(self.precision) and self.same_precision and self.precision in supported_precisions(gpu)
         return max(log_speedup, 0.0) if recorded else log_speedup
 
-    def factors(self, gpu: Gpu, given: bool, gains: tuple[float, float]) -> tuple[Factors, float, float, float]:
-        """Speedups on a GPU, their sign, the uncertainty, and which of `log_gains` counts there.
-
-        Parameters
-        ----------
-        given : the latency is the anchor's own.
-        """
+    def factors(self, gpu: Gpu, basis: Basis, gains: tuple[float, float]) -> tuple[Factors, float, float, float]:
+        """Speedups on a GPU, their sign, the uncertainty, and which of `log_gains` counts; `basis` : of the step."""
+        given = basis is Basis.GIVEN
         own, half = _anchor_gpu(self.models, self.anchor), is_half(self.precision)
         transfer = self.models.transfer
         if half:
-            factors, sign = _amp(self.models, gpu, self.precision, self.tuned), 1.0
+            factors, sign = _amp(self.models, gpu, self.precision, self.tuned, basis is Basis.TRANSFERRED), 1.0
         elif self.requested == FP32 and given and not self.is_given_as_recorded(gpu):
             factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:

@@ -214,7 +214,8 @@ def curves_at(
 
     Parameters
     ----------
-    axis : "batch" or "pixels". other_size : size on the other axis; None: that of the profile.
+    axis : "batch" or "pixels".
+    other_size : size on the other axis; None: that of the profile.
     instances : instances to return; None: all that the predictions have.
 
     Raises

@@ -34,7 +34,8 @@ class Anchor:
 
     Attributes
     ----------
-    name : of the instance, or the GPU's full name. instance : the profiled instance whose models read the profiles.
+    name : of the instance, or the GPU's full name.
+    instance : the profiled instance whose models read the profiles.
     gpu : None if it is that instance's GPU; else the unprofiled GPU, whose profiles are mapped to `instance`.
     """
 
@@ -147,7 +148,8 @@ class TransferPlan:
     Attributes
     ----------
     known : profiled instance -> its row.
-    same_gpu : row -> the profiled instance with the same GPU, or the anchor. hosts : of these rows.
+    same_gpu : row -> the profiled instance with the same GPU, or the anchor.
+    hosts : of these rows.
     transferred, others, notes : all other rows, and their GPUs.
     """
 
@@ -167,7 +169,8 @@ def transfer_plan(
 
     Parameters
     ----------
-    tf32 : the requested precision on GPUs that have it. ran_in_tf32 : that of the recorded steps.
+    tf32 : the requested precision on GPUs that have it.
+    ran_in_tf32 : that of the recorded steps.
     """
     transfer, by_model = models.transfer, {gpu_model(name): name for name in models.transfer.profiled_gpus}
     known = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
@@ -240,7 +243,8 @@ class Layout:
 def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -> FloatArray:
     """Latencies in the order that the data sheets ask for; NaN where unknown.
 
-    no_slower : whether a row is no slower than another one, (rows, rows). fixed : rows that stay as they are, (rows,).
+    no_slower : whether a row is no slower than another one, (rows, rows).
+    fixed : rows that stay as they are, (rows,).
     """
     at_most = np.where(no_slower & fixed[None], latency_ms[None], np.inf)
     ordered_ms = np.where(fixed, latency_ms, np.fmin(latency_ms, np.nanmin(at_most, axis=1, initial=np.inf)))

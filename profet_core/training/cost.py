@@ -91,7 +91,8 @@ class LostTime:
 
     Attributes
     ----------
-    stretches : between checkpoints. per_stretch : expected interruptions of each until it succeeds.
+    stretches : between checkpoints.
+    per_stretch : expected interruptions of each until it succeeds.
     each_s, each_sd_s : mean and standard deviation of the seconds that each interruption takes.
     """
 
@@ -235,7 +236,8 @@ class Workload:
     with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
         (`MEASURED_EPOCH_FACTOR`). It is not added if the rate of loading is known.
     images_per_s_per_vcpu : images that one vCPU prepares per second; None: the GPU never waits for them.
-    runs : number of such trainings. at_once : each on a machine of its own, instead of in turn on one.
+    runs : number of such trainings.
+    at_once : each on a machine of its own, instead of in turn on one.
     extras : costs beside the steps, which `Plan.breakdown` has.
     """
 

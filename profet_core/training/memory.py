@@ -257,7 +257,8 @@ class MemoryNeed:
 
     Attributes
     ----------
-    held_gib : context, weights, gradients, optimizer state. activation_gib : part that grows with the batch.
+    held_gib : context, weights, gradients, optimizer state.
+    activation_gib : part that grows with the batch.
     log_scale, activation_log_scale : logistic scales of the log errors, of the total and of the activations.
     doubling_log_scale : increase for each doubling of the activations.
     source : its basis, in words.

@@ -39,7 +39,8 @@ class Width:
 
     Attributes
     ----------
-    least : of two GPUs with no added time. exposed : increase with the share of the step that is added.
+    least : of two GPUs with no added time.
+    exposed : increase with the share of the step that is added.
     doubling : increase for each doubling of two GPUs.
     """
 
@@ -63,7 +64,8 @@ class ScaleoutModel:
     Attributes
     ----------
     link_efficiency : share of the specified bandwidth that gradients attain, by type of link between GPUs of a node.
-    host_efficiency : the same for PCIe to a parameter server on the CPU. network_efficiency : between nodes.
+    host_efficiency : the same for PCIe to a parameter server on the CPU.
+    network_efficiency : between nodes.
     message_ms : latency per message, within a node and between nodes. At 10 Gb/s, the only measured bandwidth, it can't
         be separated from the bandwidth term, and on faster networks it is what remains.
     overlap : share of communication that the backward pass may hide.

@@ -49,8 +49,10 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. log_sd : of its logarithm; None: unknown.
-    batch_size : images per step on this GPU. parameters : of the network.
+    latency_ms : measured or predicted.
+    log_sd : of its logarithm; None: unknown.
+    batch_size : images per step on this GPU.
+    parameters : of the network.
     gradients : precision in which they are sent, one of `GRADIENT_BYTES`; by default, frameworks keep FP32 gradients in
         mixed precision too.
     pixels : image height and width, for the copy of the input; None: unknown, and the copy is ignored.

@@ -38,7 +38,8 @@ class Correction:
 
     Attributes
     ----------
-    mean, scale : of the inputs, (inputs,). cells : standardized inputs of the measured workloads, (cells, inputs).
+    mean, scale : of the inputs, (inputs,).
+    cells : standardized inputs of the measured workloads, (cells, inputs).
     weights : (cells,).
     """
 
@@ -58,9 +59,12 @@ class CalibratedGpu:
 
     Attributes
     ----------
-    gpu : its full name. instance : the owner's name of the machine that ran them. tf32 : whether they ran in TF32.
+    gpu : its full name.
+    instance : the owner's name of the machine that ran them.
+    tf32 : whether they ran in TF32.
     cells, networks : numbers of measured workloads and of their networks.
-    compute, bandwidth : as in `targets.Target`. log_sd : of a new network's step, in the logarithm.
+    compute, bandwidth : as in `targets.Target`.
+    log_sd : of a new network's step, in the logarithm.
     corrections : anchor -> residual of the analytical model.
     """
 
@@ -174,7 +178,7 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 6
+TRANSFER_VERSION = 7
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
@@ -185,7 +189,8 @@ class Spread:
 
     Attributes
     ----------
-    between : root mean square of each GPU's mean error. within : standard deviation of the networks' errors around it.
+    between : root mean square of each GPU's mean error.
+    within : standard deviation of the networks' errors around it.
     gpus : number of held-out GPUs.
     """
 
@@ -205,7 +210,8 @@ class TransferModel:
     Attributes
     ----------
     reference : profiled instance with the GPU that rates are relative to.
-    spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU held out as anchor.
+    spread : errors of leave-one-GPU-out with a benchmark point.
+    anchor_spread : with the GPU held out as anchor.
     rates : of all GPUs.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     checksum : of the file's content.

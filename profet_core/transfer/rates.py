@@ -54,9 +54,10 @@ class GpuRates:
     Attributes
     ----------
     compute, fp32_compute : of convolutions and matrix products in its default precision, TF32 if it has it, and in
-        FP32. bandwidth : of all other work in both.
-    amp_compute, amp_bandwidth : what AMP adds to the default precision. tuned : what channels-last and compiled code
-        adds to AMP beyond `Rates.tuned`.
+        FP32.
+    bandwidth : of all other work in both.
+    amp_compute, amp_bandwidth : what AMP adds to the default precision.
+    tuned : what channels-last and compiled code adds to AMP beyond `Rates.tuned`.
     log_sd, fp32_log_sd, amp_log_sd : standard deviations of the benchmark's speed in the default precision, in FP32,
         and of AMP's over the default precision's.
     tables : published tables that it follows from; 0: specs alone.
@@ -88,9 +89,11 @@ class SpecRates:
     Attributes
     ----------
     efficiency : log of the bandwidth that other GPUs attain, relative to the reference's.
-    amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one. amp_peak : power of it.
+    amp_compute, amp_bandwidth : of AMP, at a half-precision peak of four times the default one.
+    amp_peak : power of it.
     generations : compute capability -> log factor on compute, its standard deviation, and log factor on FP32's.
-    generation_log_sd : standard deviation of an unknown generation. gpu_log_sd, amp_log_sd : of a GPU around these.
+    generation_log_sd : standard deviation of an unknown generation.
+    gpu_log_sd, amp_log_sd : of a GPU around these.
     tf32_log_sd : of TF32 over FP32.
     """
 
@@ -163,9 +166,12 @@ class Rates:
 
     Attributes
     ----------
-    from_specs : rates of GPUs that no table has. gpus : full name -> rates of all others.
-    amp_classes : added to those of AMP, by class. tuned : added to AMP's compute and bandwidth by channels-last tensors
-        and a compiler.
+    from_specs : rates of GPUs that no table has.
+    gpus : full name -> rates of all others.
+    amp_classes : added to those of AMP, by class.
+    tuned : added to AMP's compute and bandwidth by channels-last tensors and a compiler.
+    published_width, specs_width : factors on standard deviations of a step on a GPU that tables have, or specs alone:
+        with them, 90% intervals hold as much of such GPUs' published speeds that the rates didn't see.
     within_log_sd : spread of networks around the speedup of a precision.
     no_tensor_cores_log_sd : of AMP over FP32 on GPUs without tensor cores, where the speedup is assumed to be 1.
     activation_share : activations in AMP over those in FP32, from the batches that tables ran in the same memory.
@@ -176,12 +182,25 @@ class Rates:
     amp_classes: ByClass
     tuned: tuple[float, float]
     tuned_log_sd: float
+    published_width: float
+    specs_width: float
     within_log_sd: float
     no_tensor_cores_log_sd: float
     activation_share: float
 
-    def amp(self, gpu: Gpu, reference: Gpu, precision: str, *, tuned: bool = False) -> Factors:
-        """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32."""
+    def width(self, rates: GpuRates) -> float:
+        """Factor on standard deviations by what a GPU's rates follow from."""
+        return self.published_width if rates.tables or rates.statement else self.specs_width
+
+    def amp(
+        self, gpu: Gpu, reference: Gpu, precision: str, *, tuned: bool = False, transferred: bool = False
+    ) -> Factors:
+        """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32.
+
+        Parameters
+        ----------
+        transferred : the step in the default precision is, whose interval has the spread of networks already.
+        """
         if precision not in supported_precisions(gpu):
             return Factors(NO_FACTORS, self.no_tensor_cores_log_sd)
         rates = self.of_gpu(gpu, reference)
@@ -199,8 +218,9 @@ class Rates:
                 )
             )
         )
-        code_log_sd = self.tuned_log_sd if tuned else 0.0
-        return Factors(by_class, math.hypot(rates.amp_log_sd, self.within_log_sd, code_log_sd))  # type: ignore[arg-type]
+        of_gpu, of_code = self.width(rates) * rates.amp_log_sd, self.tuned_log_sd if tuned else 0.0
+        within = 0.0 if transferred else self.within_log_sd
+        return Factors(by_class, math.hypot(of_gpu, of_code, within))  # type: ignore[arg-type]
 
     def tf32(self, gpu: Gpu, reference: Gpu) -> Factors:
         """Factors of TF32 over FP32, which moves the same bytes; none for a GPU without TF32."""
@@ -229,7 +249,8 @@ class Factors:
 
     Attributes
     ----------
-    by_class : of `CLASSES`. log_sd : standard deviation of a step's.
+    by_class : of `CLASSES`.
+    log_sd : standard deviation of a step's.
     """
 
     by_class: ByClass
@@ -240,8 +261,8 @@ class Factors:
 
         Parameters
         ----------
-        shares : of `CLASSES` in the GPU's own work in the slower precision. launch_share : of launch time in the step,
-            which no precision changes.
+        shares : of `CLASSES` in the GPU's own work in the slower precision.
+        launch_share : of launch time in the step, which no precision changes.
 
         >>> factors = Factors((math.log(4),) * 2 + (math.log(2),) * 3, 0.1)
         >>> half = (0.5, 0.0, 0.1, 0.1, 0.3)
@@ -294,7 +315,10 @@ def rates_of(content: JsonObject) -> Rates:
 
 
 _KEYS = {"own_log_sd": "gpu_log_sd"}
-_SCALARS = ("tuned_log_sd", "within_log_sd", "no_tensor_cores_log_sd", "activation_share")
+_SCALARS = (
+    *("tuned_log_sd", "published_width", "specs_width", "within_log_sd"),
+    *("no_tensor_cores_log_sd", "activation_share"),
+)
 _NUMBERS = (
     *("compute", "fp32_compute", "bandwidth", "amp_compute", "amp_bandwidth"),
     *("log_sd", "fp32_log_sd", "amp_log_sd", "tuned"),

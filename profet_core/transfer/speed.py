@@ -30,7 +30,12 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
         Note(Code.BASED_ON, precision="TF32" if in_tf32 else "FP32", evidence=evidence.note),
         Note(Code.SPREAD, gpus=model.spread.gpus),
     )
-    return Speed(log_sd, model.spread.log_sd(log_sd), evidence, notes)
+    # Specs alone make no step surer than tables do.
+    least, step_log_sd = (
+        width * model.spread.log_sd(more)
+        for width, more in ((model.rates.published_width, 0.0), (model.rates.width(rates), log_sd))
+    )
+    return Speed(log_sd, max(least, step_log_sd), evidence, notes)
 
 
 def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bool) -> Evidence:

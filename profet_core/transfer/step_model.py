@@ -33,7 +33,8 @@ class StepParts:
 
     Attributes
     ----------
-    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`. copy_ms, idle_ms : (profiles,).
+    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`.
+    copy_ms, idle_ms : (profiles,).
     host_ms : CPU time of the step's operations, (profiles,); infinity if the profile doesn't indicate it.
     """
 
@@ -41,6 +42,11 @@ class StepParts:
     copy_ms: FloatArray
     idle_ms: FloatArray
     host_ms: FloatArray
+
+    @property
+    def has_host_ms(self) -> np.ndarray:
+        """Which profiles indicate the host's time, (profiles,)."""
+        return np.isfinite(self.host_ms)
 
     @property
     def busy_ms(self) -> FloatArray:
@@ -116,16 +122,18 @@ class InstanceStep:
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host CPU.
-    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
-        in which the GPU waits for the batch: these grow with it, launches don't.
+    gpu : its full name.
+    host : name of the host CPU.
+    idle_ms : gaps in the profile of a network with hardly any launches.
+    idle_per_copy : gaps per millisecond of copy, in which the GPU waits for the batch: these grow with it, launches
+        don't.
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
     profiling_slowdown : factor on a launch-bound step while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
     inferred_log_half_width : 90% of steps are within this of the latency inferred from their profile, in the logarithm.
     kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
-    benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
-        profile here.
+    benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64).
+    benchmark_kinds_ms : by kind, in its profile here.
     """
 
     gpu: str
@@ -156,7 +164,8 @@ class StepModel:
 
     Attributes
     ----------
-    start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
+    start_ms : per step, on the reference host.
+    copy_factor : time of the copy over its time in the profile.
     tail_share : tails as a share of the launch time on the reference host.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
     instances : profiled instance -> model for its profiles.
@@ -197,17 +206,11 @@ class StepModel:
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
         """Launch time alone on the reference host, (profiles,).
 
-        It is at most the least of its bounds: the latency itself if known (a step can't be shorter than its launches),
-        the profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from
-        the gaps where the GPU hides its launches.
+        It is at most the latency itself if known: a step can't be shorter than its launches.
         """
         step, launch = self.instances[anchor], self.hosts[anchor].launch
-        bounds = [
-            (parts.busy_ms + parts.idle_ms) / step.profiling_slowdown,
-            self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts),
-            parts.host_ms / step.profiling_slowdown,
-        ]
-        least_ms = least_bound_ms(bounds)
+        gaps_ms = self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts)
+        least_ms = launches_ms(parts, step.profiling_slowdown, gaps_ms)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
     def tails_ms(self, floor_ms: FloatArray) -> FloatArray:
@@ -225,15 +228,21 @@ class StepModel:
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
 
 
-def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:
-    """Smooth minimum of several bounds, (profiles,): one over the sum of their reciprocals.
+def launches_ms(parts: StepParts, slowdown: float, gaps_ms: FloatArray) -> FloatArray:
+    """Launch time on the profile's own host, (profiles,), at most the profiled step over the slowdown.
 
-    A sharper minimum errs as much on held-out networks, but jumps more between two sizes of one network: on H100 and
-    B200, 2.8% of larger steps came out over 5% faster, and now 1.4%.
+    It is the host's own time over the slowdown where the trace has it: ResNet-50's on V100 gives 42 ms for Broadwell
+    and 30 ms for an A100's host, on which others publish 30 ms in FP16 at batch 12. Else it follows from the gaps by
+    a smooth minimum, which jumps less between two sizes of one network than a sharper one and errs as much.
+
+    Parameters
+    ----------
+    gaps_ms : launch time inferred from the gaps where the GPU hides its launches.
     """
+    step_ms = (parts.busy_ms + parts.idle_ms) / slowdown
     with np.errstate(divide="ignore"):
-        total: FloatArray = np.sum([1 / bound for bound in bounds], axis=0)
-        return 1 / total
+        inferred_ms = 1 / (1 / step_ms + 1 / gaps_ms)
+    return np.where(parts.has_host_ms, np.minimum(parts.host_ms / slowdown, step_ms), inferred_ms)
 
 
 def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
@@ -241,7 +250,8 @@ def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray)
 
     Parameters
     ----------
-    free_ms : without the host's limit, of which `fixed_ms` are copy and start. launch_ms : of all launches.
+    free_ms : without the host's limit, of which `fixed_ms` are copy and start.
+    launch_ms : of all launches.
     """
     free, launch = free_ms**SMOOTH_MAX_POWER, launch_ms**SMOOTH_MAX_POWER
     launched = launch / (free + launch)

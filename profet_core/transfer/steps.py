@@ -19,7 +19,7 @@ from profet_core.transfer.step_model import (
     StepParts,
     gpu_time_ms,
     host_share,
-    least_bound_ms,
+    launches_ms,
     shares,
 )
 from profet_core.transfer.targets import HostColumns, Target
@@ -119,7 +119,8 @@ class StepsThere:
 
     Attributes
     ----------
-    free_ms : latency without the host's limit. launch_ms : CPU launch overhead of the step.
+    free_ms : latency without the host's limit.
+    launch_ms : CPU launch overhead of the step.
     log_sd : of the latency, in the logarithm.
     weights : (targets, instances, profiles), power of each known latency.
     """
@@ -142,10 +143,12 @@ class TargetSpeeds:
 
     Attributes
     ----------
-    names : profiled instances. hosts : of the targets.
-    log_sd, runs_ahead : as in `Target`, (targets, 1). tails : kernel tails over the reference's, (targets, 1).
-    distances : between speeds, (targets, instances). times : time ratios by kind of work, (targets, instances, kinds,
-        1).
+    names : profiled instances.
+    hosts : of the targets.
+    log_sd, runs_ahead : as in `Target`, (targets, 1).
+    tails : kernel tails over the reference's, (targets, 1).
+    distances : between speeds, (targets, instances).
+    times : time ratios by kind of work, (targets, instances, kinds, 1).
     kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
     """
 
@@ -315,7 +318,8 @@ class AsRecorded:
 
     Attributes
     ----------
-    latency_ms : there, by the analytical model alone, (profiles,). parts : predicted content of a profile there.
+    latency_ms : there, by the analytical model alone, (profiles,).
+    parts : predicted content of a profile there.
     kind_factors : time there over the recorded time, by kind, (kinds,).
     """
 
@@ -331,7 +335,8 @@ class MappedSteps:
     Attributes
     ----------
     anchor_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,).
-    floor_ms : launches on the reference host, (profiles,). by_instance : profiled instance -> the steps there.
+    floor_ms : launches on the reference host, (profiles,).
+    by_instance : profiled instance -> the steps there.
     doubt_log_sd : uncertainty from the host, and a latency that the profile does not explain,
         standard deviation in the logarithm, (profiles,).
     """
@@ -361,7 +366,7 @@ def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledStep
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(anchor_ms, fixed_ms), MAX_WORK * gpu_ms)
     most_ms = MAX_LAUNCHES * _work_there_ms(step_model, reference, steps, reference, gpu_ms)
-    gpu_bound_ms = np.minimum(launch_ms, most_ms + step_model.start_ms)
+    gpu_bound_ms = np.where(parts.has_host_ms, launch_ms, np.minimum(launch_ms, most_ms + step_model.start_ms))
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
     work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(floor_ms) * tails_factor(target))
     there = {name: _as_recorded(step_model, reference, steps, name, work_ms, floor_ms) for name in step_model.instances}
@@ -378,13 +383,7 @@ def _launches_ms(step_model: StepModel, steps: UnprofiledSteps) -> FloatArray:
     gaps_ms = np.maximum(gaps_ms - _typical(step_model, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
     slowdown = _typical(step_model, lambda row: row.profiling_slowdown)
     start_ms = step_model.start_ms * steps.target.host.launch
-    return least_bound_ms(
-        [
-            (parts.busy_ms + parts.idle_ms) / slowdown,
-            start_ms + _typical(step_model, lambda row: row.floor_per_idle) * gaps_ms,
-            parts.host_ms / slowdown,
-        ]
-    )
+    return launches_ms(parts, slowdown, start_ms + _typical(step_model, lambda row: row.floor_per_idle) * gaps_ms)
 
 
 def _typical(step_model: StepModel, of: Callable[[InstanceStep], float]) -> float:

@@ -32,7 +32,8 @@ class Host:
 
     Attributes
     ----------
-    launch : time of the start and of launches over the reference's. copy : time of a copy over the reference's.
+    launch : time of the start and of launches over the reference's.
+    copy : time of a copy over the reference's.
     log_sd : uncertainty of both, in the logarithm.
     """
 
@@ -134,7 +135,8 @@ class Evidence:
 
     Attributes
     ----------
-    gpu : full name of the GPU with this speed. tables : number of published tables, 0 for other sources.
+    gpu : full name of the GPU with this speed.
+    tables : number of published tables, 0 for other sources.
     statement : a user's statement about a custom GPU, or the number of its measured steps.
     """
 
@@ -186,7 +188,9 @@ class Speed:
 
     Attributes
     ----------
-    log_sd : of the speed itself. step_log_sd : of a step there, including the model's spread. notes : for a row.
+    log_sd : of the speed itself.
+    step_log_sd : of a step there, including the model's spread.
+    notes : for a row.
     """
 
     log_sd: float

@@ -22,7 +22,7 @@ from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THR
 from profet_lab.measurements.tables import Measurements, found_file
 
 #: Profiles that the shares are read from: no launch-bound steps.
-_MIN_BATCH, _MIN_PIXELS = 16, 128
+_MIN_BATCH, _MIN_PIXELS = 64, 128
 SHARES_OF = "p3.2xlarge"
 #: Networks whose time is in depthwise kernels, or whose profiles are truncated: no line goes through them.
 _ODD = ("MobileNetV2", "InceptionResNetV2")
@@ -37,8 +37,9 @@ _OTHER = "AlexNet"
 class ClassShares:
     """Shares of classes of operations: of products in the compute, of normalizations and depthwise kernels in the rest.
 
-    profiled : network -> the three shares. per_count : of other networks, times `class_counts`: products' time over
-        convolutions', normalizations' share, depthwise time over other time.
+    profiled : network -> the three shares.
+    per_count : of other networks, times `class_counts`: products' time over convolutions', normalizations' share,
+        depthwise time over other time.
     """
 
     profiled: dict[str, tuple[float, float, float]]
@@ -89,7 +90,8 @@ def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tup
 
     Parameters
     ----------
-    counts : `class_counts` of it. per_count : factors on them.
+    counts : `class_counts` of it.
+    per_count : factors on them.
     """
     product, normalization, depthwise = (factor * amount for factor, amount in zip(per_count, counts, strict=True))
     depthwise /= 1 + depthwise
@@ -211,7 +213,8 @@ class Pairs:
     """Published pairs.
 
     amp : of AMP over FP32 or TF32 on tensor cores: table, gpu, network, pixels, over, log_speedup, base_ms, share,
-        layers, peak_ratio, batch_ratio. plain : the same of GPUs without tensor cores.
+        layers, peak_ratio, batch_ratio.
+    plain : the same of GPUs without tensor cores.
     tf32 : of TF32 over FP32: table, gpu, network, log_speedup, share, log_ratio (of the peaks).
     failed : pairs left out, since tensor cores were not used.
     """
@@ -286,6 +289,7 @@ _TRAINING = (
 _MIN_TRAINING_BATCH = 64
 #: One script of many hands, at batches of 12: only networks that no host delays compare.
 _SCRIPT, _GPU_BOUND = "pytorch-gpu-benchmark", ("VGG11", "VGG13", "VGG16", "VGG19")
+SCRIPT_TABLE = f"{_SCRIPT}, PyTorch"
 #: Its steps there are those of the 2080 Ti, at three quarters of whose specs.
 _MISNAMED = "GeForce RTX 2080"
 
@@ -298,7 +302,7 @@ def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) ->
     rows["gpu"] = rows["gpu"].replace(dict.fromkeys(_LARGE_V100, "Tesla V100-SXM2-16GB"))
     large = rows["table"].isin(_TRAINING) & ~(rows["batch_size"] < _MIN_TRAINING_BATCH)
     script = rows["table"].str.contains(_SCRIPT) & rows["network"].isin(_GPU_BOUND) & (rows["gpu"] != _MISNAMED)
-    rows = rows.assign(table=rows["table"].where(~script, f"{_SCRIPT}, PyTorch"))
+    rows = rows.assign(table=rows["table"].where(~script, SCRIPT_TABLE))
     plain = ~rows["version"].str.contains("XLA") | (rows["table"] == _XLA)
     rows = rows[(large & plain) | script]
     rows = rows[rows["gpu"].isin(set(gpus)) & rows["precision"].isin([FP32, TF32, AMP])]

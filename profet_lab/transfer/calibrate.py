@@ -29,7 +29,8 @@ _MIN_SCALE = 1e-3
 class MeasuredCells:
     """Workloads that were measured on a GPU.
 
-    rows : of the steps that profiled instances are known by, (cells,). latency_ms : on the GPU, (cells,).
+    rows : of the steps that profiled instances are known by, (cells,).
+    latency_ms : on the GPU, (cells,).
     networks : name of each cell's, (cells,).
     """
 
@@ -153,7 +154,8 @@ def _log_sd(errors: np.ndarray) -> float:
 def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
 
-    allowed : boolean mask of the workloads to choose among. count : at most this many.
+    allowed : boolean mask of the workloads to choose among.
+    count : at most this many.
 
     Returns:
     rows : (count,), each once, in the order of choice.

@@ -9,7 +9,7 @@ everything is as fast at least, in every kind and precision: where tables disagr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
 from pathlib import Path
@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import AMP, FP32, Gpu
-from profet_core.latency import LEVEL, log_sd_of
+from profet_core.latency import LEVEL, log_sd_of, quantile
+from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import (
     CLASSES,
     ON_TENSOR_CORES,
@@ -32,7 +33,8 @@ from profet_core.transfer.rates import (
 from profet_core.transfer.step_model import BANDWIDTH, CONVOLUTION, KINDS, StepModel
 from profet_lab.measurements.published import forward_speeds, mlperf_speeds
 from profet_lab.measurements.tables import Measurements
-from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares, training_rows
+from profet_lab.precision.pairs import POINTS_TABLE, SCRIPT_TABLE, load_pairs, network_shares, training_rows
+from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.step_model import BENCHMARK
 
 #: Mean and standard deviation of the effects of specs.
@@ -47,11 +49,9 @@ _FP32 = 0.12
 #: Of a class in AMP around convolutions or the rest, and the product's around convolutions.
 _CLASS, _PRODUCT = 0.15, 0.4
 #: Of a table's AMP; of one table on one GPU: host, cooling and driver; the points' table is the yardstick of both.
-_TABLE_AMP, _ON_GPU, _POINTS_ON_GPU = 0.25, 0.06, 0.01
-#: Of a row: points, those in AMP, other tables, MLPerf, forward passes, and pairs of AMP and FP32 with launches.
-_POINT, _AMP_POINT, _ROW, _MLPERF, _FORWARD, _PAIR = 0.015, 0.03, 0.1, 0.05, 0.15, 0.12
-#: The reference ran the points at a smaller batch than the others, where it is slower by this.
-_SMALLER_BATCH = 0.02
+_TABLE_AMP, _ON_GPU, _POINTS_ON_GPU = 0.25, 0.12, 0.01
+#: Of a row: points, other tables, MLPerf, forward passes, and pairs of AMP and FP32 with launches.
+_POINT, _ROW, _MLPERF, _FORWARD, _PAIR = 0.01, 0.1, 0.05, 0.15, 0.12
 #: A table's offset, the log of its images per second on the reference, is free.
 _TYPICAL, _FREE = 6.0, 3.0
 #: Errors beyond so many standard deviations count less.
@@ -61,6 +61,8 @@ _ITERATIONS = 12
 _TIE = 1e-3
 #: Tuned code: MLPerf's, which shows ratios of GPUs in it, and NVIDIA's PyTorch examples, which show what it gains.
 MLPERF, EXAMPLES = "MLPerf", "NVIDIA/DeepLearningExamples, PyTorch"
+#: Forward passes, and the profiled GPUs' kernels.
+_FORWARD_TABLE, _MEASURED = "forward", "measured"
 #: Kernels in FP32 on one program over V100's (`external/kernel_latencies.parquet`): elementwise ones, and convolutions
 #: or else products. Medians of those above 0.2 ms.
 KERNELS = {
@@ -85,7 +87,9 @@ Terms = dict[Key, float]
 class _Row:
     """One speed, or a ratio of two speeds of one step.
 
-    shares : of `CLASSES`. rates : terms of each class's log rate. over : the same of the speed it is relative to; else
+    shares : of `CLASSES`.
+    rates : terms of each class's log rate.
+    over : the same of the speed it is relative to; else
     None. launches : table, and layers per microsecond of the step it is relative to.
     """
 
@@ -203,10 +207,9 @@ class Evidence:
             for row in _records(group):
                 on_gpu = self.effects.add(("on", table, row.gpu), 0.0, _POINTS_ON_GPU if is_points else _ON_GPU)
                 precision = row.precision if row.precision in (AMP, FP32) else "default"
-                log_sd = (_AMP_POINT if precision == AMP else _POINT) if is_points else _ROW
                 self.rows.append(
                     _Row(
-                        row.gpu, table, math.log(row.images_per_s), log_sd, row.shares,
+                        row.gpu, table, math.log(row.images_per_s), _POINT if is_points else _ROW, row.shares,
                         self.rates(row.gpu, precision, table), row.precision, {offset: 1.0, on_gpu: 1.0},
                     )
                 )  # fmt: skip
@@ -246,13 +249,13 @@ class Evidence:
         for (network, pixels, version), group in _groups(speeds, ["network", "pixels", "version"]):
             if shares.get(network) is None:
                 continue
-            offset = self.effects.add(("offset", "forward", network, str(pixels), version), _TYPICAL, _FREE)
+            offset = self.effects.add(("offset", _FORWARD_TABLE, network, str(pixels), version), _TYPICAL, _FREE)
             for row in _records(group):
-                on_gpu = self.effects.add(("on", "forward", row.gpu), 0.0, _ON_GPU)
+                on_gpu = self.effects.add(("on", _FORWARD_TABLE, row.gpu), 0.0, _ON_GPU)
                 self.rows.append(
                     _Row(
-                        row.gpu, "forward", math.log(row.images_per_s), _FORWARD, shares[network],
-                        self.rates(row.gpu, AMP, "forward"), AMP, {offset: 1.0, on_gpu: 1.0},
+                        row.gpu, _FORWARD_TABLE, math.log(row.images_per_s), _FORWARD, shares[network],
+                        self.rates(row.gpu, AMP, _FORWARD_TABLE), AMP, {offset: 1.0, on_gpu: 1.0},
                     )
                 )  # fmt: skip
 
@@ -293,12 +296,17 @@ def ordered_pairs(gpus: Mapping[str, Gpu]) -> list[tuple[str, str]]:
     return [(one.name, two.name) for one, two in permutations(gpus.values(), 2) if no_less(one, two)]
 
 
-def fit_rates(evidence: Evidence, without: str = "") -> FittedRates:
-    """Fit all effects by Gauss-Newton steps; `without` : a GPU whose rows don't count, nor its order."""
+def fit_rates(
+    evidence: Evidence, without: str = "", keep: Collection[str] = (), start: np.ndarray | None = None
+) -> FittedRates:
+    """Fit all effects by Gauss-Newton steps from `start`.
+
+    without : a GPU of whose rows only those of tables `keep` count; without any, nor does its order.
+    """
     effects = evidence.effects
-    pairs = [pair for pair in ordered_pairs(evidence.gpus) if without not in pair]
+    pairs = [pair for pair in ordered_pairs(evidence.gpus) if keep or without not in pair]
     order = effects.matrix(_differences(evidence, pairs)) if pairs else None
-    rows = [row for row in evidence.rows if row.gpu != without]
+    rows = [row for row in evidence.rows if row.gpu != without or row.table in keep]
     # Every effect of the order is known now.
     matrix = np.array([effects.matrix(row.rates) for row in rows])
     over = [None if row.over is None else effects.matrix(row.over) for row in rows]
@@ -308,7 +316,8 @@ def fit_rates(evidence: Evidence, without: str = "") -> FittedRates:
     shares = np.array([row.shares for row in rows])
     # The points are one careful source; of other tables some runs failed.
     trust = np.array([0.5 if row.table == POINTS_TABLE else 1.0 for row in rows])
-    values, active = means.copy(), np.zeros(0 if order is None else len(order), bool)
+    values = means.copy() if start is None else start.copy()
+    active = np.zeros(0 if order is None else len(order), bool)
     gram = np.diag(precision)
     for _ in range(_ITERATIONS):
         left = shares * np.exp(-matrix @ values)
@@ -394,13 +403,13 @@ def published_evidence(
         if name != reference:
             rates = step_model.log_rates(name, reference)
             compute, rest = (float(rates[KINDS.index(kind)]) for kind in (CONVOLUTION, BANDWIDTH))
-            found.add_rates("measured", row.gpu, (compute, _PROFILED), (rest, _PROFILED))
+            found.add_rates(_MEASURED, row.gpu, (compute, _PROFILED), (rest, _PROFILED))
     return found
 
 
 def _log_speed_of_reference(rows: pd.DataFrame, reference: str) -> float:
     own = rows[(rows.table == POINTS_TABLE) & (rows.gpu == reference) & (rows.precision == FP32)]
-    return float(np.log(own.images_per_s).median()) - _SMALLER_BATCH
+    return float(np.log(own.images_per_s).median())
 
 
 def _small_batches(pairs: pd.DataFrame, gpus: Mapping[str, Gpu]) -> pd.DataFrame:
@@ -413,8 +422,8 @@ def _gpu_content(row: GpuRates) -> dict[str, Any]:
     return {key.replace("statement", "said"): value for key, value in asdict(row).items()}
 
 
-def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
-    """The rates as `transfer.json` holds them."""
+def rates_content(fit: FittedRates, evidence: Evidence, widths: Mapping[str, float]) -> dict[str, Any]:
+    """The rates as `transfer.json` holds them, with `evidence_widths`."""
     places, shares = evidence.effects.places, evidence.benchmark
 
     def value(*key: str) -> float:
@@ -469,6 +478,7 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
         "amp_classes": classes,
         "tuned": tuned,
         "tuned_log_sd": math.hypot(fit.log_sd(slopes[0] - slopes[1]), _TUNED),
+        **widths,
         "within_log_sd": _WITHIN,
         "no_tensor_cores_log_sd": evidence.no_tensor_cores_log_sd,
         "activation_share": evidence.activation_share,
@@ -479,21 +489,60 @@ def rates_content(fit: FittedRates, evidence: Evidence) -> dict[str, Any]:
 _MIN_LOG_SD, _WITHIN = 0.02, 0.10
 
 
-def held_out_gpu(evidence: Evidence, gpu: str) -> pd.DataFrame:
-    """Rows of a GPU by a fit that saw none of them: precision, table, log error, and its standard deviation.
+def _judged_rows(evidence: Evidence, gpu: str) -> list[_Row]:
+    """Published speeds of training on a GPU.
 
-    A table that has no other GPU, and tuned code, tell nothing.
+    Forward passes are not judged, nor is the half precision of a script in versions of PyTorch that differ by GPU.
     """
-    others = {key for row in evidence.rows if row.gpu != gpu for key in row.offset if key[0] == "offset"}
-    rows = [row for row in evidence.rows if row.gpu == gpu and row.offset and row.table != MLPERF]
-    rows = [row for row in rows if others & set(row.offset)]
-    fit, found = fit_rates(evidence, without=gpu), []
+    rows = [row for row in evidence.rows if row.gpu == gpu and row.offset and row.table != _FORWARD_TABLE]
+    return [row for row in rows if row.table != SCRIPT_TABLE or row.precision != AMP]
+
+
+def held_out_rows(evidence: Evidence, start: np.ndarray, gpu: str, keep: Collection[str]) -> pd.DataFrame:
+    """Rows of a GPU by a fit that saw only those of its tables `keep`; none of a table that has no other GPU.
+
+    Returns:
+    Columns gpu, kept (their number), table, precision, log error, and log_sd, of the benchmark's speed there.
+    """
+    seen = {key for row in evidence.rows if row.gpu != gpu or row.table in keep for key in row.offset}
+    rows = [row for row in _judged_rows(evidence, gpu) if row.table not in keep]
+    rows = [row for row in rows if any(key in seen for key in row.offset if key[0] == "offset")]
+    fit, found = fit_rates(evidence, gpu, keep, start), []
     for row in rows:
-        matrix = evidence.effects.matrix(row.rates)
-        left = np.asarray(row.shares) * np.exp(-matrix @ fit.values)
-        offset = evidence.effects.matrix([row.offset])[0]
-        slopes = left @ matrix / left.sum() + offset
-        error = float(row.log_speed + math.log(left.sum()) - offset @ fit.values)
-        log_sd = math.hypot(fit.log_sd(slopes), row.log_sd)
-        found.append({"table": row.table, "precision": row.precision, "error": error, "log_sd": log_sd})
-    return pd.DataFrame(found, columns=["table", "precision", "error", "log_sd"])
+        left = np.asarray(row.shares) * np.exp(-evidence.effects.matrix(row.rates) @ fit.values)
+        error = row.log_speed + math.log(left.sum()) - float(evidence.effects.matrix([row.offset])[0] @ fit.values)
+        precision = row.precision if row.precision in (AMP, FP32) else "default"
+        log_sd = fit.log_sd(fit.speed(gpu, precision, evidence.benchmark)[1])
+        found.append((gpu, len(keep), row.table, row.precision, error, log_sd))
+    return pd.DataFrame(found, columns=["gpu", "kept", "table", "precision", "error", "log_sd"])
+
+
+def held_out_tables(evidence: Evidence, spread: Spread, progress: Progress | None = None) -> pd.DataFrame:
+    """Published speeds of every GPU but the profiled ones, by fits that saw none, one, and all others of its tables.
+
+    Returns:
+    `held_out_rows`, and of each: away, the absolute error in standard deviations of a step by `spread`.
+    """
+    profiled = {row.gpu for row in evidence.rows if row.table == _MEASURED} | {evidence.reference}
+    start, tasks = fit_rates(evidence).values, []
+    for gpu in evidence.gpus:
+        tables = {row.table for row in evidence.rows if row.gpu == gpu}
+        judged = {row.table for row in _judged_rows(evidence, gpu)} if gpu not in profiled else set()
+        kept = {frozenset[str](), *(frozenset(tables - {one}) for one in judged)}
+        kept |= {frozenset({one}) for one in tables if judged - {one}}
+        tasks += [(evidence, start, gpu, keep) for keep in sorted(kept, key=sorted) if judged]
+    rows = pd.concat(run_tasks(held_out_rows, tasks, progress=progress, threads=True), ignore_index=True)
+    return rows.assign(away=rows["error"].abs() / np.hypot(rows["log_sd"], spread.log_sd()))
+
+
+def evidence_widths(rows: pd.DataFrame) -> dict[str, float]:
+    """Factors on standard deviations by which 90% intervals hold as much of `held_out_tables`.
+
+    GPUs with one and with several tables miss by as much. As rows of a GPU go together, the level is that of a GPU
+    which is new to as many.
+    """
+    found = {}
+    for name, part in (("published_width", rows[rows["kept"] > 0]), ("specs_width", rows[rows["kept"] == 0])):
+        level = LEVEL * (1 + 1 / max(part["gpu"].nunique(), 1))
+        found[name] = float(part["away"].quantile(min(level, 1.0)) / quantile()) if len(part) else 1.0
+    return found

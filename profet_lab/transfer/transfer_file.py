@@ -21,7 +21,13 @@ from profet_lab.measurements.published import (
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.models_folder import rounded, signed
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
-from profet_lab.transfer.rates import fit_rates, published_evidence, rates_content
+from profet_lab.transfer.rates import (
+    evidence_widths,
+    fit_rates,
+    held_out_tables,
+    published_evidence,
+    rates_content,
+)
 from profet_lab.transfer.step_model import fit_step_model, measured_medians
 
 _FILES = (ARCHITECTURES_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE, MLPERF_FILE, FORWARD_FILE)
@@ -42,13 +48,15 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     everything = np.ones(len(medians.workloads), bool)
     step_model = fit_step_model(medians, medians.instances, everything)
     evidence = published_evidence(measurements, folder, step_model, REFERENCE, load_gpus())
+    between_gpus = spread(medians, medians.instances, everything)
+    widths = evidence_widths(held_out_tables(evidence, between_gpus))
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
         "step": _step_content(step_model),
-        "spread": asdict(spread(medians, medians.instances, everything)),
+        "spread": asdict(between_gpus),
         "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
-        "rates": rounded(rates_content(fit_rates(evidence), evidence)),
+        "rates": rounded(rates_content(fit_rates(evidence), evidence, widths)),
         "fitted_on": {
             **measurements.sha256,
             **{str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},

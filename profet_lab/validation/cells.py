@@ -26,7 +26,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     target_of,
 )
 from profet_lab.transfer.step_model import Steps, all_steps, fit_step_model, median_steps
-from profet_lab.validation.judged import ensemble_latencies, figures, judged, judged_estimate, mape
+from profet_lab.validation.held_out_gpus import ensemble_latencies, figures, judged, judged_estimate, mape
 
 CELLS = (1, 3, 10, 20, 50)
 DRAWS = 5

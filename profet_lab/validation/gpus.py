@@ -33,6 +33,7 @@ from profet_core.latency import quantile
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
+from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import no_less
 from profet_lab.class_bank import class_bank
 from profet_lab.class_members import STEPS
@@ -40,11 +41,16 @@ from profet_lab.measurements.published import load_points, load_tuned, mlperf_ra
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
-from profet_lab.transfer.rates import Evidence, held_out_gpu, published_evidence
+from profet_lab.transfer.rates import MLPERF, evidence_widths, held_out_tables, published_evidence
 from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
-from profet_lab.validation.held_out_gpus import fold_models, held_out_anchors, plain_specs_log_sd, profiled_gpus
-from profet_lab.validation.judged import ensemble_latencies
+from profet_lab.validation.held_out_gpus import (
+    ensemble_latencies,
+    fold_models,
+    held_out_anchors,
+    plain_specs_log_sd,
+    profiled_gpus,
+)
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
@@ -347,28 +353,54 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
 
 #: What rates follow from, by the number of tables.
 EVIDENCE = ("specs only", "one table", "several tables")
-#: A GPU with fewer rows tells no coverage.
-_MIN_ROWS = 4
+#: A GPU with fewer rows tells no coverage; so many GPUs are shown.
+_MIN_ROWS, _SHOWN = 4, 5
 
 
-def held_out_report(evidence: Evidence, progress: Progress) -> dict[str, Any]:
-    """Published rows of each GPU by rates that follow from its specs and other GPUs alone; percent of the latency.
+def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
+    """Coverage and errors of `held_out_tables`, percent of the latency, by intervals that saw none of the GPU's rows.
 
-    Intervals are of the rates, without the step's own spread.
+    gpus, specs, amp, others : by specs and other GPUs alone. evidence : by kind of evidence and precision.
     """
-    found, rows = [], []
-    for gpu in evidence.gpus:
-        progress(1)
-        if any(row.gpu == gpu and row.offset for row in evidence.rows) and len(one := held_out_gpu(evidence, gpu)):
-            rows.append(one.assign(gpu=gpu))
-            found.append({"gpu": gpu, "tables": one["table"].nunique(), **_scores(one)})
-    every = pd.concat(rows)
-    half = every["precision"] == AMP
-    return {"gpus": found, "pooled": _scores(every), "amp": _scores(every[half]), "others": _scores(every[~half])}
+    widths = {gpu: evidence_widths(rows[rows["gpu"] != gpu]) for gpu in rows["gpu"].unique()}
+    published, specs = (
+        rows["gpu"].map({gpu: each[name] for gpu, each in widths.items()})
+        for name in ("published_width", "specs_width")
+    )
+    log_sd = np.where(rows["kept"] > 0, published, specs) * np.hypot(rows["log_sd"], spread.log_sd())
+    rows = rows.assign(
+        half=quantile() * np.maximum(log_sd, published * spread.log_sd()),
+        kind=[EVIDENCE[min(kept, 2)] for kept in rows["kept"]],
+        case=np.where(
+            rows["table"] == MLPERF, "AMP in tuned code", np.where(rows["precision"] == AMP, "AMP", "FP32 or TF32")
+        ),
+    )
+    by_specs = rows[rows["kept"] == 0]
+    coverage: Any = [
+        {"gpu": gpu, "percent": _scores(part)["coverage_90"]}
+        for gpu, part in rows.groupby("gpu")
+        if len(part) >= _MIN_ROWS
+    ]
+    groups: Any = [(*key, part) for key, part in rows.groupby(["kind", "case"])]
+    groups += [(kind, "all", part) for kind, part in rows.groupby("kind")]
+    groups += [("all", "all", rows)]
+    return {
+        "gpus": [
+            {"gpu": gpu, "tables": part["table"].nunique(), **_scores(part)}
+            for gpu, part in by_specs.groupby("gpu", sort=False)
+        ],
+        "specs": _scores(by_specs),
+        "amp": _scores(by_specs[by_specs["case"] == "AMP"]),
+        "others": _scores(by_specs[by_specs["case"] == "FP32 or TF32"]),
+        "evidence": [
+            {"kind": kind, "case": case, "gpus": part["gpu"].nunique(), **_scores(part)} for kind, case, part in groups
+        ],
+        "least_covered": sorted(coverage, key=lambda row: row["percent"])[:_SHOWN],
+    }
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, float]:
-    error, half = rows["error"].to_numpy(float), quantile() * rows["log_sd"].to_numpy(float)
+    error, half = rows["error"].to_numpy(float), rows["half"].to_numpy(float)
     return {
         "n": len(rows),
         "bias": float(100 * np.expm1(-np.mean(error))),
@@ -392,13 +424,14 @@ def gpus_report(
     ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress)
     step_model = fit_step_model(medians, medians.instances, np.ones(len(medians.workloads), bool))
     evidence = published_evidence(measurements, folder, step_model, REFERENCE, gpus)
+    between_gpus = models.transfer.spread
     sheet_log_sd = plain_specs_log_sd(models.transfer.rates, step_model, REFERENCE, gpus)
     fold = fold_models(bank, seed=seed, steps=steps, progress=progress)
     return {
         "seed": seed,
         "left_out_gpus": profiled_gpus(every, medians, ensemble, sheet_log_sd),
         "left_out_anchors": held_out_anchors(fold, every, medians),
-        "rates": held_out_report(evidence, progress),
+        "rates": held_out_report(held_out_tables(evidence, between_gpus, progress), between_gpus),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),
     }
@@ -435,6 +468,9 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     )
     for gpu, row in served["falls"].items():
         yield f"larger batch faster, {gpu}, TF32; AMP", f"{row[TF32]:.1f}; {row[AMP]:.1f}%", "2.5%"
+    sizes, rows = np.array(served["picture"]["sizes"]), served["picture"]["rows"]
+    falling = 100 * np.mean([np.diff(sizes / row["images_per_s"]) < 0 for row in rows])
+    yield "larger batch faster, scaled from one profile, all GPUs and precisions", f"{falling:.1f}%", "2.5%"
     targets, anchors = (report[name]["mean"]["mape_with_latency"] for name in ("left_out_gpus", "left_out_anchors"))
     yield "GPU held out as target; as anchor, four measured GPUs", f"{targets:.2f}; {anchors:.2f}%", "9.0; 9.5%"
     a100 = next(row for row in rates["gpus"] if row["gpu"] == "A100-SXM4-40GB")
@@ -444,7 +480,6 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for case, name in ((AMP, "plain AMP"), (CHANNELS_LAST, "AMP in tuned code")):
         figure = "; ".join(f"{kind} {widths[kind][case]:.0f}%" for kind in reversed(EVIDENCE) if kind in widths)
         yield f"{name} as served: median half-width by evidence", figure, "30%"
-    many = [row for row in rates["gpus"] if row["n"] >= _MIN_ROWS]
-    least = min(many, key=lambda row: row["coverage_90"])
-    figure = f"{rates['pooled']['coverage_90']:.1f}; {least['gpu']} {least['coverage_90']:.0f}%"
-    yield "rates of held-out GPUs in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"
+    least = rates["least_covered"][0]
+    figure = f"{rates['evidence'][-1]['coverage_90']:.1f}; {least['gpu']} {least['percent']:.0f}%"
+    yield "published speeds of held-out GPUs and tables in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"

@@ -48,8 +48,10 @@ class RealProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One profile of the index.
 
     file : its path below the folder.
-    framework : name, then version. kind : what was trained, as tables show it.
-    steps : how many the file covers. step_ms : latency of one, milliseconds. None: not known.
+    framework : name, then version.
+    kind : what was trained, as tables show it.
+    steps : how many the file covers.
+    step_ms : latency of one, milliseconds. None: not known.
     elsewhere : GPU -> what the same workload took there.
     measured : the same workload in the PROFET measurements.
     source, licence : who published it, and under what terms.

@@ -230,9 +230,6 @@ def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
     return (f"{len(names)} {what}: {shown}",)
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
 def write_profile(profile: Profile) -> bytes:
     """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 

@@ -164,8 +164,8 @@ _JAX = (
     "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
     "training step of the same network with one of these."
 )
-#: A TPU's planes and processes.
-_TPU_PREFIX = "/device:TPU"
+#: Planes and processes of the host, a GPU and a TPU.
+HOST, GPU_PREFIX, _TPU_PREFIX = "/host:CPU", "/device:GPU:", "/device:TPU"
 
 #: A trace may leave the first and the last step unmarked.
 _UNMARKED_ENDS = 2

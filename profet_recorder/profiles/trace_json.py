@@ -24,6 +24,8 @@ from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
 from profet_recorder.profiles.tensorflow_trace import (
+    GPU_PREFIX,
+    HOST,
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
     Gpu,
@@ -43,15 +45,13 @@ Args: TypeAlias = dict[str, object]
 XPROF_MAX_EVENTS = 1_000_000
 #: Different operations, kernels and steps, of all threads together.
 MAX_NAMES = 50_000
-HOST_PROCESS = "/host:CPU"
-DEVICE_PROCESS_PREFIX = "/device:GPU:"
 #: What may name a kernel's operation, in the order it is believed.
 _LABELS = ("tf_op", "annotation", *(f"level {depth}" for depth in range(16)))
 #: Of a process or a thread: "Framework Ops - from #14(Compute)".
 _MAX_LABEL_CHARACTERS = 200
 _PROCESS = re.compile(rb'"/(?:host|device):\w')
 _NOTHING = (
-    f"The trace has no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: record a training step "
+    f"The trace has no operation of a {HOST} or {GPU_PREFIX}N process: record a training step "
     "with TensorFlow's profiler."
 )
 
@@ -101,10 +101,10 @@ class _Events:
             name = event.name or ""
             name = name if len(name) <= MAX_NAME_CHARACTERS else ""
             process = self._processes.get(where[0], "")
-            is_device = process.startswith(DEVICE_PROCESS_PREFIX)
+            is_device = process.startswith(GPU_PREFIX)
             if where not in self._lines:
                 self._names.number(where)
-                self._lines[where] = len(self._lines) if is_device else Thread() if process == HOST_PROCESS else None
+                self._lines[where] = len(self._lines) if is_device else Thread() if process == HOST else None
             begin_us, duration_us = times_of(event)
             line = self._lines[where]
             if isinstance(line, int):
@@ -128,7 +128,7 @@ class _Events:
     def _add_kernel(
         self, stream: int, where: Where, name: str, args: Args, begin_us: float, duration_us: float
     ) -> None:
-        number = self._processes[where[0]].removeprefix(DEVICE_PROCESS_PREFIX)[:10]
+        number = self._processes[where[0]].removeprefix(GPU_PREFIX)[:10]
         gpu = self._gpus.setdefault(where[0], Gpu(number))
         if is_derived_line(line := self._thread_names.get(where, "")):
             gpu.steps += line == STEPS_LINE

@@ -35,6 +35,8 @@ from profet_recorder.profiles.limits import (
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_recorder.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile, is_forward
 from profet_recorder.profiles.tensorflow_trace import (
+    GPU_PREFIX,
+    HOST,
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
     Gpu,
@@ -50,8 +52,6 @@ from profet_recorder.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"
 
-HOST_PLANE = "/host:CPU"
-DEVICE_PLANE_PREFIX = "/device:GPU:"
 #: A host with eight GPUs has a dozen planes.
 MAX_PLANES = 1000
 MAX_FACTS = 10_000
@@ -131,7 +131,7 @@ def read(content: Content) -> Profile:
         planes = _read_planes(content, found)
         if not any(plane.is_host or plane.is_device for plane in planes):
             raise ProfileError(
-                f"The trace has neither a {HOST_PLANE} nor a {DEVICE_PLANE_PREFIX}N plane: "
+                f"The trace has neither a {HOST} nor a {GPU_PREFIX}N plane: "
                 "record a training step with TensorFlow's profiler."
             )
         with content.open() as stream:
@@ -150,9 +150,6 @@ def read(content: Content) -> Profile:
     if others := sum(plane.name.startswith("/device:") and not plane.is_device for plane in planes):
         found.ignored.append(f"devices other than GPUs: {others}")
     return found.profile(NAME, NO_OPERATION, content.check_time)
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -181,11 +178,11 @@ class _Plane:
 
     @property
     def is_host(self) -> bool:
-        return self.name == HOST_PLANE
+        return self.name == HOST
 
     @property
     def is_device(self) -> bool:
-        return self.name.startswith(DEVICE_PLANE_PREFIX)
+        return self.name.startswith(GPU_PREFIX)
 
 
 def _read_planes(content: Content, found: Trace) -> list[_Plane]:
@@ -260,9 +257,6 @@ def _keep_metadata(found: Trace, plane: _Plane, part: int, data: bytes, names: N
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-# --- times ------------------------------------------------------------------------------------------------------------
 
 
 def _lines(wire: WireStream, size: int) -> Iterator[Iterator[Any]]:
@@ -342,7 +336,7 @@ class _HostLine:
 
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
-    gpu = Gpu(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10], name=plane.gpu)
+    gpu = Gpu(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
     for number, parts in enumerate(_lines(wire, size)):
         events, derived, marks_steps = 0, False, False
         for part in parts:

@@ -5,21 +5,14 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Request, expect
 
 from benchmarks.served_app import served
+from tests.browser.accessibility import unfold
 from tests.browser.test_whole_flow import PAGES, follow, give_file, open_page, settle
 from tests.made.asked import Asked
 
 pytestmark = pytest.mark.browser
-
-
-def open_all(page: Page) -> None:
-    """Open every expander that a page has."""
-    shut = page.locator("[data-testid=stExpander] details:not([open]) > summary:visible")
-    for _ in range(shut.count()):
-        shut.first.click()
-        settle(page)
 
 
 def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
@@ -27,7 +20,7 @@ def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
     page.on("request", lambda request: asked.append(request))
     for name in PAGES:
         open_page(page, f"{app_url}/{name}")
-        open_all(page)
+        unfold(page)
         page.wait_for_load_state("networkidle")
     hosts = {urlsplit(request.url).netloc for request in asked if urlsplit(request.url).scheme not in {"data", "blob"}}
     assert len(asked) > 50

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_from_tables, ordered
-from profet_lab.dataset_files import read_tables, write_dataset
-from profet_lab.measurements.tables import data_folder
-
-
-def published_of(networks: Sequence[str], repeats: int = 1) -> Dataset:
-    """So many runs of each workload of these networks on the four profiled instances."""
-    whole = read_tables(data_folder() / "profet")
-    cells = whole.cells[(whole.cells["repeat"] <= repeats) & whole.cells["model"].isin(networks)]
-    operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
-    return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
+from profet_lab.dataset import InstanceFacts, Source, dataset_from_tables
+from profet_lab.dataset_files import write_dataset
 
 
 def write_custom_data(

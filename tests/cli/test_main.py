@@ -224,13 +224,10 @@ def test_the_steps_given_are_those_of_every_command(document, whole, tmp_path):
     assert found["operations_us"] == pytest.approx(dict(whole.profile.operations))
 
 
-def test_a_number_of_steps_that_does_not_fit_the_latency_is_questioned(refused, document, sample, tmp_path):
+def test_steps_are_a_whole_number_and_questioned_where_they_do_not_fit_the_latency(refused, document, sample, tmp_path):
     command = ("predict", covering(tmp_path, sample, 3), "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
     assert "--steps 3" in refused(*command, "--steps", 12)
     assert document(*command, "--steps", 12, "--trust-latency")["steps"] == 12
-
-
-def test_steps_are_a_whole_number(refused, sample):
     for command, asked in READERS.items():
         assert "at least 1, not 0" in refused(command, sample.path, *asked, "--steps=0")
     for number, says in (("-3", "not -3"), ("10001", "10,000"), ("1.5", "--steps: invalid int")):

@@ -17,7 +17,6 @@ from tests.made.members import tiny_member
 #: Latency = factor x anchor latency (line), a constant (forest), microseconds of all features / 1000 (dense).
 TINY_LINE = {"fast": 0.5, "slow": 2.0}
 TINY_FOREST = {"fast": 40.0, "slow": 300.0}
-TINY_INSTANCES = ("g4dn.xlarge", "p3.2xlarge", "p2.xlarge")
 #: Kind of each target of the anchor g4dn.xlarge.
 TINY_TARGETS = {"p3.2xlarge": "fast", "p2.xlarge": "slow"}
 

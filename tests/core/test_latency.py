@@ -53,7 +53,7 @@ def test_an_interval_lies_around_its_latency_and_is_as_wide_as_its_level_asks(lo
     assert log_sd_of(made.log_half_width) == pytest.approx(log_sd)
 
 
-def test_what_was_given_and_what_nothing_is_known_of_have_no_interval():
+def test_scaling_keeps_the_width_and_widening_the_middle_where_there_is_an_interval():
     assert step(Basis.GIVEN, log_sd=0.0).interval is None and step(Basis.MEASURED).interval is None
     assert StepTime("a", Estimate(latency_ms=None, log_sd=0.1)).interval is None
 

@@ -40,22 +40,16 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
     assert json.loads(done.stdout)["format"] == "step totals"
 
 
-def test_a_gpu_is_a_row(contributing, tree):
+def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_machines_names(contributing, tree):
     followed(contributing, tree, "Add a GPU")
     row = predicted(tree, "my.rtx3060")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
-
-
-def test_an_instance_is_a_row_and_a_price(contributing, tree):
     listed = followed(contributing, tree, "Add an instance")[1]
     assert "g6.2xlarge" in listed
     row = predicted(tree, "g6.2xlarge")
     assert (row["basis"], row["usd_per_hour"], row["status"]) == ("transferred", 0.9776, "available")
     assert row["latency_ms"] == pytest.approx(predicted(tree, "g6.xlarge")["latency_ms"])
-
-
-def test_a_cloud_is_told_by_its_machines_names(contributing, tree):
     listed = followed(contributing, tree, "Add a cloud")[-1]
     assert "verda/1V100.6V" in listed and "gcp/" not in listed
 
@@ -90,12 +84,9 @@ def recipes(contributing: str) -> list[str]:
     return [line.removeprefix("## ") for line in contributing.splitlines() if line.startswith("## Add ")]
 
 
-def test_every_recipe_has_its_test(contributing):
+def test_every_recipe_has_its_test_and_the_house_s_style(contributing, tree):
     tested = Path(__file__).read_text(encoding="utf-8")
     assert [title for title in recipes(contributing) if f'"{title}"' not in tested] == []
-
-
-def test_what_the_recipes_show_has_the_house_s_style(contributing, tree):
     for title in recipes(contributing):
         write(section(contributing, title), tree)
     for line in ("ruff check .", "ruff format --check ."):

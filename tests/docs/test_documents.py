@@ -125,9 +125,13 @@ def help_of(*command: str) -> str:
     return printed.getvalue()
 
 
-def test_every_command_has_its_section():
+def test_every_command_has_its_section_and_every_setting_of_a_link_is_documented():
     documented = re.findall(r"^## profet (\w+)$", text_of("docs/COMMANDS.md"), re.MULTILINE)
     assert sorted(documented) == sorted(re.findall(r"^    (\w+)(?: |$)", help_of(), re.MULTILINE))
+    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items()]
+    rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
+    listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
+    assert sorted(listed_keys) == sorted(keys)
 
 
 @pytest.mark.parametrize("command", CALLS)
@@ -199,13 +203,6 @@ def test_pictures_are_small_and_of_both_desktops():
         data = path.read_bytes()
         assert data.startswith(b"\x89PNG") and len(data) <= 200_000
         assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (1440, 900)
-
-
-def test_every_setting_of_a_link_is_documented():
-    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items()]
-    rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
-    listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
-    assert sorted(listed_keys) == sorted(keys)
 
 
 def test_every_value_of_a_link_s_setting_is_documented():

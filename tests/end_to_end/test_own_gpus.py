@@ -103,13 +103,10 @@ def app(person: Person, trained: dict[str, Any], repository: Path) -> Iterator[s
         yield url
 
 
-def test_the_stand_in_is_collected_whole(collection, gpu):
+def test_the_stand_in_is_collected_whole_and_each_profile_is_of_one_step(collection, gpu, person, data):
     assert (collection["instance"], collection["cells"], collection["ok"]) == (INSTANCE, CELLS, CELLS)
     assert (collection["out_of_memory"], collection["failed"]) == (0, 0)
     assert gpu["gpu"].endswith(" on 1 thread")
-
-
-def test_the_data_are_complete_and_each_profile_is_of_one_step(person, data):
     (found,) = person.document("data", "check", data)["instances"]
     assert (found["ok"], found["profiled"], found["failed"], found["workloads"]) == (CELLS, CELLS, 0, CELLS)
     assert (found["models"], found["pixels"]) == (sorted(NETWORKS), [PIXELS])
@@ -118,14 +115,11 @@ def test_the_data_are_complete_and_each_profile_is_of_one_step(person, data):
     assert 1 / math.sqrt(2) < found["step_ratio"] < math.sqrt(2)
 
 
-def test_its_cells_calibrate_it(person, trained, gpu):
+def test_its_cells_calibrate_it_and_it_is_in_the_list_with_its_price(person, trained, gpu):
     assert Path(trained["out"]) == person.home and trained["without"] == []
     (row,) = trained["gpus"]
     assert (row["instance"], row["gpu"], row["precision"]) == (INSTANCE, gpu["gpu"], "fp32")
     assert (row["cells"], row["networks"]) == (CELLS, len(NETWORKS))
-
-
-def test_it_is_in_the_list_with_its_price(person, trained, gpu):
     row = {row["name"]: row for row in person.document("instances")}[gpu["instance"]]
     assert (row["usd_per_hour"], row["own"], row["status"]) == (USD_PER_HOUR, True, "available")
     assert (row["gpu"], row["basis"]) == (gpu["gpu"], "calibrated")

@@ -20,7 +20,6 @@ from profet_recorder.profiles import read_profile
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
 ROUNDS = int(os.environ.get("FUZZ_FAULTS", "4"))
 SAMPLE = REPOSITORY / "sample_traces" / "vgg16-224px-b16-g3s.json"
-QUESTION = ["predict", str(SAMPLE), "--anchor", "g3s.xlarge", "--format", "json"]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -90,7 +90,7 @@ def test_samples_are_the_medians_of_the_data_and_test_data_the_first_repeat(meas
             assert measured_ms == pytest.approx(repeats_ms[0] if first else np.median(repeats_ms), abs=5e-4)
 
 
-def test_a_missing_folder_or_file_is_named(tmp_path):
+def test_a_missing_folder_file_or_workload_is_named(tmp_path):
     with pytest.raises(DataError, match="No measurements in"):
         data_folder(tmp_path)
 
@@ -103,6 +103,10 @@ def test_a_missing_folder_or_file_is_named(tmp_path):
     for read in (load_points, mlperf_speeds, forward_speeds):
         with pytest.raises(DataError, match=r"No external/.*csv in"):
             read(tmp_path)
+    pd.read_parquet(data_folder() / PROFILES_FILE)[1:].to_parquet(tmp_path / PROFILES_FILE)
+    shutil.copy(data_folder() / LATENCIES_FILE, tmp_path / LATENCIES_FILE)
+    with pytest.raises(DataError, match="has other workloads than the rest"):
+        load_measurements(tmp_path)
 
 
 LAMBDA, NVIDIA = "lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples"
@@ -146,8 +150,12 @@ def training(tmp_path):
 CARD = ("RTX A6000", "ResNet50", "tf32")
 
 
-def test_rows_of_training_are_read_by_gpu_and_precision(training):
+def test_rows_of_training_are_read_by_gpu_and_precision_small_batches_for_vgg_alone(training):
     assert training(V100, A6000) == {CARD: 150.0, ("Tesla V100-SXM2-16GB", "ResNet50", "fp32"): 100.0}
+    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
+    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
+    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
+    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
 
 
 @pytest.mark.parametrize(
@@ -166,13 +174,6 @@ def test_rows_of_something_else_do_not_count(training, other):
     assert training(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == training(V100, A6000)
 
 
-def test_small_batches_of_one_script_count_for_vgg_alone(training):
-    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
-    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
-    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
-    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
-
-
 def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
     speeds = mlperf_speeds(data_folder())
     ratio, rounds = mlperf_ratio(speeds, "H100-PCIE-80GB", "A100-PCIE-80GB")
@@ -187,41 +188,3 @@ def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
     assert set(speeds.gpu) <= set(load_gpus())
     found = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
     assert found["H100-SXM5-80GB", "tf32"] == 1893 and found["B200", "amp"] == 3076 and found["A40", "amp"] == 654
-
-
-def write(folder: Path, profiles: pd.DataFrame) -> Path:
-    (folder / PROFILES_FILE).parent.mkdir(exist_ok=True)
-    profiles.to_parquet(folder / PROFILES_FILE)
-    profiles[["instance", "model", "pixels", "batch_size", "repeat", "batch_latency_ms", "epoch_latency_s"]].to_parquet(
-        folder / LATENCIES_FILE
-    )
-    return folder
-
-
-@pytest.fixture
-def published() -> pd.DataFrame:
-    """Two workloads on two instances in no order; each profile holds two steps of 10 or 20 ms, half of that on fast."""
-    rows = [
-        (name, "A", 32, batch, 1, factor * batch * 1_000.0, factor * batch * 200.0, factor * batch * 50.0)
-        for batch in (20, 10)
-        for name, factor in (("slow", 1.0), ("fast", 0.5))
-    ]
-    keys = ["instance", "model", "pixels", "batch_size", "repeat"]
-    table = pd.DataFrame(rows, columns=[*keys, "Device_Conv2D", "Device_IDLE", "Host_IDLE"])
-    table["batch_latency_ms"] = (table["Device_Conv2D"] + table["Device_IDLE"]) / 2 / 1_000
-    return table.assign(epoch_latency_s=7.0)
-
-
-def test_times_are_those_of_one_step_and_a_workload_that_one_instance_lacks_is_reported(published, tmp_path):
-    found = load_measurements(write(tmp_path, published))
-    assert found.instances == ("fast", "slow")
-    assert found.operations == ("Device_Conv2D", "Device_IDLE", "Host_IDLE")
-    assert found.workloads["batch_size"].tolist() == [10, 20]
-    # 10,000 us over two steps are 5,000 us a step, on the host too; the latency was of one step all along.
-    np.testing.assert_array_equal(found.times_us["slow"], [[5_000, 1_000, 250], [10_000, 2_000, 500]])
-    np.testing.assert_array_equal(found.times_us["fast"], [[2_500, 500, 125], [5_000, 1_000, 250]])
-    np.testing.assert_array_equal(found.latency_ms["slow"], [6, 12])
-    assert found.all_latencies["epoch_latency_s"].tolist() == [7] * 4
-    np.testing.assert_array_equal(found.device_total_us("slow"), [6_000, 12_000])
-    with pytest.raises(DataError, match="slow has other workloads than the rest"):
-        load_measurements(write(tmp_path, published[1:]))

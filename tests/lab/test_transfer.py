@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.latency import quantile
 from profet_core.transfer.custom_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
+from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed, no_less
 from profet_core.transfer.step_model import StepModel, StepParts
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
@@ -29,7 +31,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.rates import Evidence, fit_rates, held_out_gpu
+from profet_lab.transfer.rates import Evidence, evidence_widths, fit_rates, held_out_rows, held_out_tables
 from profet_lab.transfer.reference_steps import reference_steps, steps_csv, throughput_log_sds
 from profet_lab.transfer.step_model import (
     BENCHMARK,
@@ -242,9 +244,28 @@ def test_of_a_gpu_held_out_no_row_counts():
     nonsense = rows.assign(images_per_s=rows.images_per_s.where(rows.gpu != "card 3", 7.0))
     honest, spoilt = (fit_rates(evidence_of(gpus, one), without="card 3") for one in (rows, nonsense))
     assert np.array_equal(honest.values, spoilt.values)
-    judged = held_out_gpu(evidence_of(gpus, rows), "card 3")
+    judged = held_out_rows(evidence_of(gpus, rows), honest.values, "card 3", ())
     assert len(judged) == 4 and judged["error"].abs().max() < 0.15
-    assert (judged["error"].abs() < 2 * judged["log_sd"]).all()
+
+
+def test_a_gpu_s_own_table_counts_where_another_is_judged():
+    gpus = cards(8)
+    fast = table(gpus, "another").assign(images_per_s=lambda rows: rows.images_per_s * (1 + (rows.gpu == "card 3")))
+    evidence = evidence_of(gpus, table(gpus), fast)
+    start = fit_rates(evidence).values
+    by_specs, by_table = (held_out_rows(evidence, start, "card 3", keep) for keep in ((), ("another",)))
+    assert set(by_specs["table"]) == {"one", "another"} and set(by_table["table"]) == {"one"}
+    # It is twice as fast in the other table.
+    assert by_table["error"].mean() < by_specs[by_specs["table"] == "one"]["error"].mean() - 0.2
+
+
+def test_widths_hold_the_level_of_each_kind_of_evidence():
+    gpus = cards(6)
+    rows = held_out_tables(evidence_of(gpus, table(gpus), table(gpus, "another")), Spread(0.04, 0.11, 4))
+    assert set(rows["kept"]) == {0, 1} and V100.name not in set(rows["gpu"])
+    away = rows.assign(away=np.where(rows["kept"] > 0, 3.0, 0.5))
+    widths = evidence_widths(away)
+    assert widths == pytest.approx({"published_width": 3.0 / quantile(), "specs_width": 0.5 / quantile()})
 
 
 def test_the_better_of_two_gpus_keeps_no_lower_rate_where_tables_disagree():

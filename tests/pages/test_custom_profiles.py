@@ -266,9 +266,6 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
     assert any("pasted text: " in line for line in lines(app.error))
 
 
-VGG = "vgg16-224px-b16-g3s"
-
-
 def carrying(open_app, samples):
     """The answer with an upload and a typed latency, and the address it has."""
     app = upload(open_app(anchor="g3s.xlarge"), ("net.json", samples[VGG].data))

@@ -45,7 +45,7 @@ def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open
     assert published["240"][0] == "–"
 
 
-def test_flops_and_the_link_restore_the_view(open_app):
+def test_flops_and_the_link_restore_the_view_and_are_not_in_that_of_an_estimate(open_app):
     app = open_app("estimate", hardware="cpus")
     app.segmented_control(key="manycore_from").set_value("flops").run()
     app = type_in(app, "manycore_flops", 2.5e7)
@@ -63,9 +63,6 @@ def test_flops_and_the_link_restore_the_view(open_app):
     again = open_app("estimate", **link(app))
     assert result_rows(again) == result_rows(app)
     assert_shows(go(go(app, "about"), "estimate"), answer)
-
-
-def test_its_settings_are_not_in_the_link_of_an_estimate(open_app):
     app = open_app("estimate", hardware="cpus", manycore_from="flops", net="VGG16")
     assert link(app) == {"hardware": "cpus", "manycore_from": "flops"}
     app.segmented_control(key="hardware").set_value("gpus").run()

@@ -148,7 +148,7 @@ def test_a_stranger_s_names_stay_text(open_app):
         assert "[click]" not in element.value
 
 
-def test_a_latency_in_any_unit_or_none(open_app, core, samples):
+def test_a_latency_in_any_unit_or_none_counts_and_a_removed_second_profile_has_no_effect(open_app, core, samples):
     sample = samples[SMALL]
     app = open_app(sample=SMALL)
     for typed in ("203,295 us", "0.203295 s", "203.295"):
@@ -157,6 +157,9 @@ def test_a_latency_in_any_unit_or_none(open_app, core, samples):
         assert_shows(app, core.advise(sample, latency_ms=203.295))
     type_in(app, "latency", None)
     assert_shows(app, core.advise(sample, latency_ms=None, without_latency=True))
+    app = open_app(sample=SMALL, second="True", second_sample=OTHER)
+    app.session_state["second"] = False
+    assert_shows(app.run(), core.advise(samples[SMALL]))
 
 
 def test_a_latency_in_the_wrong_unit_is_questioned_and_used_if_the_visitor_insists(open_app, core, samples):
@@ -218,19 +221,16 @@ def test_a_senseless_link_opens_the_first_view(open_app, first_view, query):
     assert not app.error and answer(app) == first_view()
 
 
-def test_a_link_reopens_the_view(open_app):
+def test_a_link_reopens_the_view_and_details_of_a_row_say_what_was_measured_there(open_app, samples):
     app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
     again = open_app(**dict(app.query_params))
     assert dict(again.query_params) == dict(app.query_params) and answer(again) == answer(app)
-
-
-def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples):
     app = open_app(preset="original", predict_open="p3.2xlarge")
     assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
     assert app.number_input(key="price_p3.2xlarge").value is None
 
 
-SMALL, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
+OTHER = "resnet50-128px-b256-g4dn"
 P2 = "measured_p2.xlarge"
 
 
@@ -267,12 +267,6 @@ def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples
         assert not app.error and step(app) == format_ms(plan.latency_ms)
         shown.append(step(app))
     assert shown[0] != shown[1]
-
-
-def test_a_removed_second_profile_has_no_effect(open_app, core, samples):
-    app = open_app(sample=SMALL, second="True", second_sample=OTHER)
-    app.session_state["second"] = False
-    assert_shows(app.run(), core.advise(samples[SMALL]))
 
 
 def test_the_header_has_exports_where_there_is_something_to_export(open_app, samples):

@@ -242,7 +242,7 @@ def test_sentence_cards_bars_and_dialog_are_the_command_line_s(open_app, samples
     assert sorted(drawn_usd) == pytest.approx(sorted(plan["total_usd"] for plan in plans.values()), rel=1e-12)
 
 
-def test_what_is_typed_in_the_dialog_counts_in_it_at_once(open_app, samples, capsys):
+def test_what_is_typed_in_the_dialog_counts_at_once_and_the_sentence_is_the_command_line_s(open_app, samples, capsys):
     app = open_app(preset="original", predict_open="p3.2xlarge")
     for name, value in (("price", 1.25), ("measured", 150.0)):
         type_in(app, f"{name}_p3.2xlarge", value)
@@ -252,9 +252,6 @@ def test_what_is_typed_in_the_dialog_counts_in_it_at_once(open_app, samples, cap
     dialog = next(text for text in map(clean, lines(app.markdown)) if "**Training**" in text)
     assert "$1.25/h" in dialog and format_ms(plan["latency_ms"]) in dialog and format_usd(plan["total_usd"]) in dialog
     assert "Your 150 ms on V100 SXM is used" in dialog
-
-
-def test_the_sentence_is_the_command_line_s_and_the_report_s(open_app, samples, capsys):
     case = Case(RESNET, {"provider": ["aws", "verda"]})
     app = open_app(preset="all", **query(case))
     document = by_command(samples, case, capsys)

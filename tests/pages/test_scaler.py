@@ -22,8 +22,9 @@ def predicted(core, sample, instance: str, **fields) -> float:
     return float(f"{plans[instance].latency_ms:.6g}")
 
 
-@pytest.mark.parametrize("method", ["default", "profet"])
-@pytest.mark.parametrize(("axis", "ends", "at"), [("batch", (16, 256), 97), ("pixels", (32, 256), 225)])
+@pytest.mark.parametrize(
+    ("axis", "ends", "at", "method"), [("batch", (16, 256), 97, "profet"), ("pixels", (32, 256), 225, "default")]
+)
 def test_it_starts_with_predict_s_answer_and_has_every_size(open_app, core, models, samples, axis, ends, at, method):
     app = open_app("scaler", sample=SAMPLE, scaler_axis=axis, scaler_method=method)
     assert not app.error and not app.exception, lines(app.error)
@@ -53,14 +54,11 @@ def test_a_typed_latency_wins_until_its_field_is_emptied(open_app, models):
     assert fields(app) == (low, high) and link(app) == {}
 
 
-def test_it_follows_predict(open_app):
+def test_it_follows_predict_and_latencies_that_fall_are_one_line(open_app):
     app = open_app("scaler")
     before = fields(app)
     go(app, "predict").selectbox(key="sample").set_value("vgg16-224px-b16-g3s").run()
     assert fields(go(app, "scaler")) != before and not app.error
-
-
-def test_latencies_that_fall_are_one_line(open_app):
     app = open_app("scaler", scaler_min_batch="100", scaler_max_batch="10")
     assert len(app.error) == 1 and not app.exception and not app.metric
 

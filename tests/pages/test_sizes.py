@@ -105,15 +105,12 @@ def test_gpus_shown_at_first_have_a_color_each(open_app, preset, sample):
     assert len(colors) >= 4 and len(set(colors.values())) == len(colors), colors
 
 
-def test_the_slider_has_every_size_and_the_chart_the_chosen_scale(open_app):
+def test_the_slider_has_every_size_the_chart_the_chosen_scale_and_each_instance_its_largest_batch(open_app, advised):
     app = open_more(open_sizes(open_app), "sizes")
     app.segmented_control(key="scale").set_value("linear").run()
     assert [int(option) for option in app.select_slider(key="slider:batch").options] == list(range(16, 257))
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
     assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("linear", "linear")
-
-
-def test_each_instance_at_its_largest_batch(open_app, advised):
     app = open_sizes(open_app, pixels="256", preset="original", each_at="largest")
     (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component"))
     assert "largest batch" in table["title"]

@@ -14,7 +14,7 @@ from tests.pages.conftest import lines, link, open_section
 from ui.state.session import Texts
 
 
-def test_a_section_opens_by_click_and_by_link(open_app):
+def test_a_section_opens_by_click_and_by_link_and_the_example_files_are_read(open_app):
     app = open_app("about")
     assert not app.table and link(app) == {}
     app = open_section(app, "precisions")
@@ -23,6 +23,10 @@ def test_a_section_opens_by_click_and_by_link(open_app):
     app = open_app("about", **link(app))
     assert len(app.table) == 1
     assert VERSION in lines(open_section(app, "credits").caption)[-1]
+    text = "".join(element.value for element in open_app("about", open="files").markdown)
+    first, second = (read_profile(code.encode()) for code in re.findall(r"^```\n({.*?)```$", text, re.S | re.M))
+    assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
+    assert second.meta.batch_size == 64 and not second.ignored
 
 
 COMMAND = re.compile(r"\b(?:profet [a-z]+ --|pip install|make \w+`)|`(?:profet|make|export) ")
@@ -38,14 +42,9 @@ def test_every_section_is_drawn(open_app, section):
     assert section == "record" or not COMMAND.search("".join(lines((*app.markdown, *app.caption, *app.code))))
 
 
-def test_the_example_files_are_read(open_app):
-    text = "".join(element.value for element in open_app("about", open="files").markdown)
-    first, second = (read_profile(code.encode()) for code in re.findall(r"^```\n({.*?)```$", text, re.S | re.M))
-    assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
-    assert second.meta.batch_size == 64 and not second.ignored
-
-
-def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch, recorder_wheel):
+def test_the_recorder_is_installed_from_this_server_or_its_source_named(
+    open_app, monkeypatch, recorder_wheel, tmp_path
+):
     wheel = recorder_wheel.name
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install ./{wheel}"
@@ -58,9 +57,6 @@ def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch, recor
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
-
-
-def test_a_server_without_the_recorder_s_wheel_names_its_source(open_app, monkeypatch, tmp_path):
     monkeypatch.setattr("ui.recorder.WHEEL", tmp_path / "no.whl")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0].startswith("pip install ./profet_recorder ")
@@ -81,15 +77,12 @@ def test_every_card_is_drawn_with_its_tables(open_app, repository, part):
     assert not re.search(r"\]\((?!https?:|\?part=)", shown), "a link that leads nowhere"
 
 
-def test_the_chosen_card_is_in_the_link(open_app):
+def test_the_chosen_card_is_in_the_link_and_a_missing_one_is_one_line(open_app, serve_report):
     app = open_app("accuracy")
     assert link(app) == {}
     app.segmented_control(key="part").set_value("scaleout").run()
     assert link(app) == {"part": "scaleout"}
     assert open_app("accuracy", part="nothing").session_state["part"] == CARDS[0]
-
-
-def test_a_missing_card_is_one_line(open_app, serve_report):
     serve_report("CELLS_CARD.md", None)
     app = open_app("accuracy", part="cells")
     assert len(app.info) == 1 and not app.error and not app.exception

@@ -105,16 +105,13 @@ def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_
     assert list(drawn.marker.opacity) == [0.35, 1]
 
 
-def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_tiny():
+def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_is_hatched():
     def end(longest: float) -> float:
         usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
         bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
         return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
-
-
-def test_the_part_of_a_bar_that_waits_is_hatched_over_it_with_its_whisker():
     bars = [
         Bar(key="a", name="A", value=10, low=9, high=12, text="10", waiting=0.4),
         Bar(key="b", name="B", value=5, text="5"),
@@ -209,7 +206,7 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
     assert figure.layout.meta.startswith("Time against cost")
 
 
-def test_points_have_the_color_of_their_basis_and_names_stay_text():
+def test_points_have_the_color_of_their_basis_names_stay_text_and_limits_in_sight_are_drawn():
     slow = PLANS["slow"]
     estimated = changed(slow.row, basis=Basis.TRANSFERRED)
     hostile = replace(slow, offer=replace(slow.offer, gpu="<b>x&y</b>"), row=estimated)
@@ -218,9 +215,6 @@ def test_points_have_the_color_of_their_basis_and_names_stay_text():
         assert traces[word].marker.color == COLORS[word]
     (label,) = traces[BasisWord.ESTIMATED].text
     assert "<" not in label and "&lt;b>x&amp;y" in label
-
-
-def test_limits_are_drawn_with_their_names_where_they_are_in_sight():
     figure, _ = drawn(deadline_s=5_400, budget_usd=1000)
     assert [line.label.text for line in figure.layout.shapes] == ["deadline"]
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 90

@@ -27,13 +27,15 @@ PUBLIC = {
 }
 
 
-def test_only_the_release_that_was_tried_may_be_installed(repository: Path):
+def test_only_the_release_that_was_tried_may_be_installed_and_one_module_uses_what_is_not_public(repository: Path):
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (allowed,) = (one.specifier for one in map(Requirement, project["dependencies"]) if one.name == "streamlit")
     major, minor = map(int, TRIED.split("."))
     assert allowed.contains(f"{TRIED}.0") and allowed.contains(f"{TRIED}.9")
     assert not allowed.contains(f"{major}.{minor + 1}.0") and not allowed.contains(f"{major}.{minor - 1}.9")
     assert allowed.contains(streamlit.__version__)
+    internal = {path.stem: imported_of_streamlit(path) - PUBLIC for part in MAY_IMPORT for path in modules_of(part)}
+    assert [name for name, modules in internal.items() if modules] == ["streamlit_internals"]
 
 
 def imported_of_streamlit(path: Path) -> set[str]:
@@ -44,11 +46,6 @@ def imported_of_streamlit(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return {name for name in found if name.partition(".")[0] == "streamlit"}
-
-
-def test_one_module_uses_what_is_not_public():
-    internal = {path.stem: imported_of_streamlit(path) - PUBLIC for part in MAY_IMPORT for path in modules_of(part)}
-    assert [name for name, modules in internal.items() if modules] == ["streamlit_internals"]
 
 
 def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):

@@ -33,7 +33,7 @@ from ui.state.session import Offers, SizesView, session
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
-_MOST_DRAWN = 6
+_MAX_DRAWN = 6
 
 
 def _filter(resources: Resources) -> None:
@@ -136,7 +136,7 @@ def preset_choice() -> None:
 def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
     """The rows of the chosen preset.
 
-    `keep`: label of a row that stays. `every_node`: None: where nodes are asked for.
+    `keep`: label of a row that stays. `every_node`: None: where whole nodes are chosen.
     """
     offers = session.offers
     nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
@@ -151,10 +151,10 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     costs = {row.offer.label: float("inf") if row.plan is None else row.plan.total_usd for row in each}
     gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=lambda row: costs[row.offer.label])))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
-    if len(gpus) > _MOST_DRAWN:
+    if len(gpus) > _MAX_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=220)
-    wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MAX_DRAWN} cheapest", help=tip, width=220)
+    wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
 

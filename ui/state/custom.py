@@ -99,7 +99,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     return held
 
 
-def asked_profile(resources: Resources) -> Held:
+def profile_to_predict(resources: Resources) -> Held:
     """The shown profile with the anchor and the latency that its numbers are for.
 
     A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
@@ -181,10 +181,9 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     """What the shown profile says about the settings that follow it."""
     if (held := slot.shown) is None:
         return {}
-    # In the place of an upload that is missing, a sample leaves its latency to it.
-    kept_ms = None if held.origin == "stand-in" else held.latency_ms
-    stated_ms = held.read.meta.step_latency_ms if held.is_custom else kept_ms
-    follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
+    stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
+    # In the place of an upload that is missing, a sample leaves the latency to it.
+    follows: dict[str, object] = {slot.key("latency"): latency_text(None if held.origin == "stand-in" else stated_ms)}
     if slot is session.profile:
         anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_custom else held.anchor
         # Beside models of other machines alone, a sample's is none.

@@ -23,15 +23,14 @@ from profet_recorder.profiles.profet_json import profile_to_link_text
 class Held:
     """A profile and what is known of it.
 
+    Attributes
+    ----------
     key : tells its content apart from others'; a sample's name.
-    read : as its file had it.
     name : the file's name, or what the visitor called it; no two of a visitor are alike.
     origin : "sample", "upload", "paste" or "link"; "stand-in" of a sample in the place of an upload that is missing.
     anchor : instance or GPU it was recorded on, None while not known.
-    latency_ms : step latency there, milliseconds, None if not known.
     precision, compiled, batch_size, pixels : the visitor's answers where the file doesn't tell.
     steps : how many training steps the visitor says the file covers; None while they haven't said.
-    sample : None for the visitor's own.
     """
 
     key: str
@@ -77,7 +76,7 @@ class Held:
 class Resources(Context):
     """The app's read-only inputs: what the core answers from, and the samples.
 
-    served : what the server loaded; None: nothing that can change.
+    `served` is what the server loaded; None: nothing that can change.
     """
 
     samples: dict[str, Held]

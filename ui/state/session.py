@@ -1,4 +1,4 @@
-"""One visitor's session: each field with its type, its default and what it may be; links carry the fields they can."""
+"""One visitor's session: each field with its type, its default and what it may be; links have those they can."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from profet_recorder.profiles.limits import MAX_STEPS
 from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 
-#: One process for all GPUs needs the number of weight tensors, which is not asked.
+#: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-#: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
+#: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
 #: The parameter by which a browser tells that this tab had an upload before it was loaded again.
 RELOADED = "reloaded"
@@ -49,9 +49,11 @@ Options = Callable[[Resources], Collection[str]]
 class Field(Generic[T]):
     """A field of the session.
 
+    Attributes
+    ----------
     default : its value until another is given, or what makes it of the resources and the key.
     parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
-    options : value -> how it reads, for one of a few. bounds : smallest and largest number.
+    options, bounds : value -> how it reads, for one of a few; smallest and largest number.
     follows_profile : its default is what the shown profile says.
     each : a number for each of some instances; a link has each as `key_INSTANCE`.
     """
@@ -190,8 +192,8 @@ def latency_text(latency_ms: float | None) -> str | None:
 class Slot(Part):
     """A place that holds one profile, with its latency.
 
-    shown : the profile; chosen : key of the visitor's own one.
-    pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
+    `shown` is the profile, `chosen` the key of the visitor's own one, `pasted` a text that was read if `pasted_done`,
+    and `trusted` a latency in doubt to use as typed.
     """
 
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
@@ -452,9 +454,8 @@ class Table(Part):
 class Custom(Part):
     """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
-    link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
-    link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
+    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
+    "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
     profiles: Field[Mapping[str, Held]] = Field({})
@@ -492,7 +493,7 @@ class Session:
 
 
 session = Session()
-#: Key -> field: all that links carry.
+#: Key -> field: all that links have.
 LINKED = {
     key: one
     for part in vars(Session).values()

@@ -296,7 +296,12 @@ def sample(samples):
     return samples["vgg16-224px-b16-g3s"]
 
 
-def test_the_package_shows_what_it_exports_and_loads_nothing_of_it():
+def test_the_package_shows_what_it_exports_and_reads_a_profile_from_a_path(sample, tmp_path):
+    assert read_profile(str(sample.path)) == read_profile(sample.path) == sample.profile
+    with pytest.raises(ProfileError, match=r"missing\.json can't be read: No such file"):
+        read_profile(tmp_path / "missing.json")
+    with pytest.raises(ProfileError, match="can't be read"):
+        read_profile("a\0b")
     assert profet_core.__version__ == VERSION
     assert {"predict", "cost_table", "advise", "scale", "estimate", "scaleout", "load_models"} <= set(dir(profet_core))
     assert all(hasattr(profet_core, name) for name in profet_core.__all__)
@@ -304,14 +309,6 @@ def test_the_package_shows_what_it_exports_and_loads_nothing_of_it():
         _ = profet_core.nothing
     code = "import sys, profet_core\nassert not [name for name in sys.modules if name.startswith('profet_core.')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_profile_is_read_from_a_path(sample, tmp_path):
-    assert read_profile(str(sample.path)) == read_profile(sample.path) == sample.profile
-    with pytest.raises(ProfileError, match=r"missing\.json can't be read: No such file"):
-        read_profile(tmp_path / "missing.json")
-    with pytest.raises(ProfileError, match="can't be read"):
-        read_profile("a\0b")
 
 
 def test_predict_uses_the_latency_that_the_profile_has(models, catalog, sample):

@@ -34,7 +34,7 @@ def gpus():
     return load_gpus()
 
 
-def test_the_gpus_of_the_question_are_there(gpus):
+def test_the_gpus_of_the_question_are_there_and_every_instance_has_one_and_its_memory(gpus, catalog):
     assert {"M60", "K80", "T4", "V100", "P100", "A10G", "L4", "L40S", "A100", "H100", "H200"} <= {
         gpu.model for gpu in gpus.values()
     }
@@ -42,6 +42,10 @@ def test_the_gpus_of_the_question_are_there(gpus):
     assert (t4.sm_count, t4.cuda_cores, t4.memory_gib, t4.bandwidth_gb_per_s, t4.tdp_w) == (40, 2560, 16, 320, 70)
     assert (t4.fp16_tensor_dense_tflops, t4.tf32_tensor_dense_tflops) == (65, None)
     assert gpus["H100-SXM5-80GB"].tf32_tensor_dense_tflops == 494.7
+    for instance in catalog.values():
+        gpu = gpus.find(instance.gpu, instance.gpu_memory_gib)
+        assert gpu.model == instance.gpu_model
+        assert instance.gpu_memory_gib == pytest.approx(gpu.memory_gib, rel=0.1), instance.name
 
 
 def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
@@ -66,13 +70,6 @@ def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
         assert (gpu.tf32_tensor_dense_tflops is not None) == has_tf32, gpu.name
         if gpu.tf32_tensor_dense_tflops is not None:
             assert gpu.fp16_tensor_dense_tflops == pytest.approx(2 * gpu.tf32_tensor_dense_tflops, rel=0.03), gpu.name
-
-
-def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
-    for instance in catalog.values():
-        gpu = gpus.find(instance.gpu, instance.gpu_memory_gib)
-        assert gpu.model == instance.gpu_model
-        assert instance.gpu_memory_gib == pytest.approx(gpu.memory_gib, rel=0.1), instance.name
 
 
 @pytest.mark.parametrize(
@@ -142,13 +139,19 @@ def table():
     return load_interconnects()
 
 
-def test_every_row_is_of_an_instance_or_a_gpu(table):
+def test_every_row_is_of_an_instance_or_a_gpu_and_links_that_can_t_be_are_refused(table):
     catalog, gpus = load_catalog(), load_gpus()
     assert [name for name in table if name not in catalog and name not in gpus] == []
     assert [name for name in gpus if name not in table] == []
     for name in table:
         if name in catalog:
             assert table[name].gpus == catalog[name].gpu_count, name
+    from dataclasses import replace
+
+    node = table["p3.16xlarge"]
+    for change in ({"gpus": 0}, {"link_gb_per_s": 0}, {"pcie_generation": 2}, {"network_gbit_per_s": -1}):
+        with pytest.raises(InputError):
+            replace(node, **change)
 
 
 @pytest.mark.parametrize(
@@ -182,12 +185,3 @@ def test_every_node_has_links_and_what_nobody_states_is_assumed_and_noted(table)
     assert "no peer access" in table.of_gpu("A10G", 8).assumed
     for gpu in ("L4", "L40S", "A10"):
         assert "peer access over PCIe" in table.of_gpu(gpu, 8).assumed
-
-
-def test_links_that_can_t_be_are_refused(table):
-    from dataclasses import replace
-
-    node = table["p3.16xlarge"]
-    for change in ({"gpus": 0}, {"link_gb_per_s": 0}, {"pcie_generation": 2}, {"network_gbit_per_s": -1}):
-        with pytest.raises(InputError):
-            replace(node, **change)

@@ -70,35 +70,40 @@ def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_reported_where
     assert (little.names, little.share) == ((), 0.0)
 
 
-def test_an_operation_of_no_known_kind_is_unknown_and_its_time_kept_apart():
+def test_letters_place_nothing_and_time_of_no_known_kind_is_kept_apart():
+    """Names like those of operations that the models know, but of no known kind; "Unknown" went to "DivNoNan"."""
+    near = ("Unknown", "Conv2E", "MyConv2D", "MatMull", "Relu7", "DivNoNans", "Select_")
+    assert CLASSES.place([f"Device_{name}" for name in near]) == dict.fromkeys([f"Device_{name}" for name in near])
+    far = {"Device_Select": "elementwise", "Device_ResourceApplyAdam": "weight update", "Device_Pow": "elementwise"}
+    assert {name: CLASSES.names[column] for name, column in CLASSES.place(list(far)).items()} == far
     times, (unknown,) = CLASSES.encode([Profile({"Device_FlashAttention": 3000.0, "Device_MatMul": 1000.0})])
     assert times.unknown_ms.tolist() == [3.0]
     assert times.times_ms.sum() == 1.0
     assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({}, ("Device_FlashAttention",), 0.75)
 
 
-def test_letters_place_nothing():
-    """Names like those of operations that the models know, but of no known kind; "Unknown" went to "DivNoNan"."""
-    near = ("Unknown", "Conv2E", "MyConv2D", "MatMull", "Relu7", "DivNoNans", "Select_")
-    assert CLASSES.place([f"Device_{name}" for name in near]) == dict.fromkeys([f"Device_{name}" for name in near])
-    far = {"Device_Select": "elementwise", "Device_ResourceApplyAdam": "weight update", "Device_Pow": "elementwise"}
-    assert {name: CLASSES.names[column] for name, column in CLASSES.place(list(far)).items()} == far
-
-
-def test_communication_between_gpus_is_part_of_nothing_and_reported():
+def test_communication_between_gpus_alone_is_set_aside_and_reported():
     profile = Profile({"Device_MatMul": 1000.0, "Device_NcclAllReduce": 3000.0, "Device_CollectiveReduceV2": 2000.0})
     times, (unknown,) = CLASSES.encode([profile])
     assert (times.times_ms.sum(), times.unknown_ms.tolist()) == (1.0, [0.0])
     assert set(unknown.left_out) == {"Device_NcclAllReduce", "Device_CollectiveReduceV2"}
     assert unknown.share == pytest.approx(5 / 6)
+    assert [
+        name for name in KINDS.operations if is_set_aside(name) != (KINDS.operations[name] == "communication")
+    ] == []
+    assert is_set_aside("Device_NcclAllReduce") and not is_set_aside("Device_Unknown")
 
 
-def test_host_rows_outside_the_table_count_in_the_host_total_alone():
+def test_host_rows_outside_the_table_count_alone_and_translated_ones_have_two_names():
     profile = {"Host_Conv2D": 2000.0, "Host_IDLE": 5000.0, "Host_Dataset": 1000.0}
     times, (unknown,) = CLASSES.encode([Profile(profile)])
     assert times_of(profile) == {"host input": 1.0}
     assert times.host_total_ms.tolist() == [8.0]
     assert (times.unknown_ms.tolist(), unknown.names) == ([0.0], ())
+    for operation, translation in load_translations().items():
+        if operation.startswith("aten::") and "*" not in operation and translation.types:
+            assert kind_of(operation) is not None, operation
+        assert all(kind_of(kind) is not None for kind in translation.types), operation
 
 
 def test_profiles_of_different_operations_are_encoded_in_their_order():
@@ -200,20 +205,6 @@ def test_kinds_by_table_and_rules(operation, kind):
     assert (found and found.name) == kind
 
 
-def test_only_communication_is_set_aside():
-    assert [
-        name for name in KINDS.operations if is_set_aside(name) != (KINDS.operations[name] == "communication")
-    ] == []
-    assert is_set_aside("Device_NcclAllReduce") and not is_set_aside("Device_Unknown")
-
-
-def test_what_the_pytorch_table_translates_is_known_by_both_names():
-    for operation, translation in load_translations().items():
-        if operation.startswith("aten::") and "*" not in operation and translation.types:
-            assert kind_of(operation) is not None, operation
-        assert all(kind_of(kind) is not None for kind in translation.types), operation
-
-
 def test_of_a_profile_of_2021_hardly_anything_is_left_out():
     profile = read_profile((data_folder() / "real_profiles/pytorch/resnet50-torch1.8.pt.trace.json.gz").read_bytes())
     busy_us = {name: us for name, us in profile.operations.items() if name.startswith("Device_")}
@@ -245,12 +236,6 @@ def test_a_profile_that_lost_30_percent_is_scaled_back(threads, severely):
     assert 0 < doubt < 0.15
 
 
-def test_with_a_single_plausible_thread_count_the_step_is_exact():
-    # 103 ms of host rows are one thread's 100 ms: the other counts give less than the latency and hardly weigh.
-    factor, _ = factor_of(70, IDLE_MS, 103, latency_ms=95)
-    assert factor == pytest.approx((STEP_MS - IDLE_MS) / 60, rel=1e-3)
-
-
 @pytest.mark.parametrize("latency_ms", [None, 95])
 def test_complete_profiles_and_those_without_host_or_device_time_are_left_exactly_alone(latency_ms):
     assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)
@@ -258,12 +243,15 @@ def test_complete_profiles_and_those_without_host_or_device_time_are_left_exactl
         assert factor_of(device_ms, idle_ms, host_ms, latency_ms) == (1.0, 0.0)
 
 
-def test_profiles_are_repaired_each_on_its_own():
+def test_profiles_are_repaired_each_on_its_own_exactly_with_one_plausible_thread_count():
     device, host = np.array([70.0, 70.0, 15.0]), np.array([412.0, 309.0, 100.0])
     idle, truncated, severely = np.full(3, 5.0), np.array([True, False, True]), np.array([False, False, True])
     together, _ = repair_factor(device, idle, host, truncated, severely, None)
     alone = [factor_of(*row)[0] for row in zip(device, idle, host, [None] * 3, truncated, severely, strict=True)]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
+    # 103 ms of host rows are one thread's 100 ms: the other counts give less than the latency and hardly weigh.
+    factor, _ = factor_of(70, IDLE_MS, 103, latency_ms=95)
+    assert factor == pytest.approx((STEP_MS - IDLE_MS) / 60, rel=1e-3)
 
 
 @given(
@@ -304,16 +292,6 @@ def test_every_operation_seen_in_training_has_a_column():
     }
 
 
-def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
-    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
-    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
-    assert vector == [125, 0, 75, 0, 800]
-    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
-    assert unknown.left_out == ()
-    assert unknown.names == ("Device_Conv1D",)
-    assert unknown.share == 25 / 200
-
-
 def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_no_idle_time():
     vector, unknown = encode_one({"Device_Conv2D": 60, "Device_BatchMatMulV2": 20, "Device_IDLE": 50})
     assert vector == [60, 50, 0, 0, 0]
@@ -330,13 +308,20 @@ def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_n
     assert unknown == NO_UNKNOWN_OPERATIONS
 
 
-def test_near_is_the_average_distance_and_its_own_limit_counts():
+def test_an_unseen_operation_near_a_cluster_on_average_is_counted_there_with_its_share():
     # Relu6x is 2 letters from Relu and 1 from Relu6: 1.5 on average; Relu6xy is 3 and 2: 2.5.
     assert SPEC.place(["Device_Relu6x"]) == {"Device_Relu6x": 2}
     assert SPEC.place(["Device_Relu6xy"]) == {"Device_Relu6xy": None}
     # IDLEab is exactly 2 letters from IDLE.
     assert SPEC.place(["Device_IDLEab"]) == {"Device_IDLEab": 1}
     assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
+    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
+    vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
+    assert vector == [125, 0, 75, 0, 800]
+    assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
+    assert unknown.left_out == ()
+    assert unknown.names == ("Device_Conv1D",)
+    assert unknown.share == 25 / 200
 
 
 NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]

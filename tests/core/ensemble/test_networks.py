@@ -53,7 +53,7 @@ def latency_of(xp, member, raw, classes_ms, latency_ms, constants):
     return network_latency(xp, member, raw, classes_ms, step_scale(xp, classes_ms, DEVICE, latency_ms), constants)
 
 
-def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
+def test_totals_scale_sizes_class_shares_and_homogeneous_inputs_by_hand():
     assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
     assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [44, 1, 1e-3, 400]
     assert step_scale(np, CLASSES_MS, DEVICE, LATENCY_MS) is LATENCY_MS
@@ -63,6 +63,10 @@ def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
     # The launch bound is a bound.
     seen = network_inputs(np, HOMOGENEOUS, CLASSES_MS[1:3], DEVICE, LATENCY_MS[1:3], None)
     assert seen[:, -1].tolist() == [LAUNCH_BOUND_MS] * 2
+    # Device classes alone, of which there are two; the host's third does not count.
+    expected = [math.sqrt(0.25), math.sqrt(0.75), 0.05 * math.log(40)]
+    np.testing.assert_allclose(class_shares(np.array([[10.0, 30.0, 99.0]]), 2), [expected])
+    assert np.isfinite(class_shares(np.zeros((1, 3)), 2)).all()
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -211,7 +215,7 @@ def half_width(spread: float, distance: float, doubt: float = 0.0) -> float:
     )
 
 
-def test_the_half_width_by_hand():
+def test_the_half_width_by_hand_and_at_a_bands_edge():
     # 3 x 2 x (0.15 + 0.01) ** 0.5 x (0.08 + 0.02)
     assert half_width(0.15, 0.08) == pytest.approx(3 * 2 * 0.4 * 0.1)
     assert half_width(0.15, 0.08, doubt=0.1) == pytest.approx(math.hypot(0.24, 0.16448536))
@@ -220,6 +224,11 @@ def test_the_half_width_by_hand():
     found_ms = np.array([[20.0, 20.0], [10.0, 10.0 * math.exp(0.2)]])
     expected = np.log([[0.01, 0.02], [0.11, 0.12]])
     np.testing.assert_allclose(scale_features(found_ms, np.array([0.0, 0.1])), expected, rtol=1e-9)
+    errors = SCALE.error_by_distance
+    for band, edge in enumerate(DISTANCE_BANDS):
+        assert words_of(edge, errors) == (BAND_WORDS[band], errors[band])
+        assert words_of(np.nextafter(edge, 9), errors) == (BAND_WORDS[band + 1], errors[band + 1])
+    assert words_of(0.0, errors) == ("like", 4.0) and words_of(1e9, errors) == ("very unlike", 15.0)
 
 
 @pytest.mark.parametrize(("distance", "conformal"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
@@ -249,13 +258,6 @@ def test_each_profile_has_its_own_width():
     np.testing.assert_allclose(together, alone, rtol=1e-12)
 
 
-def test_class_shares_by_hand():
-    # Device classes alone, of which there are two; the host's third does not count.
-    expected = [math.sqrt(0.25), math.sqrt(0.75), 0.05 * math.log(40)]
-    np.testing.assert_allclose(class_shares(np.array([[10.0, 30.0, 99.0]]), 2), [expected])
-    assert np.isfinite(class_shares(np.zeros((1, 3)), 2)).all()
-
-
 @pytest.mark.parametrize("block", [1, 3, 512])
 def test_the_nearest_distance_is_that_of_all_pairs(block):
     random = np.random.default_rng(0)
@@ -264,11 +266,3 @@ def test_the_nearest_distance_is_that_of_all_pairs(block):
     np.testing.assert_allclose(nearest_distance(shares, reference, block), brute, rtol=1e-9)
     np.testing.assert_allclose(nearest_distance(reference, reference, block), 0, atol=1e-6)
     assert nearest_distance(np.zeros((0, 4)), reference, block).shape == (0,)
-
-
-def test_a_distance_at_a_bands_edge_belongs_to_the_nearer_band():
-    errors = SCALE.error_by_distance
-    for band, edge in enumerate(DISTANCE_BANDS):
-        assert words_of(edge, errors) == (BAND_WORDS[band], errors[band])
-        assert words_of(np.nextafter(edge, 9), errors) == (BAND_WORDS[band + 1], errors[band + 1])
-    assert words_of(0.0, errors) == ("like", 4.0) and words_of(1e9, errors) == ("very unlike", 15.0)

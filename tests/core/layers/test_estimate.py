@@ -281,7 +281,7 @@ def test_work_and_step_by_hand():
     assert (work["images"], work["kernels"]) == (2 * 3 * 224**2 / 1e6, network.layers.operations)
 
 
-def test_modes_are_the_precision_that_a_gpu_has():
+def test_modes_are_the_precision_that_a_gpu_has_and_rates_follow_the_peaks(models):
     gpus = load_gpus()
     asked = [("Tesla K80", "amp"), ("Tesla V100-SXM2-16GB", "tf32"), ("A10G", "tf32"), ("A10G", "bf16")]
     found = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
@@ -289,9 +289,6 @@ def test_modes_are_the_precision_that_a_gpu_has():
     assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
     cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s")}
     assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
-
-
-def test_rates_follow_the_peaks(models):
     model, gpu = load_rates(models.folder), replace(load_gpus()["A2"], name="mine")
     twice = replace(gpu, fp32_tflops=2 * gpu.fp32_tflops)
     costs = [model.costs_ms(one, Mode.FP32, model.average) for one in (gpu, twice)]

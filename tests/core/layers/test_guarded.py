@@ -67,13 +67,11 @@ def test_a_refusal_is_the_same_line():
         assert str(here.value) == str(there.value)
 
 
-def test_too_much_memory_is_reported(monkeypatch):
-    monkeypatch.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
-    with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(WIDE, "net.json")
-
-
-def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
+def test_too_much_memory_is_reported_and_nonsense_not_believed(monkeypatch):
+    with monkeypatch.context() as small:
+        small.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
+        with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
+            read_network_guarded(WIDE, "net.json")
     monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))
     with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
         read_network_guarded(MODEL, "net")
@@ -81,18 +79,18 @@ def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
 
 def test_what_is_no_network_is_refused():
     record = json.loads(json.dumps(network_document(read_network(MODEL, "net"))))
-    row = record["layers"][0]
+    layer = record["layers"][0]
     changes = [
         {"layers": []},
-        {"layers": [row] * 20_001},
-        {"layers": [[*row[:2], -1, *row[3:]]]},
-        {"layers": [["lambda", *row[1:]]]},
-        {"layers": [[row[0], [0, 5], *row[2:]]]},
-        {"layers": [[row[0], ["5"], *row[2:]]]},
-        {"layers": [[*row[:2], [*row[2][:-1], -1], *row[3:]]]},
-        {"layers": [[*row[:2], row[2][:-1], *row[3:]]]},
-        {"layers": [[*row[:3], "two\nlines", row[4]]]},
-        {"layers": [[row[0], [2**39], *row[2:]]]},
+        {"layers": [layer] * 20_001},
+        {"layers": [layer | {"flops": -1}]},
+        {"layers": [layer | {"kind": "lambda"}]},
+        {"layers": [layer | {"output": [0, 5]}]},
+        {"layers": [layer | {"output": ["5"]}]},
+        {"layers": [layer | {"channels": [3, -1]}]},
+        {"layers": [layer | {"channels": [3]}]},
+        {"layers": [layer | {"name": "two\nlines"}]},
+        {"layers": [layer | {"output": [2**39]}]},
         {"pixels": 0},
         {"classes": "10"},
         {"caveats": ["two\nlines"]},

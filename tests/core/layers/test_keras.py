@@ -109,12 +109,14 @@ def test_a_model_in_a_model_is_its_layers():
     assert [each.name for each in network.layers] == ["image", "conv", "flat"]
 
 
-def test_operations_and_means_of_keras_3():
+def test_operations_and_means_of_keras_3_by_the_archive_s_description_alone():
     flat = {**layer("Reshape", "flat", "image", newshape=[-1, 192]), "module": "keras.src.ops.numpy"}
     document = functional(IMAGE, layer("Normalization", "norm", "image", axis=-1), flat)
     assert [each.output for each in read(document).layers] == [(8, 8, 3), (8, 8, 3), (192,)]
     alone = functional(IMAGE, layer("Normalization", "norm", "image", axis=None))
     assert [read(one).counts.parameters for one in (of("Normalization"), alone)] == [7, 3]
+    data = archive(("metadata.json", b"not even JSON"), ("config.json", MODEL), ("model.weights.h5", b"\x89" * 9))
+    assert read_network(data, "net.keras").counts.flops.convolution == 2 * 108 * 36
 
 
 def called(inner: dict[str, object], times: int) -> dict[str, object]:
@@ -228,11 +230,6 @@ def archive(*files: tuple[str, bytes], packed: bool = True) -> bytes:
         for name, data in files:
             target.writestr(name, data)
     return out.getvalue()
-
-
-def test_an_archive_is_read_by_its_description_alone():
-    data = archive(("metadata.json", b"not even JSON"), ("config.json", MODEL), ("model.weights.h5", b"\x89" * 9))
-    assert read_network(data, "net.keras").counts.flops.convolution == 2 * 108 * 36
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_layer_worked_by_hand(layer, output, parameters, flops):
     assert (layer.output, layer.parameters, layer.flops) == (output, parameters, flops)
 
 
-def test_averages_have_no_gradient_and_one_filter_a_channel_is_depthwise():
+def test_averages_have_no_gradient_one_filter_a_channel_is_depthwise_and_branches_are_named():
     assert rules.normalization((7, 7, 8)).trainable == 16
     assert rules.normalization((7, 7, 8), scale=False).trainable == 8
     assert rules.normalization((7, 7, 8), averages=False).trainable == 16
@@ -60,6 +60,14 @@ def test_averages_have_no_gradient_and_one_filter_a_channel_is_depthwise():
     assert rules.convolution((5, 5, 6), 12, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
     assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=3).kind is Kind.GROUPED
     assert rules.convolution((5, 5, 1), 1, Window((3, 3)), groups=1).kind is Kind.CONVOLUTION
+    network = read_network(RESIDUAL)
+    counts = network.counts
+    assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
+    assert counts.flops.convolution == 2 * (432 + 64) * 32 * 32 + 2 * 128
+    assert counts.flops.depthwise == 2 * 144 * 32 * 32
+    assert (counts.pixels, counts.classes, counts.layers.all) == (64, 5, 16)
+    assert [layer.output for layer in network.layers if layer.name == "wide"] == [(32, 32, 32)]
+    assert read_network(RESIDUAL, pixels=32).counts.flops.depthwise == counts.flops.depthwise / 4
 
 
 def test_counts_sum_layers_by_their_kind():
@@ -181,17 +189,6 @@ def test_a_table_is_the_network_that_it_describes_however_it_is_written():
         assert read_network(table.encode(), pixels=8).counts.layers.all >= 2, kind
 
 
-def test_branches_are_named():
-    network = read_network(RESIDUAL)
-    counts = network.counts
-    assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
-    assert counts.flops.convolution == 2 * (432 + 64) * 32 * 32 + 2 * 128
-    assert counts.flops.depthwise == 2 * 144 * 32 * 32
-    assert (counts.pixels, counts.classes, counts.layers.all) == (64, 5, 16)
-    assert [layer.output for layer in network.layers if layer.name == "wide"] == [(32, 32, 32)]
-    assert read_network(RESIDUAL, pixels=32).counts.flops.depthwise == counts.flops.depthwise / 4
-
-
 @pytest.mark.parametrize(
     ("table", "line"),
     [
@@ -221,15 +218,12 @@ def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
     assert str(error.value).startswith("mine.csv: ") and "\n" not in str(error.value)
 
 
-def test_pixels_have_an_end_and_come_from_somewhere():
+def test_pixels_have_an_end_and_the_guide_names_every_column_and_kind(repository):
     for pixels in (0, 4097):
         with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels are not supported: use 1 to 4,096"):
             read_network(LENET, "mine.csv", pixels)
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)
-
-
-def test_the_guide_to_tables_names_every_column_and_kind(repository):
     text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in text for name in (*COLUMNS, *TABLE_KINDS, "input"))
     example = text.partition("```csv\n")[2].partition("```")[0]

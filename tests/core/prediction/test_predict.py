@@ -99,7 +99,7 @@ def test_rows_of_the_requested_targets_have_latency_price_status_and_cost(tiny, 
     assert len(predict(tiny, catalog, PROFILE, ANCHOR, targets=["p2.xlarge"]).predictions) == 2
 
 
-def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
+def test_no_prediction_is_faster_than_half_the_fastest_step_and_outside_the_range_is_an_extrapolation(tiny, catalog):
     # All three members below 1 ms on p3.2xlarge: log_sd its fastest step, 2 ms, is where it is held.
     short = Profile({"Device_Conv2D": 300.0})
     prediction = predict(tiny, catalog, short, ANCHOR, method="other", targets=["p3.2xlarge", "p2.xlarge"])
@@ -107,6 +107,10 @@ def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
     assert row(prediction, "p3.2xlarge").members["dense"] == pytest.approx(0.3)
     assert row(prediction, "p2.xlarge").latency_ms == 5.0
     assert prediction.warnings[-1] == Note(Code.AT_FLOOR, instances="p3.2xlarge, p2.xlarge")
+    asked = {7_999: ["shorter"], 8_001: [], 1_249_000: [], 1_251_000: ["longer"]}
+    for device_us, sides in asked.items():
+        notes = warnings_of(tiny, catalog, {"Device_Conv2D": float(device_us)})
+        assert [(note.code, note.values["side"]) for note in notes] == [(Code.OUT_OF_RANGE, side) for side in sides]
 
 
 def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[Note, ...]:
@@ -128,13 +132,6 @@ def test_the_profile_s_meta_is_checked(tiny, catalog):
     # What the reader warned of comes first.
     profile = Profile(OPERATIONS, ProfileMeta(gpu="P100"), warnings=("Read from afar.", "And in haste."))
     assert predict(tiny, catalog, profile, ANCHOR).warnings[:2] == ("Read from afar.", "And in haste.")
-
-
-def test_a_step_outside_the_training_range_is_an_extrapolation(tiny, catalog):
-    asked = {7_999: ["shorter"], 8_001: [], 1_249_000: [], 1_251_000: ["longer"]}
-    for device_us, sides in asked.items():
-        notes = warnings_of(tiny, catalog, {"Device_Conv2D": float(device_us)})
-        assert [(note.code, note.values["side"]) for note in notes] == [(Code.OUT_OF_RANGE, side) for side in sides]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +219,7 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 
 
-def test_a_stalled_steps_latency_is_questioned(models, catalog, samples):
+def test_a_stalled_steps_latency_and_one_in_other_units_are_questioned(models, catalog, samples):
     sample = next(iter(samples.values()))
     busy_us, latency_ms = sample.profile.device_busy_us, sample.latency_ms
     idle_us = 4 * latency_ms * 1000 - busy_us
@@ -231,9 +228,6 @@ def test_a_stalled_steps_latency_is_questioned(models, catalog, samples):
     with pytest.raises(LatencyDoubtError, match=r"its GPU is idle for .* per step\. Record a step that doesn't stall"):
         predict(models, catalog, stalled, sample.anchor, latency_ms=latency_ms)
     predict(models, catalog, stalled, sample.anchor, latency_ms=2 * latency_ms)
-
-
-def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(models, catalog, samples):
     for sample in samples.values():
         for factor, unit in ((1000, "us"), (1 / 1000, "s")):
             with pytest.raises(LatencyDoubtError) as doubt:

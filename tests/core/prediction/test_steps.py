@@ -54,13 +54,17 @@ def version_2(operations, steps: int | None = None, **meta) -> Profile:
     return read_profile(json.dumps({"operations": totals, "meta": {**meta, **stated}}).encode())
 
 
-def test_version_1_is_taken_for_two_steps_and_version_2_for_one():
+def test_version_1_is_of_two_steps_version_2_of_one_and_a_stated_number_questioned_beyond_the_largest_ratio():
     first, second = version_1(200.0), version_2({"Device_Conv2D": 5.0})
     assert (first.steps, first.steps_basis, first.device_total_us) == (2, "assumed", pytest.approx(100_000))
     assert (second.steps, second.steps_basis, second.device_total_us) == (1, "assumed", 5.0)
     for steps in (1, 5, 10_000):
         profile = version_2({"Device_Conv2D": 5.0}, steps)
         assert (profile.steps, profile.steps_basis, profile.device_total_us) == (steps, "stated", 5.0)
+    ratios = (MAX_RATIO - 0.01, MAX_RATIO + 0.01, 0.75, 0.527)
+    assert [doubted_steps(one_step(ratio, 2, "stated"), LATENCY_MS) for ratio in ratios] == [None, 6, None, 1]
+    for basis in ("marked", "counted", "assumed", "inferred"):
+        assert [doubted_steps(one_step(ratio, 2, basis), LATENCY_MS) for ratio in (0.1, 50.0)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -150,13 +154,6 @@ def one_step(ratio: float, steps: int, basis: str) -> Profile:
 )
 def test_a_given_number_is_questioned_if_another_fits(ratio, steps, instead):
     assert doubted_steps(one_step(ratio, steps, "given"), LATENCY_MS) == instead
-
-
-def test_a_number_that_the_file_states_is_questioned_beyond_the_largest_ratio_only():
-    ratios = (MAX_RATIO - 0.01, MAX_RATIO + 0.01, 0.75, 0.527)
-    assert [doubted_steps(one_step(ratio, 2, "stated"), LATENCY_MS) for ratio in ratios] == [None, 6, None, 1]
-    for basis in ("marked", "counted", "assumed", "inferred"):
-        assert [doubted_steps(one_step(ratio, 2, basis), LATENCY_MS) for ratio in (0.1, 50.0)] == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -51,17 +51,14 @@ def test_fastest_cheapest_and_the_trade_off():
     )
 
 
-def test_a_pick_is_as_sure_as_against_its_closest_rival():
+def test_a_pick_is_as_sure_as_against_its_closest_rival_which_comes_before_a_surer_claim():
     advice = advised(rows=(row("slow", 200, 0.3), *ROWS[1:]))
     chances = [compare(advice.cheapest.plan, other).cheaper for other in advice.plans[1:]]
     assert advice.cheapest.rival.certainty == min(chances) == chances[0]
     spread = sd_of_ratio(0.3, 0.1, ERROR_CORRELATION)
     assert advice.cheapest.rival.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
     assert pick_line(advice.cheapest) == "cheaper than GPU of middle · middle, 93% sure"
-
-
-def test_a_rival_that_is_too_close_comes_before_a_surer_claim():
-    """a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate."""
+    # a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate.
     rows = (row("a", 100), row("b", 112), row("c", 135, 0.21, Basis.TRANSFERRED))
     pick = advised(rows=rows, offers=[offer(name, 1) for name in "abc"]).cheapest
     assert (pick.plan.label, pick.rival.plan.label, pick.close_rival) == ("a", "c", pick.rival)
@@ -98,16 +95,13 @@ def test_the_cheapest_in_time_with_the_requested_certainty():
     assert not any("% longer" in line for line in answer_sentences(advised(Limits(deadline_h=3))))
 
 
-def test_the_fastest_within_a_budget_and_both_limits_together():
+def test_the_fastest_within_a_budget_and_both_limits_together_unless_nothing_is_sure_enough():
     advice = advised(Limits(budget_usd=2.5))
     assert (advice.within.sure.label, advice.within.expected.label) == ("middle", "fast")
     assert "It is the fastest within your limits" in answer_sentences(advice)[0]
     advice = advised(Limits(deadline_h=1.5, budget_usd=2))
     assert (advice.within.sure, advice.within.expected) == (advice.plans[1],) * 2
     assert advised(Limits(1.5, 1.5)).within.sure is None
-
-
-def test_nothing_is_sure_enough():
     advice = advised(Limits(deadline_h=0.52))
     assert (advice.within.sure, advice.answer.label) == (None, "fast")
     lines = answer_sentences(advice)
@@ -161,15 +155,6 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     assert "Memory: can't tell if it fits." in answer_sentences(advice)
 
 
-def test_one_instance_in_two_markets_is_two_plans():
-    advice = advised(offers=(*OFFERS, replace(OFFERS[2], market="spot", usd_per_hour=1.2)))
-    assert names(advice.frontier) == ["fast spot"]
-    assert advice.fastest.plan.label == "fast spot" and advice.fastest.rival.plan.label == "middle"
-    assert SPOT_CAVEAT in answer_sentences(advice)
-    on_demand = next(one for one in advice.dominated if one.plan.label == "fast")
-    assert (on_demand.by.label, on_demand.certainty) == ("fast spot", 1)
-
-
 def test_rows_without_an_interval_are_advised_on_without_certainty():
     rows = [changed(row, log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
@@ -188,13 +173,17 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
     assert len(answer_sentences(advised(rows=[row("node", 100, None)], offers=both))) == 2
 
 
-def test_an_estimate_is_never_presented_like_a_measurement():
+def test_an_estimate_and_a_guessed_price_are_marked(catalog):
     lines = answer_sentences(advised(rows=(changed(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
     lines = answer_sentences(advised(rows=[changed(row, basis=Basis.CALIBRATED) for row in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
+    spot = offers_in_market(catalog, "spot", spot_discount=0.6)
+    lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
+    assert any("guess" in line for line in lines)
+    assert not any("guess" in line for line in answer_sentences(advised()))
 
 
 def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented():
@@ -207,20 +196,19 @@ def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented(
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
 
 
-def test_a_guessed_price_is_marked(catalog):
-    spot = offers_in_market(catalog, "spot", spot_discount=0.6)
-    lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
-    assert any("guess" in line for line in lines)
-    assert not any("guess" in line for line in answer_sentences(advised()))
-
-
-def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
+def test_a_plan_s_time_and_money_are_those_of_the_cost_table_one_a_market(catalog):
     workload = Workload(images=50_000, batch_size=64, epochs=7, validation_images=9_999)
     plan = planned(row("g4dn.xlarge", 123.4), catalog["g4dn.xlarge"], workload=workload)
     table = cost_table(
         {"g4dn.xlarge": 123.4}, catalog, images=50_000, batch_size=64, epochs=7, validation_images=9_999
     ).rows[0]
     assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
+    advice = advised(offers=(*OFFERS, replace(OFFERS[2], market="spot", usd_per_hour=1.2)))
+    assert names(advice.frontier) == ["fast spot"]
+    assert advice.fastest.plan.label == "fast spot" and advice.fastest.rival.plan.label == "middle"
+    assert SPOT_CAVEAT in answer_sentences(advice)
+    on_demand = next(one for one in advice.dominated if one.plan.label == "fast")
+    assert (on_demand.by.label, on_demand.certainty) == ("fast spot", 1)
 
 
 def test_intervals_and_chances_of_time_and_money_by_hand():
@@ -248,7 +236,7 @@ def test_a_limit_must_be_a_positive_number():
         planned(row("middle", 100), offer("middle", 2), workload=Workload(100, 10, epochs=0))
 
 
-def test_loading_lengthens_the_training_and_its_range():
+def test_loading_lengthens_the_training_and_its_range_for_validation_too():
     without, with_loading = (
         advise(ROWS, OFFERS, replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
     )
@@ -258,6 +246,10 @@ def test_loading_lengthens_the_training_and_its_range():
     assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
     assert with_loading.latency_ms == without.latency_ms
     assert Workload(1, 1, with_loading=True).steps == (1, 0)
+    # A validation step takes a third of a training step, or as long as its images.
+    work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
+    # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
+    assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
 
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.
@@ -341,13 +333,6 @@ def test_only_the_part_of_an_interval_that_waits_is_cut():
     limits = [Limits(deadline_h=hours) for hours in (4319 / 3600, 4500 / 3600)]
     chances = [planned(step, offer("middle", 1), limit, workload=fed).in_time for limit in limits]
     assert chances == pytest.approx([0.001, 0.95])
-
-
-def test_validation_images_are_loaded_too():
-    """A validation step takes a third of a training step, or as long as its images."""
-    work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
-    # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
-    assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
 
 
 def test_cards_take_waiting_into_account():

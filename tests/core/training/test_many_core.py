@@ -65,11 +65,6 @@ def test_both_models_by_hand():
     assert time_by_images(TOY, TOY_MACHINE, untested, 1).images_s == pytest.approx(100.0)
 
 
-def test_threads_that_share_a_core_slow_each_other_down():
-    threads = (1, 122, 123, 183, 184, 244, 245, 3_840)
-    assert [XEON_PHI_7120P.cycles_per_instruction(each) for each in threads] == [1, 1, 1.5, 1.5, 2, 2, 2, 2]
-
-
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("network", [LARGE, *(scaled_network("own", flops) for flops in (1e3, 1e10))])
 def test_more_threads_are_slower_only_where_a_core_takes_one_more(model, network):
@@ -127,7 +122,7 @@ def test_published_flops_are_those_of_the_layers_and_give_the_parameters(name):
     assert scaled_network(name, PUBLISHED[name].forward_flops) == PUBLISHED[name]
 
 
-def test_networks_are_scaled_in_the_logarithm_within_bounds():
+def test_networks_are_scaled_in_the_logarithm_and_threads_of_a_core_slow_each_other_down():
     middle = scaled_network("own", math.sqrt(SMALL.forward_flops * MEDIUM.forward_flops))
     assert middle.forward_operations == pytest.approx(math.sqrt(58_000 * 559_000))
     assert middle.backward_s == pytest.approx(math.sqrt(5.3e-3 * 69.73e-3))
@@ -136,6 +131,8 @@ def test_networks_are_scaled_in_the_logarithm_within_bounds():
     for flops in (999, 1.1e16, math.nan):
         with pytest.raises(InputError, match=r"from 1000 to 1e\+16"):
             scaled_network("own", flops)
+    threads = (1, 122, 123, 183, 184, 244, 245, 3_840)
+    assert [XEON_PHI_7120P.cycles_per_instruction(each) for each in threads] == [1, 1, 1.5, 1.5, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize(("end", "times"), [(LARGE, 7.0), (SMALL, 0.2)])

@@ -81,13 +81,19 @@ def fits(model, catalog, profile, anchor, instances, second=None, ran_on=(), **s
     return fits_by_instance(model, step, {name: gpu_memory_gib(catalog, gpus, name) for name in instances}, **size)
 
 
-def test_the_formula_adds_what_stays_and_what_grows():
+def test_the_formula_adds_what_stays_and_grows_with_parameters_given_or_inferred():
     assert SURE.formula.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
     assert SURE.formula.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
     assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "T4", 320.0) == pytest.approx(2.0)
     assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "another", 320.0) == pytest.approx(1.0)
     assert SURE.traffic.parameters(1e6, 320.0) == pytest.approx(0.25 * 320e9 / 4)
     assert SURE.images.activation_gib(16, 1000) == pytest.approx(16.0)
+    update_us = (GIB / 8) * 4 / (0.25 * 320e3)
+    times = seconds_moving(4.0)
+    stated = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
+    asked = {"batch_size": 48}
+    without = answered(SURE, ProfileMeta(batch_size=16), 16, 12, times=stated, **asked)
+    assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
 def test_the_probability_is_logistic_in_the_log_of_what_is_left():
@@ -127,15 +133,6 @@ def test_a_larger_picture_counts_as_so_many_more():
         assert grown.largest_batch == pytest.approx(same.largest_batch * (224 / pixels) ** 2, abs=1)
     unknown = answered(SURE, ProfileMeta(batch_size=16), 16, 12, batch_size=16, pixels=64, **asked)
     assert unknown.verdict is Verdict.CANT_TELL and "size it was recorded at" in unknown.why
-
-
-def test_parameters_are_inferred_from_the_weight_update_where_none_are_given():
-    update_us = (GIB / 8) * 4 / (0.25 * 320e3)
-    times = seconds_moving(4.0)
-    stated = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
-    asked = {"batch_size": 48}
-    without = answered(SURE, ProfileMeta(batch_size=16), 16, 12, times=stated, **asked)
-    assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
 def test_an_optimizer_is_known_by_its_operation():
@@ -197,7 +194,7 @@ def test_what_ran_fits_in_as_much_memory_and_tells_nothing_of_less():
         assert answer.why
 
 
-def test_a_recorded_peak_is_scaled_with_the_batch():
+def test_a_recorded_peak_is_scaled_with_the_batch_and_says_what_it_is_of():
     meta = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     # Context and workspace are 0.625 GiB; of the peak weights and gradients stay, one; 2.5 become 5 at batch 32.
     doubled = answered(SURE, meta, 16, 8, batch_size=32)
@@ -207,6 +204,14 @@ def test_a_recorded_peak_is_scaled_with_the_batch():
     unsplit = ProfileMeta(batch_size=16, peak_memory_mib=3.5 * 1024)
     assert answered(SURE, unsplit, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "which part grows is not known"
     assert answered(SURE, unsplit, 16, 8).verdict == Verdict.FITS
+    meta = ProfileMeta(
+        framework="PyTorch 2.9.0", precision="bf16", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024
+    )
+    # Half a precision's weights and gradients are half a GiB: three grow.
+    stated = answered(SURE, meta, 16, 8, batch_size=32)
+    assert needed(stated) == ("7.1 of 8", "the recorded peak (PyTorch, bf16")
+    mixed = answered(SURE, replace(meta, precision="mixed bf16"), 16, 8, batch_size=32)
+    assert needed(mixed) == ("6.6 of 8", "the recorded peak (PyTorch, mixed bf16")
 
 
 def test_two_recorded_peaks_tell_what_grows():
@@ -227,17 +232,6 @@ def test_two_recorded_peaks_tell_what_grows():
     second = replace(first, batch_size=64, peak_memory_mib=1024.0)
     grown = [answered(SURE, first, 16, 8, second=second, batch_size=size).probability for size in (16, 64, 1024, 65536)]
     assert grown == sorted(grown, reverse=True) and grown[-1] < 0.1
-
-
-def test_a_peak_says_what_it_is_of():
-    meta = ProfileMeta(
-        framework="PyTorch 2.9.0", precision="bf16", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024
-    )
-    # Half a precision's weights and gradients are half a GiB: three grow.
-    stated = answered(SURE, meta, 16, 8, batch_size=32)
-    assert needed(stated) == ("7.1 of 8", "the recorded peak (PyTorch, bf16")
-    mixed = answered(SURE, replace(meta, precision="mixed bf16"), 16, 8, batch_size=32)
-    assert needed(mixed) == ("6.6 of 8", "the recorded peak (PyTorch, mixed bf16")
 
 
 def test_batch_and_pixels_alone_give_a_wide_answer():
@@ -286,11 +280,17 @@ def shipped(repository):
     return load_memory(repository / "models")
 
 
-def test_vgg16_at_256_pixels_fits_where_it_did(shipped):
+def test_vgg16_at_256_pixels_fits_where_it_did_and_shipped_measurements_where_the_samples_say(
+    shipped, samples, models, catalog
+):
     for gib, batch, room in ((8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)):
         # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
         grows_gib = shipped.formula.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
         assert (shipped.formula.held_gib(169_814_824) + grows_gib < gib) == room
+    for sample in samples.values():
+        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
+        for name, answer in found.items():
+            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
@@ -359,13 +359,6 @@ def test_what_was_measured_at_a_size_fits_there():
         found = answered(MEASURED, replace(ON_TENSORFLOW, **other), 16.0, 8.0, times=times, batch_size=32)
         assert found.largest_batch != 32, other
     assert answered(MEASURED, ON_TENSORFLOW, 16.0, 8.0, times=times, state_copies=2.0).largest_batch != 32
-
-
-def test_the_shipped_measurements_ran_where_the_samples_say(samples, models, catalog):
-    for sample in samples.values():
-        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
-        for name, answer in found.items():
-            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
 def test_a_step_that_the_visitor_measured_fits_there(models, catalog):

@@ -109,11 +109,16 @@ def test_the_interval_decides_and_a_gpu_nobody_profiled_is_never_good(basis, fac
     assert confidence(basis, factor and math.log(factor - 1e-12) / Z90) is step
 
 
-def test_a_plan_is_as_sure_as_its_latency():
+def test_a_plan_is_as_sure_as_its_latency_and_an_estimate_less_than_a_prediction():
     narrow, wide = (row("a", 100, math.log(factor) / Z90) for factor in (1.1, 1.4))
     given = row("a", 100, deviation=None, basis=Basis.GIVEN)
     found = [plan_confidence(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
     assert found == [Confidence.GOOD, Confidence.FAIR, Confidence.GOOD]
+    limits = Limits(deadline_h=1000)
+    a, b = (planned(row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in (Basis.MEASURED, Basis.TRANSFERRED))
+    assert (a.in_time, b.in_time) == (0.999, 0.99)
+    slow = planned(row("slow", 1000, 0.1), offer("slow", 1.0))
+    assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
 
 
 def test_the_errors_of_each_step_are_those_of_the_shipped_validation(models):
@@ -180,14 +185,6 @@ def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_b
     assert says in line or re.match(says, line)
     low, high = found.latency_ratio_low, found.latency_ratio_high
     assert says.startswith("Neither") == (low <= found.break_even_ratio <= high)
-
-
-def test_an_estimate_is_never_as_sure_as_a_prediction():
-    limits = Limits(deadline_h=1000)
-    a, b = (planned(row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in (Basis.MEASURED, Basis.TRANSFERRED))
-    assert (a.in_time, b.in_time) == (0.999, 0.99)
-    slow = planned(row("slow", 1000, 0.1), offer("slow", 1.0))
-    assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
 
 
 def test_one_gpu_has_one_error_and_without_an_interval_nobody_can_say_how_sure():

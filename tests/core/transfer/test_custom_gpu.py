@@ -95,16 +95,13 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
     assert math.isfinite(rows["lab-twin"].interval.high_ms)
 
 
-def test_other_gpus_are_unchanged(context, resnet):
+def test_other_gpus_are_unchanged_and_an_fp32_throughput_with_tf32_is_a_guess(context, resnet):
     """L40S and L4 have the own GPU's compute capability: their speeds are no user's business."""
     before = rows_of(context, resnet)
     after = rows_of(context.with_custom_gpus([own(**MEASURED)]), resnet)
     custom_instance = after.pop("rtx-4080")
     assert after == before and custom_instance.latency_ms not in {row.latency_ms for row in before.values()}
     assert "rtx-4080" not in context.catalog and "RTX 4080" not in context.models.transfer.gpus
-
-
-def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(context, resnet):
     tf32, fp32 = (own(**{**MEASURED, "precision": precision}) for precision in ("tf32", "fp32"))
     sure, guess = (rows_of(context.with_custom_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
     assert guess.interval.log_half_width > sure.interval.log_half_width
@@ -114,7 +111,7 @@ def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(context, resnet):
     assert "estimated" not in plain.note and plain.latency_ms == pytest.approx(sure.latency_ms, rel=0.05)
 
 
-def test_a_v100_s_own_steps_are_one_v100(models):
+def test_a_v100_s_own_steps_are_one_v100_and_grow_with_batch_and_pixels(models):
     steps = load_reference_steps()
     for network, pixels, batch_size, latency_ms, copy_ms in (
         ("ResNet50", 128, 256, 229.299, 11.243),
@@ -124,9 +121,6 @@ def test_a_v100_s_own_steps_are_one_v100(models):
         assert gpu_ms == pytest.approx(latency_ms - 1.15 * copy_ms - 1.73, rel=1e-3)
         at = ThroughputPoint(1000 * batch_size / gpu_ms, network, pixels, batch_size, "fp32")
         assert log_times_reference(steps, models.transfer.step, at) == pytest.approx(0, abs=1e-12)
-
-
-def test_the_reference_s_step_grows_with_batch_and_pixels(models):
     steps, step_model = load_reference_steps(), models.transfer.step
     for network in steps.networks:
         batches = [steps.gpu_ms(step_model, network, 224, size) for size in (16, 24, 32, 100, 256, 512)]

@@ -18,7 +18,6 @@ from profet_core.transfer.step_model import (
     StepParts,
     gpu_time_ms,
     kind_of_class,
-    least_bound_ms,
     shares,
     step_parts,
 )
@@ -70,8 +69,9 @@ def test_rates_of_an_instance_give_its_benchmark():
         (5.0, 25.0, np.inf, 9.0, 9.0),
         # Fewer gaps than the fewest: the start alone.
         (100.0, 1.0, np.inf, 108.0, 1 / (1 / 2 + 1 / 50.5)),
-        # The host's own time over the slowdown: 5 beside 7.
-        (100.0, 3.0, 10.0, 108.0, 1 / (1 / 5 + 1 / 7 + 1 / 51.5)),
+        # The host's own time over the slowdown, whatever the gaps say, but no more than the profiled step.
+        (100.0, 3.0, 30.0, 108.0, 15.0),
+        (100.0, 3.0, 300.0, 108.0, 51.5),
     ],
 )
 def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, host_ms, latency_ms, floor_ms):
@@ -80,10 +80,6 @@ def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, host_ms, latency
 
 
 def test_bounds_of_the_floor():
-    # Two bounds are joined below both.
-    bounds = ((8.0, 4.0), (np.inf, 8.0), (0.0, 0.0))
-    for other, joined in bounds:
-        assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
     # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
     elsewhere = replace(STEP_MODEL, instances={**STEP_MODEL.instances, "fast": replace(FAST, host="cascade-lake")})
     launch = elsewhere.hosts["fast"].launch
@@ -95,11 +91,15 @@ def test_bounds_of_the_floor():
     assert floors == pytest.approx([1 / (1 / (2 + gaps) + 1 / 53.5) for gaps in (5 * (7 - 2 - 1), 5 * (7 - 2 - 2), 0)])
 
 
-def test_the_anchors_latency_by_its_own_profile():
+def test_the_anchors_latency_by_its_own_profile_and_shares_of_many():
     assert STEP_MODEL.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
     # A step whose launches take longer than its 5 ms of work: (5 + 25) / 2 beside 117.
     bound = made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0)
     assert STEP_MODEL.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
+    assert shares(np.array([[2.0, 6.0], [0.0, 0.0]])) == pytest.approx(np.array([[0.25, 0.75], [0.0, 0.0]]))
+    both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
+    assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
+    assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
 def known(latency_ms=108.0, others=None, step_model=STEP_MODEL, floor_ms=None, **parts) -> KnownSteps:
@@ -161,13 +161,6 @@ def test_a_profile_splits_into_kinds_copy_and_gaps():
     assert odd.kinds_ms[0] - found.kinds_ms[0] == pytest.approx([0, 0, 0, 9.0], abs=0.01)
     assert len([name for name in load_operation_classes().device if kind_of_class(name) != BANDWIDTH]) == 5
     assert kind_of_class("no such class") == BANDWIDTH and len(KINDS) == found.kinds_ms.shape[1]
-
-
-def test_shares_and_some_of_many_profiles():
-    assert shares(np.array([[2.0, 6.0], [0.0, 0.0]])) == pytest.approx(np.array([[0.25, 0.75], [0.0, 0.0]]))
-    both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
-    assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
-    assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
 
 
 def test_hosts_and_spreads(catalog):

@@ -51,13 +51,21 @@ def latency_ms(*args, **given) -> float:
     return carried(*args, **given).latency_ms[0, 0]
 
 
-def test_only_the_work_scales_with_the_gpu():
+def test_only_the_work_scales_with_the_gpu_each_kind_by_its_rate():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
     # Gaps give 6.162 ms of launches, a tenth of it tails: 99.384 of work, then 49.692, tails and 8.
     step_model = replace(STEP_MODEL, tail_share=0.1)
     found = carried(made_target(math.log(2)), step_model=step_model, idle=3.0).free_ms[0, 0]
     assert found == pytest.approx(58.308, abs=1e-3)
+    # Twice as fast in convolutions and eight times in the rest.
+    target = made_target(compute=math.log(2), bandwidth=math.log(8))
+    assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 8 + 8, abs=1e-2)
+    assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 + 8, abs=1e-2)
+    # Four times as much over the slow one; a depthwise gradient gains little, by the benchmark: 60 / 2 + 40 / 8 ms.
+    speeds = np.exp(log_factors(STEP_MODEL, ["fast", "slow"], "fast", [target])[0])
+    assert speeds[0] == pytest.approx([2.0, 2.0, (100 / 35) ** 0.3, 8.0])
+    assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
 
 def test_a_host_that_runs_ahead_hides_copies_and_launches():
@@ -78,17 +86,6 @@ def test_no_step_is_shorter_than_its_work_or_its_launches_nor_longer_than_both_i
     assert smooth_max(np.array([3.0]), np.array([4.0]))[0] == pytest.approx(337**0.25)
     joined = smooth_max(np.array([free]), np.array([launch]))[0]
     assert max(free, launch) * (1 - 1e-12) <= joined <= free + launch
-
-
-def test_each_kind_of_work_follows_its_rate():
-    # Twice as fast in convolutions and eight times in the rest.
-    target = made_target(compute=math.log(2), bandwidth=math.log(8))
-    assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 8 + 8, abs=1e-2)
-    assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 + 8, abs=1e-2)
-    # Four times as much over the slow one; a depthwise gradient gains little, by the benchmark: 60 / 2 + 40 / 8 ms.
-    speeds = np.exp(log_factors(STEP_MODEL, ["fast", "slow"], "fast", [target])[0])
-    assert speeds[0] == pytest.approx([2.0, 2.0, (100 / 35) ** 0.3, 8.0])
-    assert speeds[1] == pytest.approx([8.0, 8.0, (4 * 100 / 35) ** 0.3, 32.0])
 
 
 def test_known_latencies_agree_in_a_mean_of_work_in_which_nearer_gpus_count_for_more():
@@ -167,7 +164,7 @@ def test_more_work_takes_longer_in_proportion_where_the_gpu_bounds_it():
     assert found == sorted(found)
 
 
-def test_targets_together_are_each_as_alone():
+def test_targets_and_many_steps_together_are_each_as_alone():
     targets = [made_target(0.3, bandwidth=0.7), made_target(-1.0, host=host_named("rome"), runs_ahead=True)]
     given = {"step_model": KINDS_DIFFER, "others": {"slow": (400.0, 0.2)}, "product": 10.0, "idle": 4.0}
     together = carried(*targets, **given)
@@ -175,6 +172,15 @@ def test_targets_together_are_each_as_alone():
         alone = carried(target, **given)
         for name in ("free_ms", "launch_ms", "log_sd", "weights"):
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
+    target = made_target(0.7, host=host_named("rome"))
+    one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
+    names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
+    both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
+    together = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
+    for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
+        alone = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, parts, np.array([latency_ms])))
+        for name in STEP_MODEL.instances:
+            assert together.by_instance[name].latency_ms[place] == pytest.approx(alone.by_instance[name].latency_ms[0])
 
 
 @pytest.fixture(scope="module")
@@ -264,15 +270,3 @@ def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name
     assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
     # The profiled step itself is another bound, and differs there.
     assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.12)
-
-
-def test_many_steps_at_once_are_each_as_alone():
-    target = made_target(0.7, host=host_named("rome"))
-    one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
-    names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
-    both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
-    together = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
-    for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
-        alone = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, parts, np.array([latency_ms])))
-        for name in STEP_MODEL.instances:
-            assert together.by_instance[name].latency_ms[place] == pytest.approx(alone.by_instance[name].latency_ms[0])

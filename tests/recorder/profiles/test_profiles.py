@@ -96,7 +96,7 @@ def test_missing_or_empty_meta_is_none(meta):
     assert read_profile(v2_with_meta(meta)).meta == ProfileMeta()
 
 
-def test_what_is_no_operation_or_meta_field_is_ignored_and_named():
+def test_what_is_no_operation_or_meta_field_is_ignored_and_named_shortened_and_escaped():
     profile = read_profile(v1(**{"Device_": 3}, **{f"x{i}": 0 for i in range(8)}))
     assert dict(profile.operations) == {"Device_Conv2D": 0.5}
     assert profile.ignored == ("9 entries that are not operations: 'Device_', 'x0', 'x1', 'x2', 'x3', ...",)
@@ -104,6 +104,8 @@ def test_what_is_no_operation_or_meta_field_is_ignored_and_named():
     profile = read_profile(data)
     assert profile.meta.batch_size == 8
     assert profile.ignored == ("1 unknown meta fields: 'owner'", "1 entries beside operations and meta: 'notes'")
+    assert "Device_" + "x" * 100 not in refusal(v1(**{"Device_" + "x" * 100: -1}))
+    assert "\\u202e" in refusal(b'{"\xe2\x80\xae": 1, "\xe2\x80\xae": 2}')
 
 
 def _zip(data: bytes) -> bytes:
@@ -190,11 +192,6 @@ def test_the_files_name_can_not_break_the_line(name):
     assert message.isprintable()
     # All formats are named, and one name of at most 60 characters.
     assert len(message) < 300
-
-
-def test_a_long_or_unprintable_key_is_shortened_and_escaped_in_the_message():
-    assert "Device_" + "x" * 100 not in refusal(v1(**{"Device_" + "x" * 100: -1}))
-    assert "\\u202e" in refusal(b'{"\xe2\x80\xae": 1, "\xe2\x80\xae": 2}')
 
 
 FULL = Profile(

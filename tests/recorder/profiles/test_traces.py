@@ -87,8 +87,11 @@ KERNELS = {
 }
 
 
-def test_a_kernels_name_tells_its_operation():
+def test_a_kernels_name_tells_its_operation_and_what_is_written_beside_the_standard_is_read():
     assert {name: operation_of_kernel(name) for name in KERNELS} == KERNELS
+    data = b'{"a": 1, "b": 2, "traceEvents": [{"x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
+    (first, second), entries = events_of(b"\xef\xbb\xbf" + data, ("b", "c"))
+    assert (first.name, second.ph, entries) == ("a\nb\t", "i", {"b": 2})
 
 
 @pytest.mark.parametrize(
@@ -307,12 +310,6 @@ def test_a_number_that_a_window_cuts_is_read_whole(number, monkeypatch):
     for window in range(1, 30):
         monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
         assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
-
-
-def test_what_pytorch_and_others_write_beside_the_standard_is_read():
-    data = b'{"a": 1, "b": 2, "traceEvents": [{"x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
-    (first, second), entries = events_of(b"\xef\xbb\xbf" + data, ("b", "c"))
-    assert (first.name, second.ph, entries) == ("a\nb\t", "i", {"b": 2})
 
 
 @pytest.mark.parametrize(

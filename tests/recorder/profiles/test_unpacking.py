@@ -215,12 +215,17 @@ def test_the_first_of_several_hosts_the_last_run_and_the_lowest_rank_is_read():
     assert said == "b.json was read, the first of 3 such files"
 
 
-def test_a_damaged_best_file_leaves_the_next_one():
+def test_a_damaged_best_file_leaves_the_next_one_and_a_changed_byte_is_noticed():
     profile, said = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
     assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
     assert profile.ignored[1] == "a.xplane.pb, which can't be read"
     alone = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
     assert refusal(zipped(alone)).startswith("upload: a.xplane.pb: The trace is damaged or truncated")
+    stored = bytearray(zipped({"a.json": PROFET}, zipfile.ZIP_STORED))
+    stored[stored.index(b"5}")] = ord("6")
+    assert "The archive is damaged" in refusal(bytes(stored))
+    # A packing that is not read leaves the file out.
+    assert "holds no profile among its 0 files" in refusal(zipped({"a.json": PROFET}, zipfile.ZIP_LZMA))
 
 
 def test_progress_rises_to_one_over_an_archive():
@@ -275,14 +280,6 @@ HOSTILE = {
 def test_a_hostile_archive_is_refused_in_one_line(case):
     data, says = HOSTILE[case]
     assert says in refusal(data)
-
-
-def test_a_changed_byte_in_an_archive_is_noticed():
-    stored = bytearray(zipped({"a.json": PROFET}, zipfile.ZIP_STORED))
-    stored[stored.index(b"5}")] = ord("6")
-    assert "The archive is damaged" in refusal(bytes(stored))
-    # A packing that is not read leaves the file out.
-    assert "holds no profile among its 0 files" in refusal(zipped({"a.json": PROFET}, zipfile.ZIP_LZMA))
 
 
 def test_names_are_never_paths(tmp_path, monkeypatch):

@@ -106,13 +106,20 @@ def test_merge_joins_and_keeps_sources(document, imported, run, tmp_path):
     assert files_of(tmp_path / "all") == LAYOUT
 
 
-def test_a_conflict_is_one_line_and_leaves_nothing(refused, run, imported, tmp_path):
+def test_a_conflict_is_one_line_and_what_is_there_not_replaced(refused, run, imported, tmp_path, tables):
     other = write_tables(tmp_path / "other", ["p2.xlarge"], latency_ms=11.0)
     assert run("data", "import", other, "--out", tmp_path / "mine")[0] == 0
     before = files_of(tmp_path)
     said = refused("data", "merge", imported, tmp_path / "mine", "--out", tmp_path / "all")
     assert "mine has different numbers for VGG11, 32 pixels, batch 16, repeat 1 on p2.xlarge" in said
     assert files_of(tmp_path) == before
+    before = (imported / "dataset.json").read_bytes()
+    for command in (("import", tables), ("merge", imported)):
+        assert "exists and is not overwritten" in refused("data", *command, "--out", imported)
+    assert "is already in the layout: use `profet data merge`" in refused(
+        "data", "import", imported, "--out", imported / "x"
+    )
+    assert (imported / "dataset.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -154,13 +161,3 @@ def test_tables_that_hold_something_else_are_one_line(column, value, said, refus
     table.to_parquet(tables / "profiles.parquet")
     assert said in refused("data", "import", tables, "--out", tmp_path / "out")
     assert files_of(tmp_path) == ["tables"]
-
-
-def test_what_is_there_is_not_replaced(refused, imported, tables):
-    before = (imported / "dataset.json").read_bytes()
-    for command in (("import", tables), ("merge", imported)):
-        assert "exists and is not overwritten" in refused("data", *command, "--out", imported)
-    assert "is already in the layout: use `profet data merge`" in refused(
-        "data", "import", imported, "--out", imported / "x"
-    )
-    assert (imported / "dataset.json").read_bytes() == before

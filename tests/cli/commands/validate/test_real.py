@@ -51,14 +51,11 @@ def test_one_document_and_its_tables(run, document, folder):
     assert any(line.startswith("bad.json") and "bad.json:" in line for line in out.splitlines())
 
 
-def test_the_card_s_report_is_of_the_models(run, folder, repository, tmp_path):
+def test_the_card_s_report_is_of_the_models_and_a_bad_index_one_line(run, folder, repository, tmp_path, refused):
     models = shutil.copytree(repository / "models", tmp_path / "models")
     status, _, err = run("validate", "--real", folder, "--card", "--models", models)
     assert (status, err) == (0, "")
     assert json.loads((models / "real_profiles.json").read_text())["mean"]["n"] == 1
     assert "## Third-party profiles" in (models / "MODEL_CARD.md").read_text()
-
-
-def test_a_bad_index_is_one_line(refused, folder):
     (folder / "t4.json").unlink()
     assert "lists t4.json, which is missing" in refused("validate", "--real", folder)

@@ -256,7 +256,7 @@ def test_an_incomplete_last_and_a_first_step_of_start_up_are_left_out_or_refused
     assert profile.refusal.startswith("This is a first step: one operation kept the GPU waiting for 50 of 5")
 
 
-def test_repeated_gradients_tell_the_number_of_steps_where_other_operations_differ():
+def test_repeated_gradients_tell_the_number_of_steps_and_without_any_sign_all_is_one():
     def gradients(number: int) -> list[dict]:
         names = ("NllLossBackward0", "AddmmBackward0", "ConvolutionBackward0", "ConvolutionBackward0")
         prefix = "autograd::engine::evaluate_function: "
@@ -265,6 +265,13 @@ def test_repeated_gradients_tell_the_number_of_steps_where_other_operations_diff
     events = [made for number in range(3) for made in (*cuda_step(number, 1000 * number)[1:9], *gradients(number))]
     profile = read_profile(trace([op("aten::randperm", -50, 20), *events]))
     assert (profile.steps, profile.steps_basis, profile.operations["Device_Conv2D"]) == (3, "counted", 200)
+    profile = read_profile(trace(kernels_alone(1)))
+    assert (profile.steps, profile.steps_basis) == (1, "assumed")
+    assert profile.operations["Device_MatMul"] == 100
+    # An optimizer that does the same for each weight.
+    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(5 * [f"functor_{index}" for index in range(9)])]
+    alike = read_profile(trace([kernel(name, -1, 90 * i, 50) for i, name in enumerate(names)]))
+    assert (alike.steps, alike.steps_basis) == (1, "assumed")
 
 
 def kernels_alone(count: int, tried: int = 0) -> list[dict]:
@@ -284,16 +291,6 @@ def test_kernels_alone_tell_operations_and_steps(count, tried):
     assert profile.operations["Device_IDLE"] == 500
     assert "Device_Unknown" not in profile.operations
     assert profile.meta.gpu == "Tesla T4"
-
-
-def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
-    profile = read_profile(trace(kernels_alone(1)))
-    assert (profile.steps, profile.steps_basis) == (1, "assumed")
-    assert profile.operations["Device_MatMul"] == 100
-    # An optimizer that does the same for each weight.
-    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(5 * [f"functor_{index}" for index in range(9)])]
-    alike = read_profile(trace([kernel(name, -1, 90 * i, 50) for i, name in enumerate(names)]))
-    assert (alike.steps, alike.steps_basis) == (1, "assumed")
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,12 @@ def test_steps_are_counted_from_how_often_operations_ran_and_that_is_reported():
     assert "more than 10,000 times" in refusal(csv_of("1,Host,MatMul,a,1e300,5,5", "2,Host,IDLE,IDLE,0,5,5"))
 
 
-def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient():
+def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient_and_missing_idle_time_said():
     forward = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,MatMul,net/d/MatMul,1,90,90"]
     assert read_profile(csv_of(*forward)).refusal.startswith("This is a forward pass")
     assert read_profile(csv_of(*forward, "3,Device,MatMul,gradient_tape/net/d/MatMul,1,90,90")).refusal == ""
+    (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
+    assert warning.startswith("The statistics exclude idle time")
 
 
 @pytest.mark.parametrize("first", ["", "replica_0/"])
@@ -116,11 +118,6 @@ def test_a_list_of_500_rows_was_cut(rows, idle, cut):
     warnings = read_profile(csv_of(*listed, "1,Host,IDLE,IDLE,0,7,7")).warnings
     assert any("only the 500 costliest operations of the device" in text for text in warnings) == cut
     assert not any("of the host" in text for text in warnings)
-
-
-def test_a_table_without_idle_time_says_so():
-    (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
-    assert warning.startswith("The statistics exclude idle time")
 
 
 @pytest.mark.parametrize(

@@ -215,11 +215,6 @@ def test_a_forward_pass_is_refused(operations, training):
     assert profile.refusal[:22] == ("" if training else "This is a forward pass")
 
 
-def test_a_step_without_any_of_a_networks_work_is_refused():
-    assert gpu(kernel("n/r:Relu", 0, 10), kernel("u:ResourceApplyAdam", 10, 10)).refusal == NO_WORK
-    assert gpu(kernel("n/r:Relu", 0, 10), kernel("g/r:ReluGrad", 10, 10)).refusal == ""
-
-
 @pytest.mark.parametrize(
     "planes",
     [
@@ -254,10 +249,12 @@ def test_the_first_level_with_a_type_is_the_operation(stored):
         assert device(("k", 0, 10, {"annotation": stored(label)})) == {f"Device_{kind}": 10, "Device_IDLE": 0}
 
 
-def test_levels_name_the_operation_where_the_annotation_does_not():
+def test_levels_name_the_operation_where_the_annotation_does_not_and_a_step_without_work_is_refused():
     levels = {"level 1": Ref("net/c:Conv2D"), "level 0": Ref("my_loop"), "is_eager": 0}
     assert device(("k", 0, 10, levels)) == {"Device_Conv2D": 10, "Device_IDLE": 0}
     assert device(("k", 0, 10, {**levels, "tf_op": "net/r:Relu"})) == {"Device_Relu": 10, "Device_IDLE": 0}
+    assert gpu(kernel("n/r:Relu", 0, 10), kernel("u:ResourceApplyAdam", 10, 10)).refusal == NO_WORK
+    assert gpu(kernel("n/r:Relu", 0, 10), kernel("g/r:ReluGrad", 10, 10)).refusal == ""
 
 
 def test_a_step_that_a_stranger_recorded_is_read_whole():
