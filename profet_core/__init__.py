@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.models import Models
     from profet_core.prediction.predict import predict_many
-    from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale, scale_context, scale_curve
+    from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale_context
+    from profet_core.prediction.sizes import scale, scale_curve
     from profet_core.prediction.table import InstancePrediction, Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_recorder.profiles import Profile, ProfileMeta, read_profile
@@ -55,14 +56,8 @@ _EXPORTS = {
     "profet_core.prediction.predict": ("predict_many",),
     "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
     "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
-    "profet_core.prediction.scaler": (
-        "ScaleContext",
-        "ScaledLatency",
-        "head_share",
-        "scale",
-        "scale_context",
-        "scale_curve",
-    ),
+    "profet_core.prediction.scaler": ("ScaleContext", "ScaledLatency", "head_share", "scale_context"),
+    "profet_core.prediction.sizes": ("scale", "scale_curve"),
 }
 __version__ = VERSION
 _WHERE = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -16,11 +16,9 @@ from profet_core.prediction.scaler import (
     ScaleContext,
     ScaledLatency,
     axis_range,
-    scale,
     scale_context,
-    scale_curve,
 )
-from profet_core.prediction.sizes import curves_at
+from profet_core.prediction.sizes import curves_at, scale, scale_curve
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Plan, plan_of

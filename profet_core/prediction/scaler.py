@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,6 @@ from profet_core.latency import FloatArray
 from profet_core.units import positive_number, whole_number
 from profet_recorder.profiles import Profile
 from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
 
 #: The sizes measured along each axis.
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
@@ -414,80 +410,3 @@ class ScaledLatency:
     axis: str
     at: int
     latency_ms: float
-
-
-class ScaleOptions(TypedDict, total=False):
-    """Options of a curve.
-
-    method : "profet" for PROFET's documented polynomial; "default" for the more accurate curve (`LearnedScaler`), or
-        the polynomial if the models have none.
-    context : optional inputs, used by "default". Along "pixels" the curve is for networks whose classes grow with the
-        pixels, as in the measurements, unless `fixed_classes` is set.
-    """
-
-    method: str
-    context: ScaleContext
-
-
-def scale(
-    models: Models,
-    instance: str | None,
-    axis: str,
-    min_ms: float,
-    max_ms: float,
-    at: int,
-    **options: Unpack[ScaleOptions],
-) -> ScaledLatency:
-    """Latency at size `at`, from the latencies at the axis' smallest and largest size.
-
-    Parameters
-    ----------
-    instance : a measured one, or None for an unprofiled one: the default curve is then the part shared by all measured
-        instances. The documented polynomial needs an instance.
-    axis : "batch" (16 to 256 images per step) or "pixels" (32 to 256 per side).
-    min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.
-    at : whole number within the axis range.
-    options : those of `ScaleOptions`.
-
-    Raises
-    ------
-    InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
-    """
-    latency_ms = scale_curve(models, instance, axis, min_ms, max_ms, [at], **options)[0]
-    return ScaledLatency(instance, axis, int(at), float(latency_ms))
-
-
-def scale_curve(
-    models: Models,
-    instance: str | None,
-    axis: str,
-    min_ms: float,
-    max_ms: float,
-    sizes: Sequence[int] | None = None,
-    **options: Unpack[ScaleOptions],
-) -> np.ndarray:
-    """Latencies at many sizes (every whole size of the axis if None), milliseconds, shape (sizes,).
-
-    Source of "profet": min-max scaled latency of PROFET's scaler, arXiv:2208.05130. Takes and raises what `scale` does.
-    """
-    method, context = options.get("method", "default"), options.get("context") or ScaleContext()
-    smallest, largest = axis_range(axis)
-    if method not in SCALE_METHODS:
-        raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
-    learned = models.learned_scaler(axis) if method == "default" else None
-    scaler = learned or models.scaler(instance, axis)
-    if learned and instance is not None:
-        models.scaler(instance, axis)  # InputError for an unknown instance
-    low, high = check_ends(axis, min_ms, max_ms)
-    wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
-    if isinstance(scaler, LearnedScaler):
-        # A head with a fixed number of classes scales like the body, as if there were none.
-        head_share = None if context.fixed_classes else context.head_share
-        known = (np.nan if value is None else float(value) for value in (context.other_size, head_share))
-        every_size = scaler.scaled(instance or "", low, high, *known)
-        scaled = every_size[np.fromiter(wanted, int) - smallest]
-    else:
-        scaled = scaler.scaled(np.fromiter(wanted, float))
-    # Adding a share of the span is non-decreasing in the share, unlike a weighted mean, which may round down. Both
-    # endpoints are returned exactly as given.
-    return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
