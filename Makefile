@@ -88,13 +88,13 @@ lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from p
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-strip-extras --generate-hashes --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
 
 licenses: $(VENV)/all.done ## list the licenses of the serving set; fails on one that is not permitted
-	$(BIN)/python -m docs.licenses
+	$(BIN)/python -m docs.locked
 
 bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
 	$(VENV)/tools/bin/cyclonedx-py requirements requirements-serve.txt --output-reproducible --of JSON -o docs/sbom.cdx.json
 
 audit: $(VENV)/tools.done ## ask an advisory database about what serving installs
-	$(VENV)/tools/bin/python docs/audit.py
+	$(VENV)/tools/bin/python docs/locked.py --audit
 
 image: ## build the image and try it, with docker or podman
 	sh deploy/try_image.sh

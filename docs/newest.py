@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect
 from benchmarks import REPOSITORY
 from benchmarks.served_app import served_package
 from benchmarks.visitors import Visitor
-from docs.licenses import locked
+from docs.locked import locked
 
 SAMPLE = REPOSITORY / "sample_traces" / "vgg16-224px-b16-g3s.json"
 PROFET = Path(sys.executable).with_name("profet")

@@ -1,4 +1,4 @@
-"""Validate, and write the reports that ship with the models, and their cards: blocks of the template `cards.md.j2`."""
+"""Validate, and write the reports that ship with the models, and their cards, from one template."""
 
 from __future__ import annotations
 

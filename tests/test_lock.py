@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from docs.licenses import locked
+from docs.locked import locked
 
 LOCKS = ("requirements-serve.txt", "requirements.txt")
 

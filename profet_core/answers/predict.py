@@ -14,7 +14,7 @@ from profet_core.prediction.checks import Diagnosis, check_latency, counted, dia
 from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.placements import Placement, placements
 from profet_core.prediction.predict import PredictOptions, predict
-from profet_core.prediction.scaler import axis_range
+from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import (
     joint_predictions,
     other_networks,
@@ -168,7 +168,7 @@ def predicted_training(
         second = _second_prediction(context, question, question.second, first)
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
         known = joint_predictions((first, second))
-    is_large = (first.pixels or 0) > axis_range("pixels")[1]
+    is_large = (first.pixels or 0) > AXIS_RANGE["pixels"][1]
     if question.at_pixels is not None and not is_large and any(one.pixels != question.at_pixels for one in known):
         warnings.append(Note(Code.MORE_CLASSES))
     pixels = first.pixels if question.at_pixels is None else question.at_pixels

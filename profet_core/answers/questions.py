@@ -217,18 +217,13 @@ class OtherCosts:
                 "{storage_usd_per_gib_month}.",
                 *names,
             )
-
-        def seconds(what: str, minutes: float | None) -> float:
-            return 0.0 if minutes is None else 60 * positive_number(what, minutes)
-
         interruptions = None
         if self.interruptions is not None:
-            interruptions = Interruptions(
-                interruptions_per_h(self.interruptions),
-                seconds("The minutes between checkpoints", self.checkpoint_minutes),
-                seconds("The minutes of a restart", self.restart_minutes),
-            )
-        start_up_s = seconds("The start-up", self.start_up_minutes)
+            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
+            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
+            interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
+        start_up = self.start_up_minutes
+        start_up_s = 0.0 if start_up is None else 60 * positive_number("The start-up", start_up)
         if self.dataset_gib is None or self.storage_usd_per_gib_month is None:
             return Extras(start_up_s, interruptions=interruptions)
         size_gib = positive_number("The size of the data set", self.dataset_gib)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
-from profet_core.answers.predict import NO_BATCH, fits_in_training
+from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
     KNOTS,
@@ -83,11 +83,11 @@ def answer_sizes(
         raise InputError(NO_BATCH)
     if axis == "pixels" and advice.training.pixels is None:
         raise InputError("Enter the image size of the profile: {profiled_pixels}.", "profiled_pixels")
-    along = _Along(context, advice, axis)
     training = advice.training
     rows = sizable(choose(advice.rows))
     drawn = list(draw(rows))
-    points, limits = along.points(drawn, sizes), along.largest_fits(drawn)
+    points = _points(context, advice, axis, drawn, sizes)
+    limits = _largest_fits(context, training, axis, drawn)
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
     ]
@@ -107,60 +107,50 @@ def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[Offe
     every = [row for row in sizable(rows) if row.fit and (row.fit.largest_batch or 0) >= smallest]
     largest = {row.label: min(row.fit.largest_batch or 0, most) for row in every if row.fit}
     sizes = sorted(set(largest.values()))
-    points = _Along(context, advice, "batch").points(every, sizes)
+    points = _points(context, advice, "batch", every, sizes)
     fits = {row.label: row.fit for row in every}
     return [replace(found[sizes.index(largest[label])], fit=fits[label]) for label, found in points.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Along:
-    """One axis of an advised training."""
+def _points(
+    context: Context, advice: AdviseAnswer, axis: str, rows: Sequence[OfferRow], sizes: Sequence[int]
+) -> dict[str, list[SizePoint]]:
+    """Label of a row -> its point at each size, if the latency is known at all sizes."""
+    training, names = advice.training, {row.offer.name for row in rows}
+    other = training.pixels if axis == "batch" else training.batch_size
+    steps = curves_at(context.models, training.known, axis, sizes, other, instances=names)
+    known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
+    shown = [row for row in rows if row.offer.name in known]
+    points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
+    for place, size in enumerate(sizes):
+        at, one_gpu = _size(training, axis, size), [found[place] for found in known.values()]
+        every = node_rows(context, advice.question, training, one_gpu, [row.offer for row in shown], at)
+        by_name = {step.instance: step for step in every}
+        work = replace(advice.advice.workload, batch_size=at[0])
+        for row in shown:
+            plan = plan_of(work, by_name[row.offer.name], row.offer, advice.advice.limits)
+            points[row.label].append(SizePoint(size, plan))
+    return points
 
-    context: Context
-    advice: AdviseAnswer
-    axis: str
 
-    def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
-        """Label of a row -> its point at each size, if the latency is known at all sizes."""
-        training, advice = self.advice.training, self.advice.advice
-        names = {row.offer.name for row in rows}
-        other = self._size(0)[1 if self.axis == "batch" else 0]
-        steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
-        known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
-        shown = [row for row in rows if row.offer.name in known]
-        offers = [row.offer for row in shown]
-        points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
-        for place, size in enumerate(sizes):
-            at, one_gpu = self._size(size), [found[place] for found in known.values()]
-            every = node_rows(self.context, self.advice.question, training, one_gpu, offers, at)
-            by_name = {step.instance: step for step in every}
-            work = replace(advice.workload, batch_size=at[0])
-            for row in shown:
-                points[row.label].append(
-                    SizePoint(size, plan_of(work, by_name[row.offer.name], row.offer, advice.limits))
-                )
-        return points
+def _largest_fits(context: Context, training: PredictedTraining, axis: str, rows: Sequence[OfferRow]) -> dict[str, int]:
+    """Instance -> `SizeCurve.largest_fit`."""
+    if axis == "batch":
+        known = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}
+        return {name: batch for name, batch in known.items() if batch < axis_range(axis)[1]}
+    found: dict[str, int] = {}
+    fitting, instances = 0, [row.offer.name for row in rows]
+    for size in KNOTS[axis]:
+        for name, fit in fits_in_training(context, training, instances, _size(training, axis, size)).items():
+            if name not in found and fit.verdict is not Verdict.FITS:
+                found[name] = fitting
+        fitting = size
+    return found
 
-    def largest_fits(self, rows: Sequence[OfferRow]) -> Mapping[str, int]:
-        """Instance -> `SizeCurve.largest_fit`."""
-        largest = axis_range(self.axis)[1]
-        if self.axis == "batch":
-            known = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}
-            return {name: batch for name, batch in known.items() if batch < largest}
-        found: dict[str, int] = {}
-        fitting, instances = 0, [row.offer.name for row in rows]
-        for size in KNOTS[self.axis]:
-            fits = fits_in_training(self.context, self.advice.training, instances, self._size(size))
-            for name, fit in fits.items():
-                if name not in found and fit.verdict is not Verdict.FITS:
-                    found[name] = fitting
-            fitting = size
-        return found
 
-    def _size(self, size: int) -> tuple[int, int | None]:
-        """Batch size and pixels at a size of the axis."""
-        training = self.advice.training
-        return (size, training.pixels) if self.axis == "batch" else (training.batch_size, size)
+def _size(training: PredictedTraining, axis: str, size: int) -> tuple[int, int | None]:
+    """Batch size and pixels at a size of an axis."""
+    return (size, training.pixels) if axis == "batch" else (training.batch_size, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

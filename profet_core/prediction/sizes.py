@@ -34,7 +34,7 @@ from profet_core.prediction.growth import (
     step_signs,
 )
 from profet_core.prediction.models import Models
-from profet_core.prediction.scaler import LARGEST_PIXELS, axis_range
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS, axis_range
 from profet_core.prediction.table import InstancePrediction, Prediction, StepTable, offer_rows
 from profet_core.units import whole_number
 from profet_recorder.profiles.record import Profile
@@ -351,7 +351,7 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     profile, _ = without_input_wait(step.profile, None)
     classes_ms = profile_batch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
-    is_large = (step.pixels or 0) > axis_range("pixels")[1]
+    is_large = (step.pixels or 0) > AXIS_RANGE["pixels"][1]
     own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)
     at = Sizes(float(step.batch_size or 1), _area(step.pixels))
     return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))

@@ -360,7 +360,8 @@ _MIN_ROWS, _SHOWN = 4, 5
 def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
     """Coverage and errors of `held_out_tables`, percent of the latency, by intervals that saw none of the GPU's rows.
 
-    gpus, specs, amp, others : by specs and other GPUs alone. evidence : by kind of evidence and precision.
+    gpus, specs, amp, others : by specs and other GPUs alone.
+    evidence : by kind of evidence and precision.
     """
     widths = {gpu: evidence_widths(rows[rows["gpu"] != gpu]) for gpu in rows["gpu"].unique()}
     published, specs = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from array import array
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
@@ -151,6 +153,31 @@ class Names(Generic[Name]):
 
     def __iter__(self) -> Iterator[Name]:
         return iter(self._numbers)
+
+
+@dataclass(slots=True)
+class Spans:
+    """Events of one kind in the file's order.
+
+    Attributes
+    ----------
+    begins, durations : in one unit; NaN where the trace has no time that could be.
+    keys, threads : numbers of the name, and of the thread or stream.
+    links : correlation of a call and what it started, -1 if there is none.
+    """
+
+    begins: array[float] = field(default_factory=lambda: array("d"))
+    durations: array[float] = field(default_factory=lambda: array("d"))
+    keys: array[int] = field(default_factory=lambda: array("i"))
+    threads: array[int] = field(default_factory=lambda: array("i"))
+    links: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, begins: Iterable[float], durations: Iterable[float]) -> None:
+        """Add the times of events."""
+        self.begins.extend(begins)
+        self.durations.extend(durations)
+        if len(self.begins) > MAX_KEPT_EVENTS:
+            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations of a kind")
 
 
 def check_operations(count: int) -> None:

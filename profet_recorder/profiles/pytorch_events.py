@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from array import array
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -20,11 +18,11 @@ from typing import NamedTuple, TypeAlias, TypedDict
 from profet_recorder.profiles.chrome_trace import MAX_TIME_US, Event, Where
 from profet_recorder.profiles.kernel_names import COLLECTIVE, operation_of_kernel
 from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
     MAX_NAMES,
     MAX_STEPS,
     MAX_THREADS,
     Names,
+    Spans,
     TraceTooLargeError,
 )
 from profet_recorder.profiles.record import UNKNOWN
@@ -81,35 +79,13 @@ _NO_ARGS: Args = {}
 TraceEvent: TypeAlias = Event[Args]
 
 
-@dataclass(slots=True)
-class Spans:
-    """Events of one kind in the file's order: start and duration in microseconds, and what `keys` numbers.
-
-    Attributes
-    ----------
-    begins_us, durations_us : of `device` NaN where the trace has no time that could be, else all finite.
-    keys : index of the name.
-    threads : index of the process and thread; of `device` that in `streams`.
-    links : correlation of a call and what it started, -1 if there is none (calls and device).
-    """
-
-    begins_us: array[float] = field(default_factory=lambda: array("d"))
-    durations_us: array[float] = field(default_factory=lambda: array("d"))
-    keys: array[int] = field(default_factory=lambda: array("i"))
-    threads: array[int] = field(default_factory=lambda: array("i"))
-    links: array[int] = field(default_factory=lambda: array("q"))
-
-    def add(
-        self, events: Sequence[TraceEvent], keys: Iterable[int], threads: Iterable[int], links: Iterable[int] = ()
-    ) -> None:
-        """Add events."""
-        self.begins_us.extend([event.ts for event in events])
-        self.durations_us.extend([event.dur for event in events])
-        self.keys.extend(keys)
-        self.threads.extend(threads)
-        self.links.extend(links)
-        if len(self.keys) > MAX_KEPT_EVENTS:
-            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
+def _add(
+    spans: Spans, events: Sequence[TraceEvent], keys: Iterable[int], threads: Iterable[int], links: Iterable[int] = ()
+) -> None:
+    spans.add([event.ts for event in events], [event.dur for event in events])
+    spans.keys.extend(keys)
+    spans.threads.extend(threads)
+    spans.links.extend(links)
 
 
 class PyTorchEvents:
@@ -165,16 +141,19 @@ class PyTorchEvents:
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
         host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
-        self.host.add([event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host])
+        _add(
+            self.host, [event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host]
+        )
         calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
-        self.calls.add(calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
+        _add(self.calls, calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
         device = [event for event in found[_DEVICE] if event.name]
         for event in device:
             if not _has_time(event):
                 # What a kernel took that the profiler lost is estimated later: it was no idle time.
                 event.ts = event.ts if 0 < event.ts <= MAX_TIME_US else math.nan
                 event.dur = math.nan
-        self.device.add(
+        _add(
+            self.device,
             device,
             [self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device],
             map(self._stream, device),

@@ -28,13 +28,13 @@ from profet_recorder.profiles.intervals import (
     without_hidden_copies,
 )
 from profet_recorder.profiles.kernel_names import COLLECTIVE, moves_memory, operation_of_kernel
+from profet_recorder.profiles.limits import Spans
 from profet_recorder.profiles.pytorch_events import (
     BACKWARD_NODE,
     COPY,
     OPTIMIZER_STEP,
     Kernel,
     PyTorchEvents,
-    Spans,
     Translation,
     parse_kernel,
     shares,
@@ -75,7 +75,7 @@ class Rows(NamedTuple):
     @classmethod
     def from_spans(cls, spans: Spans) -> Rows:
         """The same numbers, not copied."""
-        kept = (spans.begins_us, spans.durations_us, spans.keys, spans.threads, spans.links)
+        kept = (spans.begins, spans.durations, spans.keys, spans.threads, spans.links)
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
 
     @property

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from profet_recorder.profiles.kernel_names import (
     moves_memory,
     operation_of_kernel,
 )
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
+from profet_recorder.profiles.limits import Names, Spans
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -193,17 +192,10 @@ _JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamE
 
 
 @dataclass(slots=True)
-class Thread:
-    """Starts and durations of a host's operations, in any unit, and the steps it marks, by the kind of the marks."""
+class Thread(Spans):
+    """Operations of a thread of the host, in any unit, and the steps it marks, by the kind of the marks."""
 
-    begins: array[float] = field(default_factory=lambda: array("d"))
-    durations: array[float] = field(default_factory=lambda: array("d"))
     marks: dict[Hashable, set[Hashable]] = field(default_factory=dict)
-
-    def add(self, begin: float, duration: float) -> None:
-        """Add an operation."""
-        self.begins.append(begin)
-        self.durations.append(duration)
 
     @property
     def idle(self) -> float:
@@ -218,35 +210,26 @@ class Thread:
 
 
 @dataclass(slots=True)
-class Gpu:
+class Gpu(Spans):
     """Work of one GPU as a trace lists it, in microseconds.
 
     Attributes
     ----------
     number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
     names : name of a kernel, the operation type it names if any, and a number of that operation; `keys` numbers them.
-    begins_us, durations_us, keys, streams : of every kernel and copy; times are NaN where the trace has none that
-        could be.
     steps : steps marked on the GPU.
     """
 
     number: str = "0"
     name: str | None = None
     names: Names[tuple[str, str | None, int]] = field(default_factory=lambda: Names(MAX_PAIRS))
-    begins_us: array[float] = field(default_factory=lambda: array("d"))
-    durations_us: array[float] = field(default_factory=lambda: array("d"))
-    keys: array[int] = field(default_factory=lambda: array("i"))
-    streams: array[int] = field(default_factory=lambda: array("i"))
     steps: int = 0
 
-    def add(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
+    def add_kernel(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
         """Add a kernel or a copy."""
+        self.add((begin_us,), (duration_us,))
         self.keys.append(self.names.number(names))
-        self.begins_us.append(begin_us)
-        self.durations_us.append(duration_us)
-        self.streams.append(stream)
-        if len(self.keys) > MAX_KEPT_EVENTS:
-            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} kernels")
+        self.threads.append(stream)
 
 
 class GpuTimes:
@@ -271,12 +254,12 @@ class GpuTimes:
         self.gpu = gpu
         self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
         self.convolutions_us: dict[int, defaultdict[str, float]] = {}
-        keys, streams = np.frombuffer(gpu.keys, gpu.keys.typecode), np.frombuffer(gpu.streams, gpu.streams.typecode)
+        keys, streams = np.frombuffer(gpu.keys, gpu.keys.typecode), np.frombuffer(gpu.threads, gpu.threads.typecode)
         alike: dict[tuple[str, str | None], int] = {}
         like_of_key = np.array([alike.setdefault(names[:2], len(alike)) for names in gpu.names])
         times = repair_times(
-            np.frombuffer(gpu.begins_us),
-            np.frombuffer(gpu.durations_us),
+            np.frombuffer(gpu.begins),
+            np.frombuffer(gpu.durations),
             like_of_key[keys],
             streams,
             np.arange(len(keys)),

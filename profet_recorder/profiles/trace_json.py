@@ -21,7 +21,7 @@ from profet_recorder.profiles.chrome_trace import (
     nothing_found,
 )
 from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_recorder.profiles.limits import MAX_KEPT_EVENTS, Names, TraceTooLargeError
+from profet_recorder.profiles.limits import Names
 from profet_recorder.profiles.record import IDLE, UNKNOWN, Profile
 from profet_recorder.profiles.tensorflow_trace import (
     GPU_PREFIX,
@@ -89,7 +89,7 @@ class _Events:
         self._thread_names: dict[Where, str] = {}
         # Threads, operations and steps.
         self._names: Names[Hashable] = Names(MAX_NAMES)
-        self._count = self._kept = self._untimed = 0
+        self._count = self._untimed = 0
 
     def add(self, event: Event[Args]) -> None:
         """Add an event."""
@@ -129,7 +129,7 @@ class _Events:
         self, stream: int, where: Where, name: str, args: Args, begin_us: float, duration_us: float
     ) -> None:
         number = self._processes[where[0]].removeprefix(GPU_PREFIX)[:10]
-        gpu = self._gpus.setdefault(where[0], Gpu(number))
+        gpu = self._gpus.setdefault(where[0], Gpu(number=number))
         if is_derived_line(line := self._thread_names.get(where, "")):
             gpu.steps += line == STEPS_LINE
             return
@@ -139,7 +139,7 @@ class _Events:
                 self._found.note_name(label)
                 kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
         names = name, kind, hash(operation) if kind and "Conv" in kind else 0
-        gpu.add(stream, names, begin_us, duration_us)
+        gpu.add_kernel(stream, names, begin_us, duration_us)
 
     def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
@@ -154,10 +154,7 @@ class _Events:
                 # By the hash of the name, which is long and tells nothing more.
                 self._names.number(hash(long_name))
                 self._found.runs[hash(long_name)] += 1
-            thread.add(begin_us, duration_us)
-            self._kept += 1
-            if self._kept > MAX_KEPT_EVENTS:
-                raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations")
+            thread.add((begin_us,), (duration_us,))
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
             mark = kind_of_step, str(number)[:100]

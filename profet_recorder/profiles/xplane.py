@@ -23,7 +23,6 @@ from typing import Any
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_recorder.profiles.limits import (
-    MAX_KEPT_EVENTS,
     MAX_LINES,
     MAX_METADATA,
     MAX_OPERATION_US,
@@ -312,14 +311,14 @@ class _HostLine:
                 if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
                     raise ProfileError("The trace has implausible times: record it again.")
                 self.total_ps[kind] += duration_ps
-                self.thread.add(begin_ps, duration_ps)
+                self.thread.begins.append(begin_ps)
+                self.thread.durations.append(duration_ps)
                 if key in graph_operations:
                     self._found.runs[key] += 1
             elif self._step_num is not None and self._marks.get(key, True):
                 self._note_step(event)
         check_operations(len(self.total_ps))
-        if len(self.thread.begins) > MAX_KEPT_EVENTS:
-            raise TraceTooLargeError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread")
+        self.thread.add((), ())
 
     def _note_step(self, event: Any) -> None:
         stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
@@ -349,7 +348,8 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
                 begin_ps, duration_ps = event.offset_ps, event.duration_ps
                 is_time = 0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS and (begin_ps or duration_ps)
                 begin_us, us = (begin_ps / _PS_PER_US, duration_ps / _PS_PER_US) if is_time else (math.nan, math.nan)
-                gpu.add(number, (plane.kernels.get(event.metadata_id, ""), *_operation(plane, event)), begin_us, us)
+                names = (plane.kernels.get(event.metadata_id, ""), *_operation(plane, event))
+                gpu.add_kernel(number, names, begin_us, us)
         gpu.steps = max(gpu.steps, events if marks_steps else 0)
     check_operations(len({kind for _, kind, _ in gpu.names}))
     found.gpus.append(gpu)

@@ -6,14 +6,13 @@ import json
 
 import pytest
 
-from docs import audit
-from docs.licenses import DOCUMENT, LOCK, Licensed, document, licensed, locked
+from docs.locked import CLEAN, DOCUMENT, FOUND, LOCK, UNREACHABLE, Licensed, document, licensed, locked, report
 
 
 def test_every_license_is_permitted_and_the_list_is_of_today():
     packages = list(licensed())
     assert [package for package in packages if not package.permitted] == []
-    assert DOCUMENT.read_text(encoding="utf-8") == document(packages), "python -m docs.licenses"
+    assert DOCUMENT.read_text(encoding="utf-8") == document(packages), "python -m docs.locked"
 
 
 @pytest.mark.parametrize(
@@ -61,8 +60,8 @@ def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
     clean = {"name": "a", "version": "1", "vulns": []}
     known = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3"]}]}
     skipped = {"name": "c", "skip_reason": "not found"}
-    assert audit.report([clean, clean]) == audit.CLEAN
-    assert audit.report([clean, known, skipped]) == audit.FOUND
+    assert report([clean, clean]) == CLEAN
+    assert report([clean, known, skipped]) == FOUND
     assert "b 2: PYSEC-1, fixed in 3" in capsys.readouterr().out
-    assert audit.report([clean, skipped]) == audit.UNREACHABLE
+    assert report([clean, skipped]) == UNREACHABLE
     assert "Not audited" in capsys.readouterr().err

@@ -28,7 +28,7 @@ from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 
 def operations(clusters):
-    return [cluster.operations for cluster in clusters]
+    return list(clusters)
 
 
 def test_clusters_by_average_linkage_of_the_given_rows_encode_tables_as_profiles(small):

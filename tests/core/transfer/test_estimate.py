@@ -147,8 +147,8 @@ def test_a_host_counts_in_launches_copies_and_width_and_a_launch_bound_row_has_a
     steps = AnchorSteps("p3.2xlarge", recorded("p3.2xlarge", 21.0, idle).parts, np.array([21.0]))
     pair = (shipped.gpus["H100-SXM5-80GB"], HOST)
     (found,) = estimate_gpus(shipped, steps, {}, [pair], tf32=True).values()
-    assert found.at(0).limited_by_host
-    assert not by_name(estimates(shipped))["L40S"].at(0).limited_by_host
+    assert found.limited_by_host
+    assert not by_name(estimates(shipped))["L40S"].limited_by_host
 
 
 def test_less_sure_latencies_and_anchors_give_wider_intervals(shipped):

@@ -15,7 +15,7 @@ import pytest
 
 from profet_cli.main import main
 from profet_core import Profile, ProfileError, ProfileMeta, read_profile
-from profet_recorder.profiles import write_profile
+from profet_recorder.profiles import limits, write_profile
 from profet_recorder.profiles.limits import LIMITS
 from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_from_link_text, profile_to_link_text
 from profet_recorder.profiles.xplane import messages
@@ -314,15 +314,15 @@ def test_every_bound_is_listed_once_and_a_small_upload_has_less_time(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("module", "data"),
+    "data",
     [
-        ("pytorch_events", trace([op("aten::mm", at, 1) for at in range(11)])),
-        ("trace_json", tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)])),
-        ("xplane", xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}})),
+        trace([op("aten::mm", at, 1) for at in range(11)]),
+        tensorflow_trace([tf_event("a:Mul", at, 1) for at in range(11)]),
+        xplane({"/host:CPU": {"t": [("a:Mul", at, 1, {}) for at in range(11)]}}),
     ],
 )
-def test_operations_of_a_trace_have_a_bound(monkeypatch, module, data):
-    monkeypatch.setattr(f"profet_recorder.profiles.{module}.MAX_KEPT_EVENTS", 10)
+def test_operations_of_a_trace_have_a_bound(monkeypatch, data):
+    monkeypatch.setattr(limits, "MAX_KEPT_EVENTS", 10)
     with pytest.raises(ProfileError, match="more than 10 operations"):
         read_profile(data)
 

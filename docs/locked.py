@@ -1,11 +1,14 @@
-"""Lists the licenses of what serving installs, and fails on one that is not permitted: `python -m docs.licenses`.
+"""What serving installs: `python -m docs.locked` writes its licenses, `--audit` asks an advisory database about it.
 
-Reads the metadata that the locked versions brought along when they were installed.
+The first fails on a license that is not permitted. Exit status of the second is 0: nothing is known against it; 1:
+something is; 3: the database is not available, so that nothing is known.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +53,7 @@ _READ = {"altair": "BSD-3-Clause", "itsdangerous": "BSD-3-Clause", "jinja2": "BS
 
 _HEAD = """# Licenses
 
-Everything the serving set and the image install. Written by `python -m docs.licenses` (`make licenses`), which fails on
+Everything the serving set and the image install. Written by `python -m docs.locked` (`make licenses`), which fails on
 a license that is unknown or not permitted. Versions and hashes: `docs/sbom.cdx.json`.
 
 | package | version | license |
@@ -80,7 +83,7 @@ class Licensed:
         return all(any(each.strip() in PERMITTED for each in part.split(" OR ")) for part in parts)
 
 
-def main() -> None:
+def write_licenses() -> None:
     """Write the document; exit with a line for every package with a license that is not permitted."""
     packages = list(licensed())
     wrong = [package for package in packages if not package.permitted]
@@ -136,5 +139,40 @@ def license_of(found: Distribution) -> str:
     return _SPDX.get(short.lower(), short)
 
 
+CLEAN, FOUND, UNREACHABLE = 0, 1, 3
+
+
+def audit() -> int:
+    """Ask and print."""
+    command = [sys.executable, "-m", "pip_audit", "--requirement", str(LOCK), "--disable-pip", "--format", "json"]
+    done = subprocess.run([*command, "--progress-spinner", "off"], capture_output=True, text=True, timeout=600)
+    try:
+        return report(json.loads(done.stdout)["dependencies"])
+    except (ValueError, KeyError):
+        print(f"Not audited, the advisory database is not available: {_last_line(done.stderr)}", file=sys.stderr)
+        return UNREACHABLE
+
+
+def report(packages: list[dict]) -> int:
+    """Print what is known against each package; returns the exit status."""
+    skipped = [package["name"] for package in packages if "skip_reason" in package]
+    known = [(package, each) for package in packages for each in package.get("vulns", ())]
+    for package, advisory in known:
+        fixed = ", ".join(advisory["fix_versions"]) or "no version"
+        print(f"{package['name']} {package['version']}: {advisory['id']}, fixed in {fixed}")
+    if known:
+        return FOUND
+    if skipped:
+        which = "all" if len(skipped) == len(packages) else ", ".join(skipped)
+        print(f"Not audited, the advisory database has no answer here: {which} of {len(packages)}.", file=sys.stderr)
+        return UNREACHABLE
+    print(f"Nothing is known against {len(packages)} packages.")
+    return CLEAN
+
+
+def _last_line(text: str) -> str:
+    return next(iter(reversed(text.strip().splitlines())), "no reason given")
+
+
 if __name__ == "__main__":
-    main()
+    raise SystemExit(audit() if sys.argv[1:] == ["--audit"] else write_licenses())
