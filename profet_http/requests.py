@@ -101,7 +101,7 @@ class Received:
     quick: bool = False
 
     def read(self, fields: Fields) -> dict[str, object]:
-        """The values, each profile among them read. For a thread.
+        """The values, each profile among them read.
 
         Raises
         ------
