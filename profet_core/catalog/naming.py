@@ -7,7 +7,6 @@ import difflib
 import re
 from collections.abc import Iterable
 from datetime import date
-from functools import lru_cache
 
 from profet_core.catalog.instance import CUSTOM_PRICE, CUSTOM_PROVIDER, ON_DEMAND, Instance
 from profet_core.units import format_usd
@@ -97,14 +96,8 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
-    return _old_price_note(offer.as_of, today or date.today())
-
-
-@lru_cache(1000)
-def _old_price_note(as_of: str, today: date) -> str:
-    """A few dates have all offers."""
-    years = price_age_years(as_of, today)
-    return f"price from {as_of}, over {'a year' if years == 1 else f'{years} years'} old" if years else ""
+    years = price_age_years(offer.as_of, today)
+    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old" if years else ""
 
 
 def price_words(offer: Instance) -> str:

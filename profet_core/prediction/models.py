@@ -144,7 +144,7 @@ class Models:
         self._lock = Lock()
 
     def profiled(self, instance: str) -> str | None:
-        """`instance` if it was profiled, else None, as `scaler.scale` takes it."""
+        """`instance` if it was profiled, else None, as `sizes.scale` takes it."""
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
