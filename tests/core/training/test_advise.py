@@ -176,7 +176,7 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
     lines = answer_sentences(advised(rows=(changed(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[changed(row, basis=Basis.CALIBRATED) for row in ROWS]))
+    lines = answer_sentences(advised(rows=[changed(each, basis=Basis.CALIBRATED) for each in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
