@@ -87,16 +87,20 @@ class CatalogError(ProfetError):
     code = "catalog"
 
 
-class Code(StrEnum):
-    """Subject of a note, and its sentence or part of one; the values are stable."""
+class WordedEnum(StrEnum):
+    """A string enumeration whose members are a value, as documents have it, and `words`, as people read it."""
 
-    sentence: str
+    words: str
 
-    def __new__(cls, value: str, sentence: str = "") -> Self:
-        """A member with its sentence."""
-        code = str.__new__(cls, value)
-        code._value_, code.sentence = value, sentence
-        return code
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """A member with its words."""
+        member = str.__new__(cls, value)
+        member._value_, member.words = value, words
+        return member
+
+
+class Code(WordedEnum):
+    """Subject of a note; `words` : its sentence or part of one. The values are stable."""
 
     HOST_BOUND = "host_bound", "limited by CPU launch overhead"
     NODE_PRICE = "node_price", "latency of one GPU, price of the whole machine with {gpus} GPUs"
@@ -277,7 +281,7 @@ class Note(str):
 
     def __new__(cls, code: Code, **values: Any) -> Note:
         """Word a code with the values of its sentence."""
-        note = super().__new__(cls, code.sentence.format(**values))
+        note = super().__new__(cls, code.words.format(**values))
         note.code, note.values = code, values
         return note
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
-from profet_core.errors import Code, Note, line_of
+from profet_core.errors import Code, Note, WordedEnum, line_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,19 +27,11 @@ Values: TypeAlias = Any
 FloatArray: TypeAlias = "NDArray[np.float64]"
 
 
-class BasisWord(StrEnum):
+class BasisWord(WordedEnum):
     """What people read for a basis, the surest first: the same word on pages, in reports and on the command line.
 
-    `explanation` : a few words for a legend.
+    `words` : an explanation for a legend.
     """
-
-    explanation: str
-
-    def __new__(cls, value: str, explanation: str = "") -> Self:
-        """A member with its explanation."""
-        word = str.__new__(cls, value)
-        word._value_, word.explanation = value, explanation
-        return word
 
     MEASURED = "Measured", "by you"
     PREDICTED = "Predicted", "GPU was profiled"
@@ -48,20 +39,12 @@ class BasisWord(StrEnum):
     ESTIMATED = "Estimated", "from specs and benchmarks"
 
 
-class Basis(StrEnum):
+class Basis(WordedEnum):
     """Basis of a latency; values as in documents. `words` : its basis word, and from what.
 
     >>> f"{Basis.CALIBRATED}", f"{Basis.CALIBRATED.word}", Basis("transferred").words
     ('calibrated', 'Scaled', 'Estimated from specs and published benchmarks')
     """
-
-    words: str
-
-    def __new__(cls, value: str, words: str = "") -> Self:
-        """A member with its words."""
-        basis = str.__new__(cls, value)
-        basis._value_, basis.words = value, words
-        return basis
 
     GIVEN = "given", "Measured"
     MEASURED = "measured", "Predicted by models that learned from profiles of this GPU"

@@ -133,7 +133,7 @@ TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
 TENSORFLOW_2017, THROUGHPUTS = "tensorflow 2017", "throughputs"
 
 NO_ONE_GPU = "no one-GPU row of the same machine, framework, precision and batch"
-NO_BATCH = "the batch size is not said"
+NO_BATCH = "the batch size is not known"
 NO_WEIGHTS = "the number of parameters is not published with it"
 REAL_DATA = "real images: decoding on the CPU limits some (AlexNet stays at 7,100 images/s from four P100 on)"
 FP16_WITHOUT_XLA = (

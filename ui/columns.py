@@ -138,7 +138,7 @@ def basis_column(narrow_under: str) -> Column[PlanRow]:
             "basis_note": row.plan.row.note,
             "confidence": plan_confidence(row.plan).word,
         },
-        tip="; ".join(f"{word}: {word.explanation}" for word in BasisWord) + ". More dots: a narrower range.",
+        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + ". More dots: a narrower range.",
         narrow_under=narrow_under,
     )
 

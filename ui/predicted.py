@@ -32,7 +32,7 @@ class Predicted:
     """The training as predicted, and what of the visitor's input could not be used for it.
 
     The question is without these inputs, of which `problems` has a line each that says why. `doubt`: the latency makes
-    no sense beside the profile, and the visitor has not said yet what to do.
+    no sense beside the profile, and the visitor has not decided yet.
     """
 
     question: AdviseQuestion

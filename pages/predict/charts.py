@@ -225,7 +225,7 @@ def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, 
         with column:
             chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
             show_chart(chart, key, session.predict_table.choose)
-    words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
+    words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
     if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
     more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
-from typing import Self
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import Row, cells_of, check_numbers, read_records, shipped_text
-from profet_core.errors import InputError
+from profet_core.errors import InputError, WordedEnum
 
 
-class Link(StrEnum):
+class Link(WordedEnum):
     """Link that transfers gradients between GPUs of a node; the values appear in documents.
 
     >>> Link("pcie-host").words
     'PCIe through host memory'
     """
-
-    words: str
-
-    def __new__(cls, value: str, words: str = "") -> Self:
-        """A member with its words."""
-        link = str.__new__(cls, value)
-        link._value_, link.words = value, words
-        return link
 
     NVSWITCH = "nvswitch", "NVLink through NVSwitch"
     NVLINK = "nvlink", "NVLink mesh"

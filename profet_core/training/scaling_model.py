@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.errors import WordedEnum
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import FloatArray, log_sd_of
 
@@ -133,20 +133,12 @@ _BYTES_PER_MS = 1e6
 _MEASURED_NETWORK_GB_PER_S = 10.0 / 8
 
 
-class Strategy(StrEnum):
+class Strategy(WordedEnum):
     """Strategy for exchanging gradients; the values appear in documents and on the command line.
 
     >>> Strategy("ps-cpu").words
     'parameter server on the CPU'
     """
-
-    words: str
-
-    def __new__(cls, value: str, words: str = "") -> Self:
-        """A member with its words."""
-        strategy = str.__new__(cls, value)
-        strategy._value_, strategy.words = value, words
-        return strategy
 
     RING = "ring", "ring all-reduce"
     TREE = "tree", "tree all-reduce"

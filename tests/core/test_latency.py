@@ -80,7 +80,7 @@ def test_a_launch_bound_step_says_so_first():
 
 @pytest.mark.parametrize("code", list(Code))
 def test_every_note_has_words(code):
-    values = dict.fromkeys(re.findall(r"{(\w+)", code.sentence), 2.0)
+    values = dict.fromkeys(re.findall(r"{(\w+)", code.words), 2.0)
     note = Note(code, **values)
     assert note and "{" not in note
     assert copy.copy(note) == note and copy.copy(note).code is note.code is code and note.values == values
