@@ -11,12 +11,8 @@ from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable
 from profet_core.prediction.targets import TransferPlan
-from profet_core.transfer.estimate import (
-    other_host_log_sd,
-    relative_log_sd,
-    transferred,
-)
-from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
+from profet_core.transfer.model import transferred
+from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps, other_host_log_sd
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models
@@ -132,8 +128,9 @@ def _on_same_gpus(
 
 def _transferred(table: StepTable, known: KnownSteps, recorded: RecordedSteps, plan: TransferPlan) -> Rows:
     """Latencies on all others, by the analytical model."""
-    there = transferred(known, plan.others)
-    log_sd, relative = there.log_sd, relative_log_sd(known, there)
+    there = transferred(known, plan.speeds, plan.calibrated)
+    # The weights depend on launches and speed, so no part of the known latencies' errors reliably cancels in a ratio.
+    log_sd, relative = there.log_sd, combined_sd(there.log_sd, known.latencies[known.anchor].log_sd)
     if recorded.mapped:
         log_sd, relative = combined_sd(log_sd, recorded.mapped.log_sd), combined_sd(relative, recorded.mapped.log_sd)
     else:
@@ -143,7 +140,7 @@ def _transferred(table: StepTable, known: KnownSteps, recorded: RecordedSteps, p
     return {
         "latency_ms": there.latency_ms,
         "log_sd": log_sd,
-        "basis": plan.others.bases,
+        "basis": plan.bases,
         "notes": plan.notes,
         "relative_to": [known.anchor] * len(plan.transferred),
         "relative_log_sd": relative,

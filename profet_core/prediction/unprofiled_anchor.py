@@ -15,7 +15,7 @@ from profet_core.prediction.members import Estimates, class_estimates, floors_ms
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
 from profet_core.prediction.targets import Anchor
-from profet_core.transfer.speed import target_of
+from profet_core.transfer.model import target_of
 from profet_core.transfer.step_model import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 
