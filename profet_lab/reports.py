@@ -25,7 +25,7 @@ from profet_core.latency import quantile
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
-from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
+from profet_core.prediction.other_gpus import ANALYTIC_SHARE
 from profet_core.training import many_core
 from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory

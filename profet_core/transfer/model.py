@@ -15,10 +15,10 @@ import numpy as np
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, FloatArray, combined_sd, smooth_max
+from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.transfer.rates import GpuRates, Rates, log_speed, rates_of
 from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, shares
-from profet_core.transfer.steps import KnownSteps, StepsThere, TargetSpeeds, transfer_at
+from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 # The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
@@ -453,19 +453,3 @@ def _calibrated_speed(calibrated: CalibratedGpu, gpu: Gpu) -> Speed:
     note = Note(Code.MEASURED_STEPS, steps=calibrated.description, networks=calibrated.networks)
     evidence = Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
     return Speed(calibrated.log_sd, calibrated.log_sd, evidence, (note,))
-
-
-def transferred(known: KnownSteps, speeds: TargetSpeeds, calibrated: Mapping[int, CalibratedGpu]) -> StepsThere:
-    """Steps on other GPUs.
-
-    Parameters
-    ----------
-    calibrated : index of a target -> its GPU's calibration, whose residuals correct the steps there.
-    """
-    there = transfer_at(known, speeds)
-    for at, gpu in calibrated.items():
-        parts = there.free_ms[at], there.launch_ms[at]
-        factor = np.exp(gpu.log_factors(known, *parts, smooth_max(*parts)))
-        for part in parts:
-            part *= factor
-    return there

@@ -10,7 +10,8 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, LatencyParts, Relative, combined_sd, smooth_max
-from profet_core.transfer.model import TransferModel, target_of, transferred
+from profet_core.prediction.other_gpus import transferred
+from profet_core.transfer.model import TransferModel, target_of
 from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import AnchorSteps, known_steps, target_speeds
 from profet_core.transfer.targets import Host, host_named
