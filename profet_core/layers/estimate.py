@@ -76,7 +76,7 @@ def counted_fit(
     need = counted_need(model, network, batch_size, state_copies, activation_share)
     chance = need.probability(memory_gib, 1.0)
     largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, MAX_BATCH) * (1 + 1e-12))
-    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
+    why = f"needs about {need.held_gib + need.activation_gib:.2g} of {memory_gib:g} GiB, from its layers"
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.members import profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
@@ -30,7 +30,6 @@ from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
-    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
@@ -232,8 +231,7 @@ class _Question:
         def answer(number: int) -> Prediction:
             # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
-            tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
-            change = Change(models, anchor, step, self.precision, tuned)
+            change = Change.to(models, anchor, step, self.precision, self.training_code)
             final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
