@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import REPOSITORY
 from profet_core import NoPredictionError, Profile, ProfileError, predict_many, read_profile
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import READERS, write_profile
 from tests.fuzz.damage import corpus, damaged_input, hostile_files
 
