@@ -384,7 +384,7 @@ def read_guarded(
     """Read a third-party file as `read_profile` does, within limits; parameters and errors as `read_file` has them."""
 
     def begin(start: bytes) -> Task[Profile] | Profile:
-        if len(start) <= SMALL_BYTES and find_reader(start) is profet_json:
+        if len(start) <= SMALL_BYTES and find_reader(start) is profet_json.READER:
             return read_profile(start, name)
         head = start
         with suppress(zlib.error):

@@ -13,13 +13,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from string import whitespace
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import (
-    cached_by_name,
     detect_traits,
     is_convolution_kernel,
     moves_memory,
@@ -33,7 +33,6 @@ from profet_recorder.profiles.record import (
     TPU,
     UNKNOWN,
     Profile,
-    ProfileMeta,
     StepsBasis,
     hidden_copies_note,
     no_times,
@@ -82,7 +81,7 @@ _DERIVED_LINES = frozenset(
 )
 
 
-@cached_by_name(4096)
+@lru_cache(4096)
 def operation_type(full_name: str) -> str | None:
     """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
 
@@ -115,7 +114,7 @@ def eager_type(full_name: str) -> str | None:
     return public_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
 
 
-@cached_by_name(4096)
+@lru_cache(4096)
 def kernel_operation(label: str) -> str:
     """The type that a kernel's label names, "Unknown" if it names none.
 
@@ -367,12 +366,10 @@ class Trace:
             source_format=source_format,
             steps=steps,
             steps_basis=basis,
-            meta=ProfileMeta(
+            meta=replace(
+                traits,
                 gpu=gpu.gpu.name if gpu and gpu.worked_us > 0 else None,
                 framework="TensorFlow",
-                precision=traits.precision,
-                compiled=traits.compiled or None,
-                channels_last=traits.channels_last or None,
                 batch_size=_share(self.batch_sizes, sharing),
                 estimated_share=gpu.times.estimated_share if gpu else None,
             ),

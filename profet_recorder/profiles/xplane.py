@@ -47,7 +47,7 @@ from profet_recorder.profiles.tensorflow_trace import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 
 NAME = "TensorFlow xplane.pb"
 
@@ -373,3 +373,6 @@ def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
                 found, found_rank = kind, rank
                 label = stat.ref_value or hash(stat.str_value)
     return found, label if found is not None and "Conv" in found else 0
+
+
+READER = Reader(NAME, looks_like, read)
