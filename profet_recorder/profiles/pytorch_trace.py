@@ -219,7 +219,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         several = ", and others" * (len(set(events.image_areas)) > 1)
         yield f"the shape of images of {height} x {width} pixels{several}: they count as square ones of the same area"
     if events.untimed:
-        share = events.untimed / (events.untimed + len(events.host.keys) + len(events.calls.keys))
+        share = events.untimed / (events.untimed + len(events.host.begins) + len(events.calls.begins))
         yield f"{events.untimed} events of the CPU ({share:.1%}) without a valid time"
 
 
