@@ -17,7 +17,7 @@ from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Models, load_models
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import Profile, read_profile_folder
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 #: Built whenever the project is installed (deploy/recorder_wheel.py); missing where only its requirements are.
 WHEEL = Path(__file__).resolve().parents[1] / "dist" / f"profet_recorder-{VERSION}-py3-none-any.whl"
