@@ -1,4 +1,4 @@
-"""What the server does around Streamlit: its page with our style, uploads, turns, a warm start, the recorder's wheel."""
+"""What the server does around Streamlit: page with our style, uploads, turns, warm start, the recorder's wheel."""
 
 from __future__ import annotations
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from profet_cli.arguments import add_fields, add_format
+from profet_cli.arguments import add_fields, add_format, given_values, known_gpus
+from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.commands.prices import add_refresh, run_refresh
-from profet_cli.inputs import given_values, known_gpus
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
-from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.answers.context import Context, answer_instances
 from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
 from profet_core.answers.questions import INSTANCES, InstancesQuestion

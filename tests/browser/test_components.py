@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 APP = """
 from starlette.middleware import Middleware
 from streamlit import App
-from profet_http.headers import SecurityHeaders
+from profet_http.app import SecurityHeaders
 from ui.server import CompressedPage, content_policy
 
 app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy()), Middleware(CompressedPage)])
