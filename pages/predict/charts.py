@@ -34,7 +34,7 @@ from ui.charts import (
     text_color,
 )
 from ui.curves import Shown
-from ui.state.session import session
+from ui.session import session
 from ui.words import plain, sentence
 
 Ends = tuple[float, float] | None

@@ -21,13 +21,13 @@ from profet_core.units import MS_PER_S, format_significant, format_time, format_
 from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
+from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
-from ui.inputs.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
-from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, second_input, show_notices
+from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import current_network
-from ui.state.resources import Resources
-from ui.state.session import SizesView, session
+from ui.profile import latency_question, network_input, second_input, show_notices
+from ui.resources import Resources
+from ui.session import SizesView, session
 from ui.tables import result_table
 from ui.words import plain
 

@@ -9,8 +9,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models, add_question
-from profet_cli.inputs import given_values, open_context, read_network_file, read_profile_file
+from profet_cli.arguments import (
+    add_every_offer,
+    add_fields,
+    add_format,
+    add_models,
+    add_question,
+    given_values,
+    open_context,
+    read_network_file,
+    read_profile_file,
+)
 from profet_cli.output import (
     Column,
     cell,

@@ -26,7 +26,7 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MAX_PLANS = 20

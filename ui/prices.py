@@ -27,10 +27,10 @@ from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE, instance_words
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
 from profet_core.units import as_typed, format_ms, format_usd, typed_positive
+from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.predicted import current_network
-from ui.state.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
-from ui.state.resources import Resources, load_resources
-from ui.state.session import session
+from ui.resources import Resources, load_resources
+from ui.session import session
 from ui.words import about_link, one_line_errors, show_error
 
 _TEXT, _NUMBER, _SELECT = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
