@@ -21,7 +21,7 @@ from profet_core.prediction.growth import (
     Growth,
     KnownPoint,
     ScalingError,
-    Sizes,
+    log_sizes,
     scale_from_two,
     scaling_distances,
     step_signs,
@@ -443,13 +443,13 @@ def _between_table(
 def _profiled_end(steps: pd.DataFrame, axis: str, size: int, scaling: AnchorGrowthModel) -> KnownPoint:
     """Steps at one endpoint of an axis, with their scaling."""
     return KnownPoint(
-        Sizes(size, 1.0) if axis == "batch" else Sizes(1.0, float(size) ** 2),
+        log_sizes(size, 1.0) if axis == "batch" else log_sizes(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),
         np.zeros(len(steps)),
         scaling.growth(steps["instance"].tolist(), _signs(steps)),
     )
 
 
-def _along(axis: str, sizes: np.ndarray) -> Sizes:
+def _along(axis: str, sizes: np.ndarray) -> np.ndarray:
     still = np.ones(len(sizes))
-    return Sizes(sizes, still) if axis == "batch" else Sizes(still, sizes**2)
+    return log_sizes(sizes, still) if axis == "batch" else log_sizes(still, sizes**2)

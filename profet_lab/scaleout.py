@@ -411,7 +411,7 @@ def _model(logs: Array) -> ScaleoutModel:
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links[Link.BRIDGE] = links[Link.NVLINK]
     no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
-    return ScaleoutModel(links, **values, widths=no_widths, one_process_widths=no_widths)
+    return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths})
 
 
 LEVEL = 0.9

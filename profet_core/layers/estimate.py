@@ -28,7 +28,7 @@ from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
 from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
+from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
 from profet_core.transfer.model import TransferModel
@@ -263,7 +263,7 @@ def estimate(
         library = named_network(step.name).library
         notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
     rows = [
-        priced_row(catalog[instance], found[one][0], {METHOD: float(found[one][0].latency_ms or 0)})
+        InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
     return NetworkEstimate(

@@ -137,14 +137,6 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     return replace(profile, operations={**profile.operations, **waited}), left_ms
 
 
-def input_wait_note(profile: Profile) -> list[Note]:
-    """The wait that predictions exclude; none if there is none."""
-    wait_ms = input_wait_ms(profile)
-    if not wait_ms:
-        return []
-    return [Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=wait_ms * US_PER_MS / profile.device_total_us)]
-
-
 #: Host rows that are waits: for the loader, and for copies to and from the GPU.
 _WAITS = {HOST_IDLE, *(HOST_PREFIX + name for name in ("Dataset", "_Send", "_Recv", "_HostRecv"))}
 

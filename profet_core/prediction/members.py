@@ -26,7 +26,7 @@ from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import (
     WARNED_UNATTRIBUTED_SHARE,
-    input_wait_note,
+    input_wait_ms,
     steps_note,
     unattributed_log_sd,
 )
@@ -90,7 +90,7 @@ class Estimates:
         """Caveats of one profile's estimates."""
         found, similarity, unknown = [], self.similarity(number), self.unknown[number]
         # Time without an operation has its own note if it matters.
-        if set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
+        if {*unknown.mapped, *unknown.left_out} - ({UNKNOWN_DEVICE_OPERATION} - unknown.mapped.keys()):
             parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
             parts += [f"{name} ignored" for name in unknown.left_out]
             treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
@@ -260,7 +260,10 @@ def caveats(
         found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
     if share > WARNED_UNATTRIBUTED_SHARE:
         found.append(Note(Code.UNATTRIBUTED, share=share))
-    found += [*input_wait_note(profile), *estimates.notes(number)]
+    if wait_ms := input_wait_ms(profile):
+        share = wait_ms * US_PER_MS / profile.device_total_us
+        found.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
+    found += estimates.notes(number)
     if known is not None:
         low, high = known.device_total_us
         total = profile.device_total_us

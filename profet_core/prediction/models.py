@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -327,22 +328,16 @@ def custom_models(models: Models) -> CustomModels | None:
         return None
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    calibrated = models.transfer.calibrated.values()
+    calibrated, base = models.transfer.calibrated.values(), None
+    with suppress(OSError, ValueError, RecursionError):
+        base = strict_json(shipped / MANIFEST_NAME)
     return CustomModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
         calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
-        base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
+        base_ships=isinstance(base, Mapping) and models.manifest.get("checksum") == base.get("checksum"),
     )
-
-
-def _checksum(manifest: Path) -> object:
-    try:
-        found = strict_json(manifest)
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found.get("checksum") if isinstance(found, Mapping) else None
 
 
 INDEX_NAME = "index.json"

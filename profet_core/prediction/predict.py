@@ -22,7 +22,7 @@ from profet_core.prediction.checks import (
     check_latency,
     counted,
     diagnose,
-    input_wait_note,
+    input_wait_ms,
     refusal_by,
     without_input_wait,
 )
@@ -78,7 +78,7 @@ def predict(
 ) -> Prediction:
     """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
     known_ms = None if latency_ms is None else [latency_ms]
-    return predict_many(models, catalog, [profile], anchor, latencies_ms=known_ms, **options)[0]
+    return _prepared(models, catalog, [profile], anchor, known_ms, options)[0]()
 
 
 def predict_many(
@@ -107,6 +107,18 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
+    return Predictions(_prepared(models, catalog, profiles, anchor, latencies_ms, options))
+
+
+def _prepared(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    latencies_ms: Sequence[float] | None,
+    options: PredictOptions,
+) -> list[Callable[[], Prediction]]:
+    """What makes each prediction, once the stages for all profiles have run."""
     if unknown := options.keys() - PredictOptions.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     requested = requested_precision(options.get("precision", AS_PROFILED))
@@ -122,7 +134,7 @@ def predict_many(
         numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
         answer = question.stages([steps[number] for number in numbers], recorded)
         made |= {number: partial(answer, column) for column, number in enumerate(numbers)}
-    return Predictions([made[number] for number in range(len(steps))])
+    return [made[number] for number in range(len(steps))]
 
 
 def _recorded(
@@ -236,7 +248,7 @@ class _Question:
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
             # Predictions exclude the wait for input, which has a note of its own.
-            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_note(profile)):
+            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
                 notes.append(bottleneck.warning)
             notes += caveats(models, step.base, anchor, estimates, number)
             if self.measured_ms:
