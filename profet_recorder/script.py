@@ -151,7 +151,13 @@ def _run(script: str, module: bool) -> int | None:
         if module:
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
-            _run_file(Path(script))
+            path = str(Path(script).absolute())
+            main = ModuleType("__main__")
+            main.__dict__.update(
+                __file__=path, __builtins__=builtins, __loader__=SourceFileLoader("__main__", path), __cached__=None
+            )
+            sys.modules["__main__"] = main
+            exec(compile(Path(script).read_bytes(), path, "exec", dont_inherit=True), main.__dict__)
     except BaseException as error:
         if _comes_of_stopping(error):
             return None
@@ -177,16 +183,6 @@ def _comes_of_stopping(error: BaseException | None) -> bool:
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
-
-
-def _run_file(script: Path) -> None:
-    path = str(script.absolute())
-    main = ModuleType("__main__")
-    main.__dict__.update(
-        __file__=path, __builtins__=builtins, __loader__=SourceFileLoader("__main__", path), __cached__=None
-    )
-    sys.modules["__main__"] = main
-    exec(compile(script.read_bytes(), path, "exec", dont_inherit=True), main.__dict__)
 
 
 @contextmanager

@@ -363,7 +363,12 @@ class ObservedKeras:
             gradients = list(gradients)
             result = apply(optimizer, gradients, *others, **named)
             with suppress(Exception):
-                self._note_weights(optimizer, gradients, *others, **named)
+                # `apply` takes gradients and weights, `apply_gradients` pairs of both.
+                given = others[0] if others else named.get("trainable_variables")
+                is_pairs = gradients and isinstance(gradients[0], tuple | list)
+                weights = [pair[1] for pair in gradients] if is_pairs else given or optimizer._trainable_variables
+                known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
+                known.update({id(weight): weight for weight in weights})
             self._on_update(optimizer)
             return result
 
@@ -374,17 +379,6 @@ class ObservedKeras:
         if is_outermost and _under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
             self.sizes.observe(inputs)
-
-    def _note_weights(
-        self, optimizer: Any, gradients: list[Any], trainable_variables: Any = None, *_: object, **__: object
-    ) -> None:
-        """`apply` takes gradients and weights, `apply_gradients` pairs of both."""
-        if gradients and isinstance(gradients[0], tuple | list):
-            weights = [weight for _, weight in gradients]
-        else:
-            weights = list(trainable_variables or optimizer._trainable_variables)
-        known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
-        known.update({id(weight): weight for weight in weights})
 
 
 def _weights_of(layer: Any) -> list[Any]:
