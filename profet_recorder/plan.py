@@ -21,10 +21,6 @@ class RecorderError(ProfetError):
     """The step can't be recorded; the message says in one line what to do."""
 
 
-class RecordingDone(SystemExit):
-    """Ends a script whose recording is complete: no `except Exception` catches it, and a thread ends in silence."""
-
-
 #: A pipe with one byte, for whichever forked process records first, and the process that made it.
 _turn: tuple[int, int] | None = None
 _has_turn = True

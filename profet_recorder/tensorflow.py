@@ -20,11 +20,9 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     either,
-    frozen_weights,
     keras_flavour,
     observed,
-    several_optimizers,
-    varying_sizes,
+    step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
 
@@ -233,13 +231,15 @@ class TensorFlowEngine:
 
     def _warnings(self) -> Iterator[str]:
         optimizers = self._calls.optimizers_of(self._trained())
-        if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
-            yield several
         layers = [layer for layer in self._layers() if not getattr(layer, "trainable", True)]
         frozen = {id(weight): weight for layer in layers for weight in _weights_of(layer)}
-        yield from frozen_weights(sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0)
-        sizes = either(self._sizes.last, self._calls.sizes.last)
-        yield from varying_sizes(sizes, self._sizes.vary or self._calls.sizes.vary)
+        yield from step_warnings(
+            [self._calls.weights([optimizer]) for optimizer in optimizers],
+            1,
+            (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
+            either(self._sizes.last, self._calls.sizes.last),
+            self._sizes.vary or self._calls.sizes.vary,
+        )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
         if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
             yield (
