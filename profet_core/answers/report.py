@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from profet_cli.commands import COMMANDS
 from profet_cli.main import main
-from profet_cli.parsing import COMMANDS
 from profet_core.prediction.checks import NO_ANCHOR
 from profet_core.prediction.models import Sample
 from profet_recorder import VERSION

@@ -19,7 +19,7 @@ from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_recorder.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, section
-from ui.state.session import LINKED
+from ui.session import LINKED
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A card is generated, the formats' README has a test of its own.
