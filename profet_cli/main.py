@@ -78,7 +78,7 @@ def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
     if not _OWN_THREADS.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from profet_cli.parsing import parsed
+    from profet_cli.commands import parsed
     from profet_core.errors import InputError
 
     runs_a_script = False

@@ -138,7 +138,7 @@ def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
             document = json.loads(line)
             if document["crc"] != zlib.crc32(_compact(document["cell"])):
                 raise ValueError("another checksum")
-            result = _result_of(document["cell"])
+            result = result_from(document["cell"])
         except (ValueError, KeyError, TypeError, RecursionError, AttributeError, OverflowError):
             if end == len(data):
                 # The newline reached the disk before the content did.
@@ -156,7 +156,7 @@ def _compact(document: object) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _result_of(document: Mapping[str, Any]) -> CellResult:
+def result_from(document: Mapping[str, Any]) -> CellResult:
     """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
     cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
     own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from profet_core.answers.fields import PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
-from profet_core.sandbox.reading import read_guarded
-from profet_recorder.profiles import Profile, read_profile
+from profet_core.sandbox import read_guarded
+from profet_recorder.profiles import read_profile
 from profet_recorder.profiles.profet_json import parse_json
 
 _LOG = logging.getLogger(__name__)
@@ -85,12 +85,8 @@ def failure_of(error: Exception) -> RequestError:
     return RequestError(OUR_FAULT, "Something went wrong on our side: try again later.")
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file as it was sent; `name` is for messages only."""
-
-    file: BinaryIO
-    name: str
+#: A file as it was sent, and its name for messages.
+SentFile: TypeAlias = tuple[BinaryIO, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +97,21 @@ class Received:
     quick: bool = False
 
     def read(self, fields: Fields) -> dict[str, object]:
-        """The values, each profile among them read.
+        """The values, each profile among them read; a process of its own reads what may be large.
 
         Raises
         ------
         ProfileError : one line that says what is wrong with which.
         """
-        return {
-            name: self._profile(name, value) if fields[name].kind is PROFILE else value
-            for name, value in self.values.items()
-        }
-
-    def _profile(self, name: str, value: object) -> Profile:
-        """A process of its own reads what may be large."""
-        if isinstance(value, SentFile):
-            return read_guarded(value.file, value.name)
-        # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
-        data = json.dumps(value).encode()
-        return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+        found = dict(self.values)
+        for name, value in self.values.items():
+            if isinstance(value, tuple):
+                found[name] = read_guarded(*value)
+            elif fields[name].kind is PROFILE:
+                # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
+                data = json.dumps(value).encode()
+                found[name] = read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+        return found
 
 
 @asynccontextmanager
@@ -239,7 +232,7 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
         if isinstance(part, UploadFile):
             if name not in profiles or name in files:
                 raise RequestError(UNUSABLE, f"Send one file in each of {', '.join(sorted(profiles))}.")
-            files[name] = SentFile(part.file, part.filename or name)
+            files[name] = (part.file, part.filename or name)
         elif name in profiles:
             raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
         else:
@@ -253,7 +246,7 @@ async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
     async for chunk in request.stream():
         file.write(chunk)
     file.seek(0)
-    return Received({**values, "profile": SentFile(cast(BinaryIO, file), "profile")})
+    return Received({**values, "profile": (cast(BinaryIO, file), "profile")})
 
 
 _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}

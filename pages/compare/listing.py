@@ -16,14 +16,14 @@ from profet_core.answers.questions import ProfileQuestion
 from profet_core.prediction.checks import counted
 from profet_core.units import format_ms
 from profet_recorder.profiles.profet_json import write_profile
-from ui.exports import save_button
-from ui.inputs.fields import number_field, some_of
-from ui.inputs.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
-from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
+from ui.custom import held_in, profile_to_predict, remove_profiles, set_recorded
+from ui.fields import number_field, some_of
 from ui.predicted import Predicted
-from ui.state.custom import held_in, profile_to_predict, remove_profiles, set_recorded
-from ui.state.resources import Held, Resources
-from ui.state.session import CompareView, session
+from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
+from ui.resources import Held, Resources
+from ui.session import CompareView, session
+from ui.tables import save_button
+from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 

@@ -10,23 +10,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
-from profet_core.answers.predict import answer_inside
+from profet_core.answers.predict import Placement, answer_inside
 from profet_core.catalog import Instance
-from profet_core.catalog.naming import price_line, price_words
+from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, steps_words
-from profet_core.prediction.placements import Placement
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE
 from ui.curves import gpu_look
-from ui.exports import export_row
-from ui.inputs.fields import choice
-from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
-from ui.state.resources import Resources
-from ui.state.session import CompareView, session
-from ui.tables import MISSING, Column, Value, result_table, show_table
+from ui.fields import choice
+from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
+from ui.resources import Resources
+from ui.session import CompareView, session
+from ui.tables import MISSING, Column, Value, export_row, result_table, show_table
 from ui.words import plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}

@@ -16,15 +16,15 @@ from profet_core.layers.reading import FORMATS
 from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
+from ui.custom import held_in
+from ui.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
-from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
-from ui.inputs.uploads import network_file
+from ui.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import shown_network
-from ui.state.custom import held_in
-from ui.state.resources import Resources
-from ui.state.session import NetworkFile, Part, session
+from ui.resources import Resources
+from ui.session import NetworkFile, Part, session
 from ui.tables import result_table
+from ui.uploads import network_file
 from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (

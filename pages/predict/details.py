@@ -9,18 +9,25 @@ import streamlit as st
 from pages.predict.charts import why_not
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.gpus import is_half
-from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
-from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
+from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
+    ON_DEMAND,
+    cloud_words,
+    machine_words,
+    offer_name,
+    price_source,
+    price_words,
+)
 from profet_core.errors import Code
 from profet_core.training.advise import OfferRow
 from profet_core.training.plans import Per, Plan
 from profet_core.training.recommend import compare, others_of_gpus
 from profet_core.training.words import breakdown_line, comparison_sentences
 from profet_core.units import format_ms, format_usd, format_usd_range
-from ui.inputs.fields import choice, number_field, select
+from ui.fields import choice, number_field, select
 from ui.predicted import Predicted
-from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
+from ui.resources import Resources
+from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
 from ui.words import plain, sentence, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_question
-from profet_cli.inputs import given_values, open_context
+from profet_cli.arguments import add_question, given_values, open_context
 from profet_cli.output import (
     MISSING,
     Column,

@@ -1,4 +1,4 @@
-"""`profet collect`: measures a grid of workloads on the GPU at hand."""
+"""`profet collect` and `data`: measure a grid of workloads on the GPU at hand; import, check and merge measurements."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from profet_cli.arguments import add_format
-from profet_cli.output import print_json, print_table
+from profet_cli.arguments import add_format, known_gpus, training_set
+from profet_cli.commands import OneLineParser, add_commands
+from profet_cli.output import cell, print_json, print_table
+from profet_collect.cell import Task
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
     Expected,
     Grid,
     Machine,
-    Protocol,
     collect,
     expected_at_hand,
     grid_cells,
@@ -36,10 +37,8 @@ from profet_collect.store import (
     PRECISIONS,
     STATUSES,
     Cell,
-    CellResult,
     Framework,
     Precision,
-    Store,
     locked_store,
     only_collector,
 )
@@ -54,7 +53,7 @@ _UNTIMED_CELLS = 10
 _STAND_IN = "CPU operations count as GPU operations: for tests only, not a GPU measurement"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_collect(parser: argparse.ArgumentParser) -> None:
     """The instance, the grid, and how it is measured."""
     add_format(parser)
     parser.add_argument("--instance", metavar="NAME", help="name of this machine")
@@ -92,70 +91,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-def run(options: argparse.Namespace) -> None:
+def run_collect(options: argparse.Namespace) -> None:
     """Plan, or measure what the folder lacks, or the loading of images."""
     if options.loading is not None:
         _show_loading(options)
         return
-    grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
+    grid, how, folder = _grid(options), _task(options), _folder(options)
     cells = grid_cells(grid)
     if options.plan:
-        _show_plan(options, *_chosen(options, grid, cells, protocol))
+        _show_plan(options, *_chosen(options, grid, cells, how))
         return
     # Nothing is started beside a collection that runs: it would be measured with it.
     with only_collector(folder):
-        chosen, machine, expected = _chosen(options, grid, cells, protocol)
+        chosen, machine, expected = _chosen(options, grid, cells, how)
         parts = {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(grid).items()}
         manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": parts}
         with locked_store(folder, manifest) as store:
-            _measure(options, store, chosen, machine, expected, protocol)
+            if options.retry:
+                store.retry()
+            left, began = [cell for cell in chosen if cell not in store.finished], perf_counter()
+            planned_s = sum(map(expected.seconds, left))
+            print(
+                f"{len(left)} cells on {machine.gpu}, {len(chosen) - len(left)} more are in {folder} already, "
+                f"about {format_duration(planned_s)}",
+                file=sys.stderr,
+            )
+            if options.quick:
+                print(f"{_error_line(chosen)}; --plan lists them", file=sys.stderr)
+            try:
+                collect(chosen, machine, store, expected, how)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
+            statuses = [store.finished[cell].status for cell in left]
+    document: Document = {
+        "out": str(folder),
+        "instance": options.instance,
+        "cells": len(chosen),
+        "measured": len(left),
+        **{status.replace("-", "_"): statuses.count(status) for status in STATUSES},
+        "minutes": round((perf_counter() - began) / 60, 1),
+        "planned_minutes": round(planned_s / 60, 1),
+    }
+    if options.format == "json":
+        print_json(document)
+    elif not left:
+        print(f"{folder}: all {len(chosen)} cells are already measured")
+    else:
+        ends = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
+        took = f"{format_duration(perf_counter() - began)} ({format_duration(planned_s)} planned)"
+        earlier = f"; {len(chosen) - len(left)} more were already measured" if len(chosen) > len(left) else ""
+        print(f"{folder}: {len(left)} cells measured ({ends}) in {took}{earlier}")
 
 
 def _chosen(
-    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], protocol: Protocol
+    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: Task
 ) -> tuple[list[Cell], Machine, Expected]:
     """The cells that this machine can measure, and what is expected of them."""
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
     is_timed = options.plan or options.quick or len(cells) > _UNTIMED_CELLS
-    expected = expected_at_hand(machine, protocol, is_timed=is_timed)
-    wanted = _quick(grid, expected) if options.quick else cells
+    expected = expected_at_hand(machine, how, is_timed=is_timed)
+    wanted = quick_cells(grid, expected.seconds) if options.quick else cells
+    if not wanted:
+        raise InputError("This grid has no --quick cell that takes less than two minutes: remove --quick.")
     chosen = measurable(wanted, machine.capability)
     if not chosen:
         raise InputError("No cells remain: TF32 needs an NVIDIA GPU with compute capability 8 or higher.")
-    if len(chosen) < len(wanted):
-        left_out = len(wanted) - len(chosen)
-        print(f"warning: {left_out} TF32 cells are skipped: {machine.gpu} has no TF32", file=sys.stderr)
+    if skipped := len(wanted) - len(chosen):
+        print(f"warning: {skipped} TF32 cells are skipped: {machine.gpu} has no TF32", file=sys.stderr)
     return chosen, machine, expected
-
-
-def _measure(
-    options: argparse.Namespace,
-    store: Store,
-    cells: Sequence[Cell],
-    machine: Machine,
-    expected: Expected,
-    protocol: Protocol,
-) -> None:
-    folder, began = _folder(options), perf_counter()
-    if options.retry:
-        store.retry()
-    left = [cell for cell in cells if cell not in store.finished]
-    planned_s = sum(map(expected.seconds, left))
-    print(
-        f"{len(left)} cells on {machine.gpu}, {len(cells) - len(left)} more are in {folder} already, "
-        f"about {format_duration(planned_s)}",
-        file=sys.stderr,
-    )
-    if options.quick:
-        print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
-    try:
-        collect(cells, machine, store, expected, protocol)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
-    results = [store.finished[cell] for cell in left]
-    _show_end(options, folder, len(cells), results, planned_s, perf_counter() - began)
 
 
 def _show_loading(options: argparse.Namespace) -> None:
@@ -183,89 +188,29 @@ def _error_line(cells: Sequence[Cell]) -> str:
     return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
 
 
-def _quick(grid: Grid, expected: Expected) -> list[Cell]:
-    found = quick_cells(grid, expected.seconds)
-    if not found:
-        raise InputError("This grid has no --quick cell that takes less than two minutes: remove --quick.")
-    return found
-
-
 def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
+    """Every cell in JSON, a row for each network, pixel size, precision and framework in text."""
     seconds = [expected.seconds(cell) for cell in cells]
     if options.format == "json":
-        found = known_error(cells) if options.quick else None
+        count, error = (known_error(cells) if options.quick else None) or (None, None)
         rows = [{**asdict(cell), "seconds": round(each, 1)} for cell, each in zip(cells, seconds, strict=True)]
-        print_json(
-            {
-                "instance": options.instance,
-                "gpu": machine.gpu,
-                "cells": len(cells),
-                "minutes": round(sum(seconds) / 60, 1),
-                "left_out_error_percent": found[1] if found else None,
-                "left_out_error_cells": found[0] if found else None,
-                "rows": rows,
-            }
-        )
+        document = {"instance": options.instance, "gpu": machine.gpu, "cells": len(cells)}
+        document |= {"minutes": round(sum(seconds) / 60, 1), "left_out_error_percent": error}
+        print_json({**document, "left_out_error_cells": count, "rows": rows})
         return
-    print_table(
-        ("network", "pixels", "batch sizes", "precision", "framework", "cells", "minutes"), _plan_rows(cells, seconds)
-    )
+    groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for one, each in zip(cells, seconds, strict=True):
+        key = one.model, str(one.pixels), one.precision, one.framework
+        groups.setdefault(key, []).append((one.batch_size, each))
+    header = ("network", "pixels", "batch sizes", "precision", "framework", "cells", "minutes")
+    table = []
+    for (model, pixels, *how), group in groups.items():
+        minutes = f"{sum(each for _, each in group) / 60:.1f}"
+        table.append((model, pixels, _joined(sorted({batch for batch, _ in group})), *how, str(len(group)), minutes))
+    print_table(header, table)
     print(f"{len(cells)} cells on {machine.gpu}, about {format_duration(sum(seconds))}")
     if options.quick:
         print(_error_line(cells))
-
-
-def _plan_rows(cells: Sequence[Cell], seconds: Sequence[float]) -> list[tuple[str, ...]]:
-    """A row for each network, pixel size, precision and framework."""
-    groups: dict[tuple[str, int, str, str], list[tuple[int, float]]] = {}
-    for cell, each in zip(cells, seconds, strict=True):
-        key = cell.model, cell.pixels, cell.precision, cell.framework
-        groups.setdefault(key, []).append((cell.batch_size, each))
-    return [
-        (
-            model,
-            str(pixels),
-            _joined(sorted({batch for batch, _ in group})),
-            precision,
-            framework,
-            str(len(group)),
-            f"{sum(each for _, each in group) / 60:.1f}",
-        )
-        for (model, pixels, precision, framework), group in groups.items()
-    ]
-
-
-def _show_end(
-    options: argparse.Namespace,
-    folder: Path,
-    cells: int,
-    results: Sequence[CellResult],
-    planned_s: float,
-    took_s: float,
-) -> None:
-    """What this run measured; `cells` counts those of earlier ones too."""
-    numbers = {status: sum(result.status == status for result in results) for status in STATUSES}
-    if options.format == "json":
-        document: Document = {
-            "out": str(folder),
-            "instance": options.instance,
-            "cells": cells,
-            "measured": len(results),
-            "ok": numbers["ok"],
-            "out_of_memory": numbers["out-of-memory"],
-            "failed": numbers["failed"],
-            "minutes": round(took_s / 60, 1),
-            "planned_minutes": round(planned_s / 60, 1),
-        }
-        print_json(document)
-        return
-    if not results:
-        print(f"{folder}: all {cells} cells are already measured")
-        return
-    ends = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    took = f"{format_duration(took_s)} ({format_duration(planned_s)} planned)"
-    earlier = f"; {cells - len(results)} more were already measured" if cells > len(results) else ""
-    print(f"{folder}: {len(results)} cells measured ({ends}) in {took}{earlier}")
 
 
 def _grid(options: argparse.Namespace) -> Grid:
@@ -291,14 +236,18 @@ def _grid(options: argparse.Namespace) -> Grid:
     )
 
 
-def _protocol(options: argparse.Namespace) -> Protocol:
+def _task(options: argparse.Namespace) -> Task:
+    """How each cell is measured."""
     if options.threads is not None:
         whole_number("The number of threads", options.threads)
-    return Protocol(
-        whole_number("The number of warm-up steps", options.warm_up),
-        whole_number("The number of timed steps", options.timed),
-        float(whole_number("The timeout", options.timeout)),
-        whole_number("The seed", options.seed, at_least=0),
+    return Task(
+        FRAMEWORKS[0],
+        device=options.device,
+        threads=options.threads,
+        warm_up=whole_number("The number of warm-up steps", options.warm_up),
+        timed=whole_number("The number of timed steps", options.timed),
+        timeout_s=float(whole_number("The timeout", options.timeout)),
+        seed=whole_number("The seed", options.seed, at_least=0),
     )
 
 
@@ -333,3 +282,110 @@ def _numbers(option: str, text: str, most: int) -> tuple[int, ...]:
 
 def _joined(numbers: Iterable[int]) -> str:
     return ",".join(map(str, numbers))
+
+
+#: So many missing workloads are named in text; JSON names all.
+_NAMED = 3
+Row = dict[str, Any]
+#: Action -> its line in `profet data --help`.
+ACTIONS = {
+    "import": "convert collections or PROFET's tables to a folder in the data layout",
+    "check": "show a folder's contents, missing cells per pair of instances, and anomalies",
+    "merge": "merge folders in the data layout into a new one",
+}
+#: Action -> its folders, and what they are.
+_FOLDERS = {
+    "import": ("SOURCE", "folder of `profet collect`, or of PROFET's tables"),
+    "check": ("FOLDER", "folder that `profet data` wrote or can import"),
+    "merge": ("FOLDER", "folders that `profet data` wrote"),
+}
+
+
+def add_data(parser: OneLineParser) -> None:
+    """The actions with their arguments; one must be chosen."""
+    for name, action in add_commands(parser, ACTIONS, dest="action", required=True).items():
+        add_format(action)
+        metavar, help_ = _FOLDERS[name]
+        nargs = 1 if name == "check" else "+"
+        action.add_argument("folders", metavar=metavar, nargs=nargs, type=Path, help=help_)
+        if name != "check":
+            action.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="new folder to write")
+
+
+def run_data(options: argparse.Namespace) -> None:
+    """Check a folder; or read everything, then write one, and print one line or a document."""
+    with training_set():
+        from profet_lab.dataset import check_dataset, merged
+        from profet_lab.dataset_files import check_new, read_dataset, read_folder, read_sources, write_dataset
+    folders = options.folders
+    if options.action == "check":
+        print_checked(check_dataset(read_folder(folders[0]), known_gpus()), options.format)
+        return
+    check_new(options.out)
+    if options.action == "import":
+        dataset = read_sources(folders)
+    else:
+        dataset = merged([read_dataset(folder) for folder in folders], [str(one) for one in folders])
+    write_dataset(dataset, options.out)
+    counts = {"cells": len(dataset.cells), "profiled": len(dataset.profiled), "operations": len(dataset.operations)}
+    if options.format == "json":
+        sources = [asdict(source) for source in dataset.sources]
+        print_json({"out": str(options.out), **counts, "instances": sorted(dataset.instances), "sources": sources})
+    else:
+        print(
+            f"{options.out}: {counts['cells']:,} cells of {', '.join(sorted(dataset.instances))}; "
+            f"{counts['profiled']:,} with a profile, {counts['operations']:,} times of operations"
+        )
+
+
+def print_checked(found: dict[str, list[Row]], format_: str) -> None:
+    """What there is, what is missing, and what looks wrong in it."""
+    if format_ == "json":
+        print_json(found)
+        return
+    rows = [
+        (
+            one["instance"],
+            f"{one['gpu'] or 'unknown'}{'' if one['gpu_known'] else ' (unknown specs)'}",
+            *(str(one[name]) for name in ("ok", "out_of_memory", "failed", "profiled", "repeats")),
+            cell(one["step_ratio"], lambda ratio: f"{ratio:.2f}"),
+            cell(one["noise_percent"], lambda percent: f"{percent:.2f}%"),
+        )
+        for one in found["instances"]
+    ]
+    print_table(["Instance", "GPU", "Ran", "No memory", "Failed", "Profiled", "Repeats", "Steps", "Noise"], rows)
+    for one in found["instances"]:
+        sizes = [", ".join(map(str, one[name])) for name in ("pixels", "batch_sizes")]
+        print(
+            f"{one['instance']}: {_several('workload', one['workloads'])}: {', '.join(one['models'])}; "
+            f"pixels {sizes[0]}; batch {sizes[1]}; {', '.join(one['frameworks'])}; {', '.join(one['precisions'])}"
+        )
+    pairs = {f"{pair['anchor']} -> {pair['target']}": pair for pair in found["pairs"]}
+    if pairs:
+        print()
+        counts = ("common", "missing", "out_of_memory")
+        print_table(
+            ["Pair", "Common", "Missing", "No memory"],
+            [(name, *(str(pair[count]) for count in counts)) for name, pair in pairs.items()],
+        )
+        for name, pair in pairs.items():
+            if pair["missing"]:
+                print(f"{name} lacks {_missing(pair['missing_workloads'])}")
+    print()
+    for finding in found["findings"]:
+        print(f"{finding['kind']}: {finding['instance']}, {_several('cell', finding['cells'])}: {finding['line']}")
+    if not found["findings"]:
+        print("No anomalies found.")
+
+
+def _missing(workloads: Sequence[Row]) -> str:
+    named = [
+        f"{one['model']} {one['pixels']}x{one['batch_size']} ({one['framework']} {one['precision']})"
+        for one in workloads[:_NAMED]
+    ]
+    more = len(workloads) - len(named)
+    return ", ".join(named) + (f" and {more:,} more (all with --format json)" if more > 0 else "")
+
+
+def _several(what: str, count: int) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from profet_cli.arguments import add_format, add_models, add_steps
-from profet_cli.inputs import open_models, read_trace
+from profet_cli.arguments import add_format, add_models, add_steps, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table, write_output
 from profet_core.answers.documents import UNKNOWN_OPERATIONS
+from profet_core.answers.predict import Placement, placements
 from profet_core.answers.schema import Document
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import Diagnosis, counted, diagnose, refusal_by, steps_note
-from profet_core.prediction.placements import Placement, placements
+from profet_core.prediction.models import load_models
 from profet_core.units import US_PER_MS, format_ms, positive_number
 from profet_recorder.profiles import Profile, ProfileMeta, write_profile
 from profet_recorder.profiles.limits import LIMITS
@@ -42,7 +42,7 @@ def run_inspect(options: argparse.Namespace) -> None:
         raise InputError("Name a profile, or list the bounds with --limits.")
     trace = read_trace(options)
     profile = counted(trace, trace.meta.step_latency_ms)
-    models = open_models(options)
+    models = load_models(options.models)
     placed, diagnosis = placements(models, profile), diagnose(profile)
     if options.format == "json":
         print_json(_profile_document(profile, placed, diagnosis, refusal_by(models, profile)))

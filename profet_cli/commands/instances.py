@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
-from profet_cli.arguments import add_fields, add_format
+from profet_cli.arguments import add_fields, add_format, given_values, known_gpus
+from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.commands.prices import add_refresh, run_refresh
-from profet_cli.inputs import given_values, known_gpus
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
-from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.answers.context import Context, answer_instances
 from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
 from profet_core.answers.questions import INSTANCES, InstancesQuestion
@@ -37,14 +35,15 @@ from profet_core.catalog.custom_gpus import (
 from profet_core.catalog.custom_instances import (
     CUSTOM_VARIABLE,
     changing_custom,
+    custom_instance,
+    default_cells,
     laid_over,
     read_custom_instances,
     writable,
     write_custom_instances,
 )
 from profet_core.catalog.gpus import amp_words, supported_precisions
-from profet_core.catalog.instance import CUSTOM_PROVIDER, MARKETS, ON_DEMAND, STATUSES, check_date
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import FILE_COLUMNS, MARKETS, STATUSES, old_price_note
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.prediction.models import MANIFEST_NAME, load_models
@@ -130,6 +129,10 @@ def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
     )
 
 
+#: Column of a custom file -> its option, where that has another name.
+_OPTION_OF = {"instance": "name", "gpu_memory_gib": "memory_gib"}
+
+
 def _add_own(parser: argparse.ArgumentParser) -> None:
     """The offer."""
     add_format(parser, default=argparse.SUPPRESS)
@@ -213,68 +216,38 @@ def _title(offer: Instance) -> str:
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
-    name, gpu, region, os, provider, source = (
-        _text(field, getattr(options, field)) for field in ("name", "gpu", "region", "os", "provider", "source")
-    )
+    """The instance as the options have it; what they don't say, as the catalog or the specs of its GPU do."""
+    given = {column: getattr(options, _OPTION_OF.get(column, column), None) for column in FILE_COLUMNS}
+    cells = {column: str(value).strip() for column, value in given.items() if value is not None}
+    for column, text in cells.items():
+        if not text.isprintable():
+            raise InputError(f"The {column} {text!r} holds a line break or control character.")
+    name, gpu, memory_gib = cells["instance"], cells.get("gpu"), options.memory_gib
     if not name or any(character in name for character in ",= "):
         raise InputError(f"An instance name can't have spaces, commas or =: {name!r}.")
     if same := next((known for known in catalog if known.lower() == name.lower() and known != name), None):
         raise InputError(f"The catalog has {name!r} as {same!r}: use that name.")
     known = catalog.get(name)
-    count, memory_gib, vcpus = options.gpu_count, options.memory_gib, options.vcpus
-    status, machine_source, host = options.status or "available", "", ""
-    if known:
-        if provider and provider != known.provider:
-            raise InputError(f"{name} is from {known.provider}, not {provider}: remove --provider.")
-        if gpu and gpu != known.gpu and known.gpu_model not in {one.model for one in known_gpus().named(gpu)}:
-            raise InputError(f"{name} has {known.gpu}, not {gpu}: use another name.")
-        for option, given, true in (
-            ("--gpu-count", count, known.gpu_count),
-            ("--memory-gib", memory_gib, known.gpu_memory_gib),
-        ):
-            if given is not None and given != true:
-                raise InputError(f"{name} has {option} {true:g}, not {given:g}: remove it.")
-        gpu, count, memory_gib, vcpus = known.gpu, known.gpu_count, known.gpu_memory_gib, vcpus or known.vcpus
-        status, machine_source, host = options.status or known.status, known.machine_source, known.host
-        provider, region = known.provider, region or known.region
-    elif not gpu:
+    if known is None and not gpu:
         raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
-    elif not options.other_gpu:
+    if known is None and not options.other_gpu:
         try:
-            found = known_gpus().find(gpu, memory_gib)
+            found = known_gpus().find(str(gpu), memory_gib)
         except InputError as error:
             more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
             raise InputError(f"{error} {more}") from None
-        gpu, memory_gib = found.name, found.memory_gib
-    elif memory_gib is None:
+        cells |= {"gpu": found.name, "gpu_memory_gib": str(found.memory_gib)}
+    elif known is None and memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
-    as_of = options.as_of or date.today().isoformat()
-    check_date(name, as_of)
-    return Instance(
-        name=name,
-        gpu=gpu,
-        gpu_count=1 if count is None else count,
-        gpu_memory_gib=memory_gib,
-        vcpus=vcpus,
-        usd_per_hour=options.usd_per_hour,
-        region=region or "any",
-        os=os or "linux",
-        market=options.market or ON_DEMAND,
-        status=status,
-        as_of=as_of,
-        source=source or "given by the user",
-        own=True,
-        machine_source=machine_source,
-        provider=provider or CUSTOM_PROVIDER,
-        host=host,
-    )
-
-
-def _text(what: str, text: str | None) -> str:
-    text = (text or "").strip()
-    if not text.isprintable():
-        raise InputError(f"The {what} {text!r} holds a line break or control character.")
-    return text
+    usual = default_cells() | {"region": known.region if known else "any"}
+    filled = {column: text for column, text in cells.items() if text}
+    row = custom_instance(dict.fromkeys(FILE_COLUMNS, "") | usual | filled, catalog)
+    for column in ("provider", "gpu", "gpu_count", "gpu_memory_gib"):
+        if known is not None and getattr(row, column) != getattr(known, column):
+            has, other = (str(getattr(each, column)).removesuffix(".0") for each in (known, row))
+            option = f"--{_OPTION_OF.get(column, column).replace('_', '-')}"
+            raise InputError(f"{name} has {option} {has}, not {other}: remove it, or use another name.")
+    return row
 
 
 #: Action -> its line in `profet gpus --help`.

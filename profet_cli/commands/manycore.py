@@ -6,8 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from profet_cli.arguments import add_format
-from profet_cli.inputs import read_network_file
+from profet_cli.arguments import add_format, read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.answers.fields import names
 from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record

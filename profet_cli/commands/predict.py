@@ -9,8 +9,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models, add_question
-from profet_cli.inputs import given_values, open_context, read_network_file, read_profile_file
+from profet_cli.arguments import (
+    add_every_offer,
+    add_fields,
+    add_format,
+    add_models,
+    add_question,
+    given_values,
+    open_context,
+    read_network_file,
+    read_profile_file,
+)
 from profet_cli.output import (
     Column,
     cell,
@@ -24,7 +33,7 @@ from profet_cli.output import (
 from profet_core.answers.documents import COSTS, PREDICTION, SCALED
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
-from profet_core.catalog.naming import offer_name
+from profet_core.catalog.instance import offer_name
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL
 from profet_core.prediction.table import InstancePrediction

@@ -9,6 +9,7 @@ import os
 import re
 import socket
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -19,13 +20,11 @@ from profet_core.answers.fields import names
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     PriceChange,
-    PublishedPrice,
     check_believable,
     machine_facts,
     market_of,
     offer_name,
     price_changes,
-    usable_prices,
 )
 from profet_core.catalog.custom_instances import (
     CUSTOM_VARIABLE,
@@ -36,8 +35,10 @@ from profet_core.catalog.custom_instances import (
     writable,
     write_custom_instances,
 )
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.tables import MAX_NAME_LENGTH
 from profet_core.errors import CatalogError, InputError, ProfetError
-from profet_core.units import listed_price
+from profet_core.units import listed_price, positive_number
 
 #: The catalog's clouds -> gpuhunt's names of them.
 PROVIDERS: Mapping[str, str] = {
@@ -101,8 +102,7 @@ def run_refresh(options: argparse.Namespace) -> None:
             write_custom_instances(path, laid_over(read_custom_instances(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
-    known_gpu = {price.instance for price in published if price.gpu is not None and price.usd_per_hour}
-    more = 0 if options.new else len(known_gpu - catalog.keys())
+    more = 0 if options.new else len({offer.name for offer in published} - catalog.keys())
     if options.format == "json":
         print_json(
             {
@@ -129,17 +129,16 @@ def run_refresh(options: argparse.Namespace) -> None:
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
 
 
-def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[PublishedPrice], list[str]]:
-    """The prices of every cloud asked for, and these clouds; of several, an unavailable one is reported and skipped."""
-    found: list[PublishedPrice] = []
+def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Instance], list[str]]:
+    """The offers of every cloud asked for, and these clouds; of several, an unavailable one is reported and skipped."""
+    found: list[Instance] = []
     answered: list[str] = []
     problems: dict[str, ProfetError] = {}
     clouds, lists, damaged = _clouds(options), PriceLists(), 0
     for name in clouds:
         try:
-            listed = published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
-            usable = usable_prices(catalog, listed)
-            damaged += len(listed) - len(usable)
+            usable, left_out = published_offers(lists, name, options.region or _usual_regions(catalog, name), catalog)
+            damaged += left_out
             found += usable
             answered.append(name)
         except ProfetError as problem:
@@ -210,12 +209,13 @@ class PriceLists:
         return getattr(self.catalog.catalog.get(PROVIDERS[provider]), "version", "")
 
 
-def published_prices(
+def published_offers(
     lists: PriceLists, provider: str, regions: Collection[str], known: Catalog
-) -> list[PublishedPrice]:
-    """Every on-demand and spot price of GPU instances that a provider of `PROVIDERS` has in the regions.
+) -> tuple[list[Instance], int]:
+    """On-demand and spot offers that a provider of `PROVIDERS` has in the regions, and how many rows are damaged.
 
-    Raises InputError if it has none of them, CatalogError if the list can't be fetched. `known` names offers.
+    They are the instances of the catalog `known`, and others that it could hold: with specs of their GPU and a price.
+    Raises InputError if there is none in the regions, CatalogError if the list can't be fetched or is damaged.
     """
     items: list[Any] = []
     # What the errors say is of the library's insides.
@@ -231,27 +231,43 @@ def published_prices(
     version = lists.version(provider)
     # The day a list was made, of a version such as 20260601-1234.
     day = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)
-    as_of = "-".join(day.groups()) if day else date.today().isoformat()
-    prices = []
+    dated = {
+        "as_of": "-".join(day.groups()) if day else date.today().isoformat(),
+        "source": f"{SOURCE_PREFIX} {provider} {version}".strip(),
+    }
+    usable: list[Instance] = []
+    damaged = 0
     for region, item in found:
-        gpu = _gpu_of(provider, item)
+        gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
         name = _name_of(provider, item, gpu, known)
-        if name is not None:
-            price = PublishedPrice(
-                instance=name,
-                gpu_count=item.gpu_count,
-                region=region,
-                market=market_of(provider, spot=item.spot),
-                usd_per_hour=item.price,
-                as_of=as_of,
-                source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
-                provider=provider,
-                gpu=gpu,
-                vcpus=item.cpu or None,
-                facts=machine_facts(provider, item.instance_name),
-            )
-            prices.append(price)
-    return prices
+        price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "own": True, **dated}
+        price["market"] = market_of(provider, spot=item.spot)
+        if name is not None and name in known:
+            try:
+                positive_number(f"The published price of {name}", item.price)
+            except InputError as error:
+                raise CatalogError(f"{error} The price list of {provider} is damaged.") from None
+            usable.append(replace(known[name], gpu_count=item.gpu_count, **price))
+        elif name is not None and gpu is not None and item.price:
+            # Some lists write 0 for a missing price.
+            try:
+                if not name.isprintable() or len(name) > MAX_NAME_LENGTH:
+                    raise InputError(f"{name!a} is no name.")
+                offer = Instance(
+                    name=name,
+                    gpu=gpu.name,
+                    gpu_count=item.gpu_count,
+                    gpu_memory_gib=gpu.memory_gib,
+                    vcpus=item.cpu or None,
+                    status="retired" if facts.retired else "available",
+                    provider=provider,
+                    host=facts.host,
+                    **price,
+                )
+                usable.append(offer)
+            except InputError:
+                damaged += 1
+    return usable, damaged
 
 
 def _is_offer(provider: str, item: Any) -> bool:

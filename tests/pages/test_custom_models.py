@@ -14,7 +14,7 @@ from profet_core.answers.context import load_served
 from profet_core.catalog.custom_gpus import custom_gpu_from
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
 from tests.pages.conftest import column, go, lines, result_rows, upload
-from ui.state.resources import load_resources
+from ui.resources import load_resources
 
 NEWER = "This server has newer models or lists than it shows: restart it."
 ELSEWHERE = ("PROFET_INSTANCES", "PROFET_GPUS", "PROFET_APP_INSTANCES")

@@ -99,7 +99,7 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
     def fail(*_):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("ui.inputs.uploads.read_network_guarded", fail)
+    monkeypatch.setattr("ui.uploads.read_network_guarded", fail)
     (line,) = lines(give(app, ("next.csv", TABLE)).error)
     assert "next.csv" in line and "our side" in line and "secret" not in line
 

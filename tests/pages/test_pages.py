@@ -38,7 +38,7 @@ def test_an_unexpected_error_is_one_line(open_app, monkeypatch, page):
 
 
 def test_missing_models_are_one_line(open_app, monkeypatch, tmp_path):
-    from ui.state.resources import load_resources
+    from ui.resources import load_resources
 
     monkeypatch.setenv("PROFET_HOME", str(tmp_path))
     load_resources.clear()

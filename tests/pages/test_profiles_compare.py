@@ -27,7 +27,7 @@ from tests.pages.conftest import (
 from tests.pages.expected import FIRST
 from ui.columns import Per
 from ui.curves import gpu_look
-from ui.state.resources import Held, load_resources
+from ui.resources import Held, load_resources
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 

@@ -9,9 +9,9 @@ import streamlit as st
 
 import profet_recorder
 from profet_core import read_profile
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 from tests.pages.conftest import lines, link, open_section
-from ui.state.session import Texts
+from ui.session import Texts
 
 
 def test_a_section_opens_by_click_and_by_link_and_the_example_files_are_read(open_app):
@@ -57,7 +57,7 @@ def test_the_recorder_is_installed_from_this_server_or_its_source_named(
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
-    monkeypatch.setattr("ui.recorder.WHEEL", tmp_path / "no.whl")
+    monkeypatch.setattr("ui.server.WHEEL", tmp_path / "no.whl")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0].startswith("pip install ./profet_recorder ")
 

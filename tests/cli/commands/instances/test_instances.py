@@ -12,7 +12,7 @@ import pytest
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.custom_instances import read_custom_instances
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.files import lock_path
 
 
@@ -81,7 +81,7 @@ def test_a_wrong_clock_is_named_where_nobody_typed_a_date(refused, run, monkeypa
         def today(cls) -> date:
             return date(1970, 1, 1)
 
-    for module in ("profet_core.catalog.instance", "profet_cli.commands.instances"):
+    for module in ("profet_core.catalog.instance", "profet_core.catalog.custom_instances"):
         monkeypatch.setattr(f"{module}.date", Reset)
     assert "this machine's clock says 1970-01-01" in refused("add", "x", "--gpu", "L4", "--usd-per-hour", "1")
     assert run("add", "x", "--gpu", "L4", "--usd-per-hour", "1", "--as-of", "2026-11")[0] == 0

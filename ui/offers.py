@@ -19,17 +19,16 @@ from profet_core.catalog.collection import (
     OfferFilter,
     filter_words,
 )
-from profet_core.catalog.instance import SPOT
-from profet_core.catalog.naming import cloud_words
+from profet_core.catalog.instance import SPOT, cloud_words
 from profet_core.latency import StepTime
 from profet_core.training.advise import Preset, PresetRow, preset_rows
 from profet_core.training.cost import Workload
 from profet_core.training.plans import Plan, plan_of
-from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
-from ui.inputs.prices import prices_dialog
-from ui.state.custom import custom_prices
-from ui.state.resources import Resources
-from ui.state.session import Offers, SizesView, session
+from ui.custom import custom_prices
+from ui.fields import choice, number_field, select, some_of, toggle, typed_network
+from ui.prices import prices_dialog
+from ui.resources import Resources
+from ui.session import Offers, SizesView, session
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.

@@ -19,9 +19,9 @@ from profet_core.layers.networks import named_networks
 from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import format_count, typed_count
 from profet_recorder.profiles.record import ProfileMeta
-from ui.state.custom import held_in
-from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
+from ui.custom import held_in
+from ui.resources import Resources
+from ui.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
 from ui.words import sentence
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}

@@ -14,10 +14,10 @@ from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.custom_gpus import GPU_COLUMNS
 from profet_core.catalog.instance import FILE_COLUMNS
-from profet_core.errors import ArtifactError
+from profet_core.errors import ArtifactError, ProfetError
 from profet_core.files import manifest_checksum
 from profet_core.prediction.models import load_models
-from profet_http.context import Health, SharedContext, UnhealthyError, Workers, check
+from profet_http.app import Health, SharedContext, Workers, check
 from profet_http.requests import RequestError
 from tests.http.conftest import send
 
@@ -61,7 +61,7 @@ def test_models_that_predict_something_else_are_found_though_every_checksum_is_r
     manifest["checksum"] = manifest_checksum(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     load_models(folder).verify()
-    with pytest.raises(UnhealthyError):
+    with pytest.raises(ProfetError):
         check(context(folder, catalog))
 
 

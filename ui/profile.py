@@ -12,16 +12,12 @@ from profet_core import ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
 from profet_core.prediction.targets import anchor_in_text
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
 from profet_recorder.profiles.limits import MAX_STEPS
 from profet_recorder.profiles.reading import sizes_in_name
-from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.uploads import Take, notes_on, read_uploads, show_notes, upload_input
-from ui.predicted import Predicted
-from ui.server import others_first
-from ui.state.custom import (
+from ui.custom import (
     MAX_NAME_LETTERS,
     add_profile,
     change_profile,
@@ -30,8 +26,12 @@ from ui.state.custom import (
     keep_given,
     remove_profiles,
 )
-from ui.state.resources import Held, Resources
-from ui.state.session import Network, Slot, latency_text, number, session
+from ui.fields import choice, number_field, select, toggle
+from ui.predicted import Predicted
+from ui.resources import Held, Resources
+from ui.server import others_first
+from ui.session import Network, Slot, latency_text, number, session
+from ui.uploads import Take, notes_on, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
 
 #: Field of `Held` -> label, answers and tip.

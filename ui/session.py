@@ -28,7 +28,7 @@ from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
 from profet_recorder.profiles.limits import MAX_STEPS
-from ui.state.resources import Held, Resources
+from ui.resources import Held, Resources
 from ui.words import ON_PREDICT
 
 #: One process for all GPUs needs the number of weight tensors, which no field has.
