@@ -20,7 +20,7 @@ from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import Profile, read_profile_folder
 
 if TYPE_CHECKING:

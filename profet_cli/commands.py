@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from profet_recorder import VERSION
 from profet_recorder.command import OneLineParser
-from profet_recorder.version import VERSION
 
 PROGRAM = "profet"
 _DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"

@@ -10,12 +10,12 @@ from pathlib import Path
 from profet_cli.arguments import add_format, add_models, add_steps, read_trace
 from profet_cli.output import MISSING, check_not_read, print_json, print_profile_warnings, print_table, write_output
 from profet_core.answers.documents import UNKNOWN_OPERATIONS
+from profet_core.answers.predict import Placement, placements
 from profet_core.answers.schema import Document
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, diagnose, refusal_by, steps_note
 from profet_core.prediction.models import load_models
-from profet_core.prediction.placements import Placement, placements
 from profet_core.units import US_PER_MS, format_ms, positive_number
 from profet_recorder.profiles import write_profile
 from profet_recorder.profiles.limits import LIMITS

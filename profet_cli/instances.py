@@ -43,8 +43,12 @@ from profet_core.catalog.custom_instances import (
     write_custom_instances,
 )
 from profet_core.catalog.gpus import amp_words, supported_precisions
-from profet_core.catalog.instance import FILE_COLUMNS, MARKETS, STATUSES
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import (
+    FILE_COLUMNS,
+    MARKETS,
+    STATUSES,
+    old_price_note,
+)
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.prediction.models import MANIFEST_NAME, load_models

@@ -10,8 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
-from profet_core.catalog.instance import ON_DEMAND, Instance
-from profet_core.catalog.naming import price_age_years
+from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal

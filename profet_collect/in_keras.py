@@ -14,7 +14,7 @@ from profet_collect.cell import Seen, Task
 from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
 from profet_collect.networks import network_graph
 from profet_core.errors import InputError
-from profet_recorder.keras_callback import recording_callback
+from profet_recorder.in_training import recording_callback
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import MAX_REPEATS, Recording
 

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from profet_core.answers.fields import PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import read_profile
 from profet_recorder.profiles.profet_json import parse_json
 

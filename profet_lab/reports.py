@@ -25,13 +25,12 @@ from profet_core.latency import quantile
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
-from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
+from profet_core.prediction.other_gpus import ANALYTIC_SHARE
 from profet_core.training import many_core
 from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
-from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.speed import evidence_of, known_rates, known_speed
+from profet_core.transfer.model import TransferModel, evidence_of, known_rates, known_speed, load_transfer
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
 from profet_lab.class_bank import class_bank

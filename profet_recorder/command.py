@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from profet_recorder import VERSION
 from profet_recorder.errors import InputError, ProfetError
-from profet_recorder.version import VERSION
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

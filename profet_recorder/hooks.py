@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, as_arguments, framework_of
-from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
+from profet_recorder.in_training import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_once, print_progress, warn_and_continue
 from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 from profet_core.answers.sizes import SizePoint
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
+from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.catalog.naming import cloud_words, price_source, price_words
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit

@@ -19,8 +19,7 @@ from profet_core.catalog.collection import (
     OfferFilter,
     filter_words,
 )
-from profet_core.catalog.instance import SPOT
-from profet_core.catalog.naming import cloud_words
+from profet_core.catalog.instance import SPOT, cloud_words
 from profet_core.latency import StepTime
 from profet_core.training.advise import Preset, PresetRow, preset_rows
 from profet_core.training.cost import Workload

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import InputError, ProfetError
+from profet_core.answers.predict import speed_of_step
 from profet_core.catalog import MARKETS, Instance
 from profet_core.catalog.custom_gpus import (
     HAS_NONE,
@@ -23,9 +24,7 @@ from profet_core.catalog.custom_gpus import (
 )
 from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
 from profet_core.catalog.gpus import FP32
-from profet_core.catalog.instance import CUSTOM_HARDWARE
-from profet_core.catalog.naming import instance_words
-from profet_core.prediction.custom_gpu_step import speed_of_step
+from profet_core.catalog.instance import CUSTOM_HARDWARE, instance_words
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
 from profet_core.units import as_typed, format_ms, format_usd, typed_positive
 from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
@@ -198,17 +197,9 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
     if not step_ms:
         return custom
     # With the speed that a measured step of the shown profile implies.
-    training, measured_ms = current_network(resources).training, float(step_ms)
-    point = speed_of_step(
-        resources.models,
-        resources.catalog,
-        training.profile,
-        training.prediction.anchor,
-        custom,
-        measured_ms,
-        latency_ms=training.prediction.anchor_latency_ms,
-        tf32=session.network.precision != FP32,
-    )
+    prediction, measured_ms = current_network(resources).training.prediction, float(step_ms)
+    tf32 = session.network.precision != FP32
+    point = speed_of_step(resources, prediction, custom, measured_ms, tf32=tf32)
     return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
 
 

@@ -12,7 +12,7 @@ from profet_core import ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
 from profet_core.prediction.targets import anchor_in_text
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_core.training.cost import MAX_IMAGES
 from profet_core.units import format_ms
 from profet_recorder.profiles.limits import MAX_STEPS

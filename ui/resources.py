@@ -10,8 +10,7 @@ import streamlit as st
 from profet_core import Profile
 from profet_core.answers.context import Context, Served, load_served
 from profet_core.catalog.gpus import gpu_label, load_gpus
-from profet_core.catalog.instance import CUSTOM_PROVIDER
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import CUSTOM_PROVIDER, gpu_words
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Sample, load_samples
 from profet_core.prediction.targets import anchor_named, anchor_names

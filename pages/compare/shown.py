@@ -10,11 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
-from profet_core.answers.predict import answer_inside
+from profet_core.answers.predict import Placement, answer_inside
 from profet_core.catalog import Instance
-from profet_core.catalog.naming import price_line, price_words
+from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, steps_words
-from profet_core.prediction.placements import Placement
 from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX

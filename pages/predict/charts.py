@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from profet_core.catalog.naming import gpu_words, machine_words, offer_name
+from profet_core.catalog.instance import gpu_words, machine_words, offer_name
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.advise import OfferRow

@@ -9,8 +9,15 @@ import streamlit as st
 from pages.predict.charts import why_not
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.gpus import is_half
-from profet_core.catalog.instance import CUSTOM_PROVIDER, ON_DEMAND
-from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
+from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
+    ON_DEMAND,
+    cloud_words,
+    machine_words,
+    offer_name,
+    price_source,
+    price_words,
+)
 from profet_core.errors import Code
 from profet_core.training.advise import OfferRow
 from profet_core.training.plans import Per, Plan

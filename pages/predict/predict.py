@@ -14,7 +14,7 @@ from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
-from profet_core.catalog.naming import machine_words, offer_name, price_line
+from profet_core.catalog.instance import machine_words, offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows

@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core.answers.predict import NO_BATCH
 from profet_core.answers.scaleout import ScaledTraining, ScaleoutQuestion, Scaling, scaleout_plans
-from profet_core.catalog.naming import offer_name, price_line
+from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy

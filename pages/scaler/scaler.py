@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import ProfetError
 from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.prediction.scaler import axis_range
 from profet_core.units import format_ms
 from ui.charts import show_chart

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes, at_largest_batch
-from profet_core.catalog.naming import price_line
+from profet_core.catalog.instance import price_line
 from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow

@@ -27,7 +27,7 @@ from profet_core.answers.schema import (
 from profet_core.catalog import Instance
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import Gpu, amp_words, supported_precisions
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.scaler import ScaledLatency

@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction
@@ -26,7 +26,7 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MAX_PLANS = 20

@@ -21,8 +21,8 @@ from profet_core.catalog.instance import (
     RESERVED,
     SPOT,
     Instance,
+    cloud_words,
 )
-from profet_core.catalog.naming import cloud_words, nearest
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
@@ -147,6 +147,17 @@ def _check_same(one: Instance, other: Instance, columns: Sequence[str]) -> None:
             raise CatalogError(
                 f"{one.name}: {column} is {first!r} in one row and {second!r} in another: make them equal."
             )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """End of an unknown name's message: the three most similar names, or the first three.
+
+    >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
+    'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
+    return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
 
 
 class NoOffersError(InputError):

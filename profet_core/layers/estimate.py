@@ -16,6 +16,7 @@ from profet_core.catalog.gpus import (
     CODES,
     PLAIN,
     TF32,
+    Gpu,
     Gpus,
     has_tensor_cores,
     is_half,
@@ -30,11 +31,10 @@ from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
-from profet_core.transfer.estimate import GpuOnHost
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.step_model import host_share
-from profet_core.transfer.targets import host_named
+from profet_core.transfer.targets import Host, host_named
 from profet_core.units import format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -230,6 +230,8 @@ class NetworkStep:
     frozen_backbone: bool = False
 
 
+#: A GPU and its host.
+GpuOnHost = tuple[Gpu, Host]
 #: Latency on one GPU in one host, before it is assigned to an offer.
 _OnGpu = tuple[Estimate, Regime]
 

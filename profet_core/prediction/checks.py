@@ -460,11 +460,3 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
     else:
         kind = "idle" if busy < idle_below else "busy"
     return Diagnosis(kind, busy, waiting, known_ms is not None)
-
-
-def bottleneck_note(profile: Profile, latency_ms: float | None) -> list[Note]:
-    """The diagnosis as a warning; none if another GPU helps, or if predictions exclude the wait for input."""
-    found = diagnose(profile, latency_ms)
-    if found.warning is None or (found.kind == "input" and input_wait_note(profile)):
-        return []
-    return [found.warning]

@@ -27,18 +27,14 @@ from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import (
     WARNED_UNATTRIBUTED_SHARE,
-    host_times_ms,
     input_wait_note,
     steps_note,
     unattributed_log_sd,
 )
 from profet_core.prediction.models import Method, Models, TrainingRange
-from profet_core.prediction.other_gpus import RecordedSteps
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import Similarity, StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu
-from profet_core.transfer.step_model import step_parts
-from profet_core.transfer.steps import AnchorSteps
 from profet_core.units import SMALLEST_NUMBER, US_PER_MS, format_ms
 from profet_recorder.profiles.profet_json import VERSION_1
 from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
@@ -222,19 +218,6 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
         yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
     if len(without):
         yield without, batch.inputs.of_rows(without, None)
-
-
-def profiled_steps(models: Models, method: Method, batch: ProfileBatch) -> tuple[Estimates, RecordedSteps]:
-    """Estimates of the default method on the other profiled instances, and the steps as other GPUs follow from them.
-
-    Parameters
-    ----------
-    batch : the profiles; its anchor is the profiled instance whose models read them.
-    """
-    others = [name for name in models.instances if name != batch.anchor]
-    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    steps = AnchorSteps(batch.anchor, parts, batch.latency_ms)
-    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
 
 
 #: Unknown operations matter above this share of busy time.

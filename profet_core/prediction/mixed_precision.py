@@ -32,6 +32,7 @@ from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
 from profet_core.prediction.targets import Anchor
+from profet_core.transfer.model import known_rates, target_of
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,
@@ -42,7 +43,6 @@ from profet_core.transfer.rates import (
     shares_there,
     shares_within,
 )
-from profet_core.transfer.speed import known_rates, target_of
 from profet_core.transfer.step_model import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
 from profet_core.units import US_PER_MS

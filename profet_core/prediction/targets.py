@@ -14,8 +14,9 @@ from profet_core.catalog.gpus import Gpu, Gpus, is_laptops, is_no_gpu, is_part_o
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.table import StepTable, Target
-from profet_core.transfer.estimate import OtherGpus, other_gpus
+from profet_core.transfer.model import CalibratedGpu, target_of
 from profet_core.transfer.rates import no_less
+from profet_core.transfer.steps import TargetSpeeds, target_speeds
 from profet_core.transfer.targets import Host, HostColumns, host_named
 
 if TYPE_CHECKING:
@@ -150,16 +151,18 @@ class TransferPlan:
     known : profiled instance -> its row.
     same_gpu : row -> the profiled instance with the same GPU, or the anchor.
     hosts : of these rows.
-    transferred, others, notes : all other rows, and their GPUs.
+    transferred : all other rows; `speeds`, `bases` and `notes` are of these.
+    calibrated : index among them -> calibration with measured steps.
     """
 
-    tf32: bool
     known: Mapping[str, int]
     same_gpu: Mapping[int, str]
     hosts: HostColumns
     transferred: Sequence[int]
-    others: OtherGpus
+    speeds: TargetSpeeds
+    bases: Sequence[Basis]
     notes: Sequence[tuple[Note, ...]]
+    calibrated: Mapping[int, CalibratedGpu]
 
 
 def transfer_plan(
@@ -189,15 +192,17 @@ def transfer_plan(
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
             left[row] = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
-    others = other_gpus(transfer, anchor.instance, names, [targets[row][:2] for row in left], tf32)
+    there = [target_of(transfer, targets[row].gpu, targets[row].host, tf32) for row in left]
+    calibrated = [transfer.calibrated_gpu(targets[row].gpu, tf32) for row in left]
     return TransferPlan(
-        tf32=tf32,
         known=known,
         same_gpu=same_gpu,
         hosts=HostColumns.of(targets[row].host for row in same_gpu),
         transferred=list(left),
-        others=others,
-        notes=[(*one, *more) for one, more in zip(others.notes, left.values(), strict=True)],
+        speeds=target_speeds(transfer.step, anchor.instance, names, transfer.reference, [one for one, _ in there]),
+        bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
+        notes=[(*speed.notes, *more) for (_, speed), more in zip(there, left.values(), strict=True)],
+        calibrated={at: one for at, one in enumerate(calibrated) if one is not None},
     )
 
 

@@ -9,8 +9,15 @@ from enum import IntEnum, StrEnum
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance, frame_of, offer_cells
-from profet_core.catalog.naming import machine_words, offer_name
+from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
+    SPOT,
+    Instance,
+    frame_of,
+    machine_words,
+    offer_cells,
+    offer_name,
+)
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd

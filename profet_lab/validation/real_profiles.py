@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from profet_core.answers.predict import placements
 from profet_core.catalog import Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.models import Models
-from profet_core.prediction.placements import placements
 from profet_core.prediction.predict import predict_many
 from profet_core.prediction.table import InstancePrediction
 from profet_core.prediction.targets import recorded_on

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
@@ -155,7 +154,6 @@ class Names(Generic[Name]):
         return iter(self._numbers)
 
 
-@dataclass(slots=True)
 class Spans:
     """Events of one kind in the file's order.
 
@@ -166,11 +164,9 @@ class Spans:
     links : correlation of a call and what it started, -1 if there is none.
     """
 
-    begins: array[float] = field(default_factory=lambda: array("d"))
-    durations: array[float] = field(default_factory=lambda: array("d"))
-    keys: array[int] = field(default_factory=lambda: array("i"))
-    threads: array[int] = field(default_factory=lambda: array("i"))
-    links: array[int] = field(default_factory=lambda: array("q"))
+    def __init__(self) -> None:
+        self.begins, self.durations = array("d"), array("d")
+        self.keys, self.threads, self.links = array("i"), array("i"), array("q")
 
     def add(self, begins: Iterable[float], durations: Iterable[float]) -> None:
         """Add the times of events."""

@@ -10,55 +10,43 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
-from profet_recorder.profiles.kernel_names import clear_name_caches
+from profet_recorder.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.protobuf_wire import WireStream
 from profet_recorder.profiles.record import Profile
 from profet_recorder.profiles.statistics import CSV, JSON, STATS
+from profet_recorder.profiles.tensorflow_trace import kernel_operation, operation_type
 from profet_recorder.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
     ArchivedFile,
     Content,
     Progress,
+    Reader,
     Watch,
     files_in_archive,
     files_in_folder,
     is_archive,
 )
 
-
-class Reader(Protocol):
-    """What a module that reads a format has."""
-
-    #: The format's name for a person: "PROFET JSON".
-    NAME: str
-
-    def looks_like(self, head: bytes) -> bool:
-        """True if the first unpacked bytes of a file (at most 1 MiB) are of this format."""
-
-    def read(self, content: Content) -> Profile:
-        """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
-
-
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
-READERS: tuple[Reader, ...] = (CSV, JSON, STATS, xplane, trace_json, pytorch_trace, profet_json)
+READERS = (CSV, JSON, STATS, xplane.READER, trace_json.READER, pytorch_trace.READER, profet_json.READER)
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch_trace, profet_json)
+PREFERRED_FORMATS = (xplane.READER, trace_json.READER, STATS, CSV, JSON, pytorch_trace.READER, profet_json.READER)
 
 
 def find_reader(head: bytes) -> Reader | None:
     """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
 
-    >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
+    >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').name
     'PyTorch trace'
     """
     return next((reader for reader in READERS if reader.looks_like(head)), None)
@@ -210,7 +198,9 @@ def _named(name: str, read: Callable[[], Profile]) -> Profile:
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:
-        clear_name_caches()
+        # A file that is read at the same time only has to search its names again.
+        for cached in (is_convolution_kernel, moves_memory, operation_of_kernel, kernel_operation, operation_type):
+            cached.cache_clear()
 
 
 def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
@@ -319,7 +309,7 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
             failed.append(ProfileError(f"{_short(file)}: {error}"))
             continue
         reader = find_reader(head)
-        if reader is None or other_file(head) or (reader is profet_json and not _OPERATION.search(head)):
+        if reader is None or other_file(head) or (reader is profet_json.READER and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
         found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))

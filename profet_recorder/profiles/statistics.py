@@ -32,7 +32,7 @@ from profet_recorder.profiles.record import (
     training_refusal,
 )
 from profet_recorder.profiles.tensorflow_trace import DATASET, has_gradient, label_type, public_type, usual_runs
-from profet_recorder.profiles.unpacking import Content, Format
+from profet_recorder.profiles.unpacking import Content, Reader
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
@@ -173,12 +173,12 @@ def _read_csv(content: Content) -> Profile:
             raise ProfileError(
                 "The table lacks a column: it needs Host/device, Type or Operation Type, and Total time (us)."
             )
-        return _profile(columns, (row for row in rows if any(cell.strip() for cell in row)), CSV.NAME)
+        return _profile(columns, (row for row in rows if any(cell.strip() for cell in row)), CSV.name)
     except (csv.Error, StopIteration):
         raise ProfileError(f"Line {rows.line_num} of the table is damaged: download the statistics again.") from None
 
 
-CSV = Format("statistics CSV", _is_csv, _read_csv)
+CSV = Reader("statistics CSV", _is_csv, _read_csv)
 
 
 # --- JSON: XProf's framework_op_stats, earlier tensorflow_stats -------------------------------------------------------
@@ -205,10 +205,10 @@ def _read_json(content: Content) -> Profile:
     columns = _columns_of([label for _, label in headings]) or _columns_of([name for name, _ in headings])
     if columns is None:
         raise ProfileError('The table lacks a column: it needs "host_or_device", "type" and "total_time".')
-    return _profile(columns, rows, JSON.NAME)
+    return _profile(columns, rows, JSON.name)
 
 
-JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
+JSON = Reader("XProf framework_op_stats JSON", _is_json, _read_json)
 
 
 # --- *.tensorflow_stats.pb, which TensorFlow 2.2 to 2.6 writes beside a trace -----------------------------------------
@@ -247,7 +247,7 @@ def _read_stats(content: Content) -> Profile:
     for record in database.with_idle.records or database.without_idle.records:
         texts = (record.host_or_device, record.op_type, record.op_name)
         rows.append([*(text.decode("utf-8", "replace") for text in texts), record.occurrences, record.total_time_in_us])
-    return _profile(_Columns(side=0, type=1, name=2, occurrences=3, total=4), rows, STATS.NAME)
+    return _profile(_Columns(side=0, type=1, name=2, occurrences=3, total=4), rows, STATS.name)
 
 
-STATS = Format("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
+STATS = Reader("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)

@@ -36,7 +36,7 @@ from profet_recorder.profiles.tensorflow_trace import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 
 NAME = "TensorFlow trace.json"
 Args: TypeAlias = dict[str, object]
@@ -189,3 +189,6 @@ def without_number(name: str) -> str:
     """The name of a step's mark without its number: "train" of "train #12"."""
     bare = name.rstrip("0123456789")
     return bare.rstrip(" #") if len(bare) < len(name) else name
+
+
+READER = Reader(NAME, looks_like, read)

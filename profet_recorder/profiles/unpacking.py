@@ -10,7 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -157,11 +156,17 @@ class Content:
         return data
 
 
-@dataclass(eq=False, slots=True)
-class Format:
-    """One of several formats that a module reads: what `Reader` has."""
+class Reader(NamedTuple):
+    """How one format is read.
 
-    NAME: str
+    Attributes
+    ----------
+    name : for a person: "PROFET JSON".
+    looks_like : whether the first unpacked bytes of a file (at most 1 MiB) are of this format.
+    read : `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be read.
+    """
+
+    name: str
     looks_like: Callable[[bytes], bool]
     read: Callable[[Content], Profile]
 

@@ -48,7 +48,7 @@ def corpus() -> list[tuple[str, bytes]]:
     made = io.StringIO()
     write_pytorch_trace(made, 1_000)
     contents.append(made.getvalue().encode())
-    return [(reader.NAME, data) for data in contents if (reader := find_reader(data[: 2**20]))]
+    return [(reader.name, data) for data in contents if (reader := find_reader(data[: 2**20]))]
 
 
 def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tuple[str, bytes]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from profet_core.answers.predict import placements
 from profet_core.prediction.checks import diagnose
-from profet_core.prediction.placements import placements
 from tests.pages.conftest import custom, give, go, inside, lines, listing, look_at, rows, upload
 from tests.pages.expected import FIRST
 

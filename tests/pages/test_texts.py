@@ -9,7 +9,7 @@ import streamlit as st
 
 import profet_recorder
 from profet_core import read_profile
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 from tests.pages.conftest import lines, link, open_section
 from ui.session import Texts
 

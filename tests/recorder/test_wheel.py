@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from profet_recorder import VERSION
 from profet_recorder.profiles import read_profile
-from profet_recorder.version import VERSION
 from tests.recorder.runs import CPU_WARNING, needs
 from tests.recorder.test_pytorch import LOOP, NETWORK, PARAMETERS
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
+from profet_core.answers.predict import placements
 from profet_core.errors import Code
-from profet_core.prediction.correction import share_transferred
-from profet_core.prediction.placements import placements
+from profet_core.prediction.predict import share_transferred
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
 

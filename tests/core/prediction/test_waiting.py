@@ -10,7 +10,8 @@ import pytest
 from profet_core import Profile, ProfileMeta, predict, read_profile
 from profet_core.ensemble.members import profile_batch
 from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, input_wait_note, without_input_wait
-from profet_core.prediction.members import profiled_steps
+from profet_core.prediction.other_gpus import profiled_steps
+from profet_core.prediction.targets import find_anchor
 
 
 def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:
@@ -171,7 +172,8 @@ def test_the_host_s_own_time_is_that_of_launches_and_a_light_one_lets_a_fast_gpu
     floors = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         batch = profile_batch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
-        steps = profiled_steps(models, models.method("default"), batch)[1].steps
+        anchor = find_anchor(models, catalog, "p3.2xlarge")
+        steps = profiled_steps(models, models.method("default"), batch, anchor, tf32=True)[1].steps
         floors.append(step_model.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
     slowdown = step_model.instances["p3.2xlarge"].profiling_slowdown
     assert slowdown > 1.5 and floors[0] == pytest.approx(6 / slowdown) and floors[1] > 20

@@ -12,7 +12,7 @@ import pytest
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.custom_instances import read_custom_instances
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.files import lock_path
 
 
