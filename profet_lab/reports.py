@@ -38,10 +38,10 @@ from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
 from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate_report import estimate_report
-from profet_lab.growth import growth_report, predictions_of_table
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
 from profet_lab.scaleout import scaleout_report
+from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.gpus import gpus_report, judged

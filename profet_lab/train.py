@@ -46,7 +46,7 @@ from profet_lab.models_folder import (
     write_coefficients,
     write_fitted,
 )
-from profet_lab.scalers import FITTED_AT, fit_scaler, latency_curves, learned_scalers
+from profet_lab.sizes import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.

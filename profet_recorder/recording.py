@@ -349,6 +349,13 @@ def recorded_profile(
             "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as "
             "root; nothing was written."
         )
+    if plan.as_device:
+        # As if the CPU, which has no device's operations, were the device.
+        work = {name for name in operations if name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS}
+        operations = {
+            DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if name in work else name: us
+            for name, us in operations.items()
+        }
     compiled = facts.compiled or read.meta.compiled or any("Xla" in name for name in operations)
     precision = facts.precision
     if precision in (None, "fp32"):
@@ -361,7 +368,7 @@ def recorded_profile(
     side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
     return replace(
         read,
-        operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
+        operations=operations,
         meta=ProfileMeta(
             gpu=facts.gpu,
             framework=facts.framework,
@@ -378,12 +385,6 @@ def recorded_profile(
         ),
         warnings=tuple(dict.fromkeys(_warnings(read, facts, plan, odd))),
     )
-
-
-def _device_name(name: str) -> str:
-    """A CPU's operation as if the CPU, which has no device's operations, were the device."""
-    is_work = name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS
-    return DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if is_work else name
 
 
 def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:

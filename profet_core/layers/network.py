@@ -373,11 +373,9 @@ class Caveats:
 
     def lines(self) -> tuple[str, ...]:
         """Each reason once: "REASON: one, two, three and 4 more."."""
-        return tuple(_line(reason, list(names)) for reason, names in self._about.items())
-
-
-def _line(reason: str, names: list[str]) -> str:
-    if not names:
-        return f"{reason}."
-    rest = len(names) - _NAMED
-    return f"{reason}: {', '.join(names[:_NAMED])}{f' and {rest:,} more' if rest > 0 else ''}."
+        lines = []
+        for reason, names in self._about.items():
+            rest = len(names) - _NAMED
+            about = ", ".join(list(names)[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+            lines.append(f"{reason}: {about}." if about else f"{reason}.")
+        return tuple(lines)

@@ -126,19 +126,6 @@ def _varint(number: int) -> bytes:
     return bytes(found)
 
 
-def _node(node: Any) -> Node:
-    attributes = {attribute.name: attribute for attribute in node.attributes}
-    value = attributes.get("value")
-    return Node(
-        node.name,
-        node.operator,
-        tuple(node.inputs),
-        tuple(node.outputs),
-        attributes,
-        _tensor(value.tensor) if value is not None and value.HasField("tensor") else None,
-    )
-
-
 def _tensor(tensor: Any, name: str = "") -> Value:
     """A tensor of the file, with its values where it is small, in this file and of a type that says a shape."""
     sides, is_float = tuple(tensor.sides), tensor.type in FLOAT_TYPES
@@ -176,7 +163,11 @@ class _Followed:
             raise InputError("it has no image as its input: one of batch, channels, height and width is needed.")
         for message in graph.nodes:
             try:
-                self._add(_node(message), message.domain)
+                attributes = {attribute.name: attribute for attribute in message.attributes}
+                value = attributes.get("value")
+                made = _tensor(value.tensor) if value is not None and value.HasField("tensor") else None
+                ports = tuple(message.inputs), tuple(message.outputs)
+                self._add(Node(message.name, message.operator, *ports, attributes, made), message.domain)
             except InputError as error:
                 label = f"operator {shown(message.name or ', '.join(message.outputs[:1]))} ({shown(message.operator)})"
                 raise InputError(f"{label}: {error}") from None

@@ -264,18 +264,13 @@ def read_network_guarded(source: bytes | BinaryIO, name: str = "network", pixels
     def begin(start: bytes) -> Task[Network] | Network:
         return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)])
+    network = read_file(source, name, begin, [] if pixels is None else [str(pixels)])
     return replace(network, name=shown_file_name(name))
 
 
-def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name and the pixels, "" for the file's own, are known."""
-    suffix, pixels = arguments
-    name = f"network{suffix}"
-    try:
-        return network_document(read_network(file, name, int(pixels) if pixels else None))
-    except InputError as error:
-        raise InputError(str(error).removeprefix(f"{name}: ")) from None
+def work(file: BinaryIO, name: str, pixels: Sequence[str], _: Progress) -> dict[str, Any]:
+    """In the process: read a network at the pixels, or at the file's own."""
+    return network_document(read_network(file, name, int(pixels[0]) if pixels else None))
 
 
 class _Document(TypedDict):
