@@ -21,7 +21,7 @@ from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import joint_predictions, other_networks, steps_at
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
-from profet_core.training.memory import FitAnswer, fits_by_instance, gpu_memory_gib, recorded_step
+from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.units import format_ms, format_significant, positive_number, whole_number
 from profet_recorder.profiles import Profile
@@ -38,20 +38,16 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     more: PredictOptions = {"targets": targets}
     if question.measured.latencies_ms:
         more |= {"measured_ms": question.measured.latencies_ms}
-        if question.measured.profile is not None:
-            more |= {"measured_from": _measured_prediction(context, question, question.measured.profile, targets)}
+        if (recorded := question.measured.profile) is not None:
+            # Of the profile that the measured latencies belong to.
+            question_anchor(context, question)
+            try:
+                known_ms = question.measured.anchor_ms
+                more |= {"measured_from": predicted_profile(context, question, recorded, known_ms, targets=targets)}
+            except NoPredictionError as error:
+                lines = f"{{measured_trace}}: {error.args[0]}"
+                raise NoPredictionError(lines, "measured_trace", *error.fields) from None
     return predicted_profile(context, question, profile, question.latency_ms, **more)
-
-
-def _measured_prediction(
-    context: Context, question: ProfileQuestion, profile: Profile, targets: Sequence[str] | None
-) -> Prediction:
-    """Prediction from the profile that the measured latencies belong to."""
-    question_anchor(context, question)
-    try:
-        return predicted_profile(context, question, profile, question.measured.anchor_ms, targets=targets)
-    except NoPredictionError as error:
-        raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
 
 def predicted_profile(
@@ -206,7 +202,7 @@ def memory_fits(
     ----------
     known : one or two predictions of the network.
     ran_on : other instances that the first one's step ran on.
-    size : as `fits_by_instance` takes it.
+    size : as `fit_answer` takes it.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
@@ -218,7 +214,10 @@ def memory_fits(
     growth = 1.0 if half == recorded_half else share if half else 1 / share
     step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
-    return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
+    # Only an instance's memory matters, and many have the same.
+    every = set(memories_gib.values())
+    answers = {gib: fit_answer(models.memory, step, gib, precision_growth=growth, **size) for gib in every}
+    return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):
