@@ -238,7 +238,7 @@ def _read_stats(content: Content) -> Profile:
     for record in database.with_idle.records or database.without_idle.records:
         texts = (record.host_or_device, record.op_type, record.op_name)
         rows.append([*(text.decode("utf-8", "replace") for text in texts), record.occurrences, record.total_time_in_us])
-    return _profile(dict(side=0, type=1, total=4, occurrences=3, name=2), rows, STATS.name)
+    return _profile({"side": 0, "type": 1, "total": 4, "occurrences": 3, "name": 2}, rows, STATS.name)
 
 
 STATS = Reader("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
