@@ -40,19 +40,18 @@ from profet_lab.documented import documented_report, documented_table, scaler_re
 from profet_lab.estimate_report import estimate_report
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.models_folder import signed, write_signed
+from profet_lab.real_profiles import (
+    figures,
+    grouped,
+    measured_latencies,
+    of_profiled,
+    real_report,
+)
 from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.gpus import gpus_report, judged
-from profet_lab.validation.real_profiles import (
-    figures,
-    grouped,
-    measured_latencies,
-    of_profiled,
-    read_index,
-    real_report,
-)
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
 from profet_recorder.whole_files import write_whole
 
@@ -167,10 +166,11 @@ def _models_report(task: Task) -> dict[str, Any]:
 
 
 def _real_report(task: Task) -> dict[str, Any]:
-    index = read_index(task.profiles)
-    is_measured = any(entry.measured is not None for entry in index.profiles)
-    known = (lambda workload: measured_latencies(task.measurements, workload)) if is_measured else None
-    return real_report(load_models(task.models), index, known)
+    return real_report(
+        load_models(task.models),
+        Path(task.profiles),
+        lambda workload: measured_latencies(task.measurements, workload),
+    )
 
 
 #: Name, an option of `profet validate` -> the part; "models" is what `--card` alone writes.
