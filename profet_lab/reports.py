@@ -33,6 +33,7 @@ from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
 from profet_core.transfer.model import TransferModel, evidence_of, known_rates, known_speed, load_transfer
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
+from profet_lab.cells import measured_cells_report
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
@@ -50,7 +51,6 @@ from profet_lab.real_profiles import (
 from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
-from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.gpus import gpus_report, judged
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
 from profet_recorder.whole_files import write_whole
@@ -186,7 +186,7 @@ PARTS = {
         _real_report, lambda report, _: real_section(report), REAL_REPORT_NAME, CARD_NAME, {"models": _models_checksum}
     ),
     "cells": Part(
-        lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+        lambda task: measured_cells_report(task.measurements, seed=task.seed, progress=task.progress),
         lambda report, _: cells_card(report),
         "cells_validation.json",
         "CELLS_CARD.md",
