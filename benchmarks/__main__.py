@@ -146,22 +146,24 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
     from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened
 
     with chromium() as browser:
-        found, bare = (opened(browser, options.rounds, script) for script in (SCRIPT, BARE_PAGE))
-    line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
-    for name, pages, bare_pages, answer_s, target_s in (
-        ("app, cold server", found.cold, bare.cold, 1.5, 3.5),
-        ("app, warm server", found.warm, bare.warm, None, 1.2),
-        (line, found.slow, bare.slow, 3, 4),
+        (found, moves_ms), (bare, bare_ms) = (opened(browser, options.rounds, each) for each in (SCRIPT, BARE_PAGE))
+
+    def pages(name: str, line: str, unit: str, kind: str, target: float | None) -> Figure:
+        values, of_bare = ([page[name] for page in every[kind]] for every in (found, bare))
+        return Figure(line, values, unit, target, () if name == "answer_s" else of_bare)
+
+    slow = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
+    for line, kind, answer_s, target_s in (
+        ("app, cold server", "cold", 1.5, 3.5),
+        ("app, warm server", "warm", None, 1.2),
+        (slow, "slow", 3, 4),
     ):
-        yield Figure(f"{name}: first answer", [page.answer_s for page in pages], "s", answer_s)
-        seconds, of_bare = ([page.complete_s for page in every] for every in (pages, bare_pages))
-        yield Figure(f"{name}: first page", seconds, "s", target_s, of_bare)
+        yield pages("answer_s", f"{line}: first answer", "s", kind, answer_s)
+        yield pages("complete_s", f"{line}: first page", "s", kind, target_s)
     for name, unit, target in (("wire_mb", "MB", 3), ("files", "files", None), ("reload_mb", "MB", 0.3)):
-        values, of_bare = ([getattr(page, name) for page in every] for every in (found.slow, bare.slow))
-        yield Figure(
-            f"app: {'reload' if 'reload' in name else 'first page'} over the line", values, unit, target, of_bare
-        )
-    yield Figure("app: slider to bars, p95", [_p95(found.moves_ms)], "ms", 250, [_p95(bare.moves_ms)])
+        line = f"app: {'reload' if 'reload' in name else 'first page'} over the line"
+        yield pages(name, line, unit, "slow", target)
+    yield Figure("app: slider to bars, p95", [_p95(moves_ms)], "ms", 250, [_p95(bare_ms)])
 
 
 def http(options: argparse.Namespace) -> Iterator[Figure]:

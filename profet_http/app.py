@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -30,7 +30,7 @@ from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
+from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, RequestError, failure_of, read_profiles, received
 
 _LOG = logging.getLogger(__name__)
 
@@ -290,15 +290,16 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, endpoint.fields) as sent:
-            if sent.quick and self._context.is_ready:
+        async with received(request, endpoint.fields) as (values, quick):
+            answered = partial(self._answered, endpoint, values, quick=quick)
+            if quick and self._context.is_ready:
                 # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
-                return _json(self._answered(endpoint, sent))
-            return _json(await self._files.run(partial(self._answered, endpoint, sent)))
+                return _json(answered())
+            return _json(await self._files.run(answered))
 
-    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
+    def _answered(self, endpoint: Endpoint, values: Mapping[str, object], *, quick: bool) -> bytes:
         """The answer's JSON."""
-        answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
+        answer = endpoint.answer(self._context.get(), read_profiles(values, endpoint.fields, quick=quick))
         return _ENCODER.encode(endpoint.document.document(answer))
 
     async def _tell_health(self, _: Request) -> Response:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.compare.listing import Candidate, compare, with_answers
-from pages.compare.shown import CompareRow, _cut, bars
+from pages.compare.profiles import Candidate, _cut, bars, compare, with_answers
 from profet_core import predict, read_profile
 from profet_core.training.advise import ORIGINAL
 from profet_core.training.cost import Workload, cost_usd
@@ -25,7 +24,7 @@ from tests.pages.conftest import (
     type_in,
 )
 from tests.pages.expected import FIRST
-from ui.columns import Per
+from ui.columns import Per, TableRow
 from ui.curves import gpu_look
 from ui.resources import Held, load_resources
 
@@ -164,7 +163,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     for offer in offers:
         steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
         plans = [Per.STEP.share_of(plan_of(Workload(1, 1), step, offer)) for step in steps]
-        rows.append(CompareRow(plans[0], tuple(plans), False))
+        rows.append(TableRow(plans[0], values={"plans": plans}))
     shown = bars(found, rows, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]
     assert [shown.index(head) for head in heads] == [0, 5, 10] and "&lt;b>bold&lt;/b>" in heads[0].text
