@@ -22,17 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.code import (
+    BARE,
     IMPORT,
     MANY,
+    PREDICT,
     TRACE,
     WARM,
     answer_calls,
     answers,
-    bare_process,
     measured,
     measures,
-    predict_process,
-    training_process,
 )
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
@@ -96,20 +95,24 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
             Figure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
         ]
 
-    yield Figure("python -c 'import numpy'", [bare_process() for _ in range(options.rounds)], "s")
-    yield from in_turns("profet predict, fresh process, all offers", predict_process, 0.40, 150)
+    yield Figure("python -c 'import numpy'", [measured(*BARE)[0] for _ in range(options.rounds)], "s")
+    yield from in_turns(
+        "profet predict, fresh process, all offers", lambda checkout: measured(*PREDICT, checkout=checkout), 0.40, 150
+    )
     for name, snippet, target_s in (
         ("import profet_core", IMPORT, 0.08),
         ("warm: one profile, all offers", WARM, 0.0012),
         ("warm: 10,000 profiles, all GPUs", MANY, 0.7),
     ):
-        yield in_turns(name, lambda checkout, snippet=snippet: measured(snippet, checkout=checkout), target_s, 0)[0]
+        yield in_turns(name, lambda checkout, snippet=snippet: measured("-c", snippet, checkout=checkout), target_s, 0)[
+            0
+        ]
     with tempfile.TemporaryDirectory() as folder:
         for megabytes, target_s, most_mb in ((15, 0.4, 150), (300, 4, 150)):
             path = Path(folder) / "made.pt.trace.json"
             with path.open("w", encoding="utf-8") as file:
                 steps = write_pytorch_trace(file, megabytes * 1_000_000)
-            arguments = (TRACE, str(path), str(steps))
+            arguments = ("-c", TRACE, str(path), str(steps))
             read = lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout)  # noqa: E731
             yield from in_turns(f"PyTorch trace of {megabytes} MB", read, target_s, most_mb)
     size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
@@ -211,7 +214,7 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
 def train(_: argparse.Namespace) -> Iterator[Figure]:
     """`profet train` on all pairs, into a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds, megabytes = training_process(Path(folder) / "models")
+        seconds, megabytes = measured("-m", "profet_cli", "train", "--out", f"{folder}/models")
     yield Figure("profet train, all 12 pairs: processor time", [seconds / 60], "min", 20)
     yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
 

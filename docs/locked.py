@@ -137,7 +137,8 @@ def audit() -> int:
     try:
         return report(json.loads(done.stdout)["dependencies"])
     except (ValueError, KeyError):
-        print(f"Not audited, the advisory database is not available: {_last_line(done.stderr)}", file=sys.stderr)
+        why = next(iter(reversed(done.stderr.strip().splitlines())), "no reason given")
+        print(f"Not audited, the advisory database is not available: {why}", file=sys.stderr)
         return UNREACHABLE
 
 
@@ -156,10 +157,6 @@ def report(packages: list[dict]) -> int:
         return UNREACHABLE
     print(f"Nothing is known against {len(packages)} packages.")
     return CLEAN
-
-
-def _last_line(text: str) -> str:
-    return next(iter(reversed(text.strip().splitlines())), "no reason given")
 
 
 if __name__ == "__main__":

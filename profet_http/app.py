@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -143,16 +143,13 @@ class Health:
         """What the check found; None if the server is not healthy, its log says why."""
         async with self._lock:
             if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
-                self._found = await asyncio.to_thread(self._check)
+                try:
+                    self._found = await asyncio.to_thread(lambda: check(self._context()))
+                except Exception as error:
+                    _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
+                    self._found = None
                 self._checked_at_s = time.monotonic()
             return self._found
-
-    def _check(self) -> Document | None:
-        try:
-            return check(self._context())
-        except Exception as error:
-            _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
-            return None
 
 
 #: For JSON: it loads nothing and is shown in no frame.
@@ -310,12 +307,7 @@ class Api:
 
 
 async def _describe(_: Request) -> Response:
-    return _json(_description())
-
-
-@cache
-def _description() -> bytes:
-    return _ENCODER.encode(openapi_document())
+    return _json(_ENCODER.encode(openapi_document()))
 
 
 async def _show_docs(_: Request) -> Response:
