@@ -108,7 +108,7 @@ def write_output(target: Path, data: bytes, *, force: bool = True) -> None:
 def check_not_read(target: Path, *read: str | Path | None) -> None:
     """Refuse to write over a file that is read too."""
     if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
-        raise InputError(f"{target} is the input trace: name another output file.")
+        raise InputError(f"{target} is an input trace: name another output file.")
 
 
 def print_offers(

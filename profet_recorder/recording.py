@@ -400,7 +400,7 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
 
 def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -> Iterator[str]:
     """Lines for whoever watches: warnings, what could not be found out, and what was written."""
-    meta, known = profile.meta, []
+    meta = profile.meta
     if meta.gpu is None and not plan.as_device:
         yield ON_CPU
     for warning in profile.warnings:
@@ -414,13 +414,12 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
     step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"
-    if meta.batch_size is not None:
-        known.append(f"batch {meta.batch_size}")
-    if meta.pixels is not None:
-        known.append(f"pixels {meta.pixels}")
-    if meta.parameters is not None:
-        known.append(f"parameters {meta.parameters:,}")
-    if meta.peak_memory_mib is not None:
-        known.append(f"peak memory {meta.peak_memory_mib:,.0f} MiB")
+    numbers = {
+        "batch {}": meta.batch_size,
+        "pixels {}": meta.pixels,
+        "parameters {:,}": meta.parameters,
+        "peak memory {:,.0f} MiB": meta.peak_memory_mib,
+    }
+    known = [text.format(number) for text, number in numbers.items() if number is not None]
     described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"

@@ -64,16 +64,8 @@ def counted_need(
     )
 
 
-def counted_fit(
-    model: MemoryModel,
-    network: Counts,
-    batch_size: int,
-    memory_gib: float,
-    state_copies: int = 0,
-    activation_share: float = 1.0,
-) -> FitAnswer:
-    """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
-    need = counted_need(model, network, batch_size, state_copies, activation_share)
+def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gib: float) -> FitAnswer:
+    """Whether a step of this need fits in a GPU's nominal memory, and the largest batch that does."""
     chance = need.probability(memory_gib, 1.0)
     largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, MAX_BATCH) * (1 + 1e-12))
     why = f"needs about {need.held_gib + need.activation_gib:.2g} of {memory_gib:g} GiB, from its layers"
@@ -388,6 +380,6 @@ def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequen
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
     share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
-    copies = OPTIMIZERS[step.optimizer]
-    answers = {one: counted_fit(models.memory, step.network, step.batch_size, one, copies, share) for one in memories}
+    need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
+    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}

@@ -18,6 +18,7 @@ from profet_core.layers.network import (
     Network,
     Shape,
     count,
+    image_sides,
     packing_problem,
     shape_text,
     shown,
@@ -247,7 +248,7 @@ class KerasModel:
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         settings = Settings(layer.config)
-        if _is_operation(layer):
+        if _is_keras(layer.record.get("module")) and ".ops" in shown(layer.record["module"]):
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
                 return layers_of(f"ops.{name}", settings, shapes)
@@ -275,10 +276,7 @@ class KerasModel:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
         if len(sides) in (2, 3):
-            height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
-            if height is None or width is None:
-                raise InputError("it leaves the image's size open: give the pixels.")
-            image = (whole(height, "image's height"), whole(width, "image's width"))
+            image = image_sides(sides[0], sides[1], self._pixels)
             rest = tuple(whole(side, "number of channels") for side in sides[2:])
             self.image = self.image or (*image, *rest)
             return (*image, *rest)
@@ -329,11 +327,6 @@ def _is_custom_class(layer: LayerRecord) -> bool:
 
 def _is_keras(module: object) -> bool:
     return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
-
-
-def _is_operation(layer: LayerRecord) -> bool:
-    module = layer.record.get("module")
-    return _is_keras(module) and ".ops" in shown(module)
 
 
 CONFIG = "config.json"

@@ -346,6 +346,15 @@ def whole(value: object, what: str, least: int = 1) -> int:
     return value
 
 
+def image_sides(height: object, width: object, pixels: int | None) -> tuple[int, int]:
+    """Sides of the image that a network takes: those of its file, or `pixels`."""
+    if pixels is not None:
+        height = width = pixels
+    if height is None or width is None:
+        raise InputError("it leaves the image's size open: give the pixels.")
+    return whole(height, "image's height"), whole(width, "image's width")
+
+
 def packing_problem(error: ProfileError) -> str:
     """What is wrong with how a file is packed, without what that says of profiles and advises for them."""
     return str(error).partition(":")[0].partition(", which")[0].rstrip(".")
