@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from profet_core.answers.context import Context, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
-from profet_core.catalog.gpus import FP32, TF32, canonical, is_half, requested_precision
+from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
@@ -84,6 +84,8 @@ def predicted_profile(
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
     """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    if batch_size is None and pixels is None:
+        return profile
     found: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
@@ -208,7 +210,7 @@ def memory_fits(
     if models.memory is None:
         return {}
     first, second = known[0], known[1].profile if len(known) > 1 else None
-    half, recorded_half = is_half(first.precision), is_half(first.profile.meta.precision)
+    half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
