@@ -23,8 +23,6 @@ ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
 #: Steps beyond those that a recording takes at least: the last of an epoch is skipped, an odd one is profiled again.
 _SPARE_STEPS = 1 + MAX_REPEATS
 _ACTIVATIONS = {
-    "relu": "relu",
-    "relu6": "relu6",
     "swish": "swish",
     "hard swish": "hard_swish",
     "gelu": "gelu",
@@ -118,7 +116,9 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> 
         case "convolution" | "depthwise convolution":
             return _convolution(layers, node, first)
         case "max pooling" | "average pooling":
-            return _pooling(layers, node, first)
+            first, padding = _padded(layers, node, first)
+            kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
+            return kind(node.settings["kernel"], node.settings["stride"], padding)(first)
         case "dense":
             return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
         case "global pooling":
@@ -141,20 +141,16 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> 
             return layers.Rescaling(1 / 6)(first)
         case "shift":
             return layers.Rescaling(1.0, 3.0)(first)
+        case "relu" | "relu6":
+            # Older Keras has no activation named relu6.
+            return layers.ReLU(6.0 if node.kind == "relu6" else None)(first)
+        case "hard swish" if not hasattr(keras.activations, "hard_swish"):
+            return own["hard swish"]()(first)
         case kind if kind in _ACTIVATIONS:
-            return _activation(keras, own, kind, first)
+            return layers.Activation(_ACTIVATIONS[kind])(first)
         case kind if kind in own:
             return own[kind](**node.settings)(first)
     raise InputError(f"a layer of kind {node.kind!r} can't be built in Keras.")
-
-
-def _activation(keras: Any, own: dict[str, Any], kind: str, value: Any) -> Any:
-    if kind in ("relu", "relu6"):
-        # Older Keras has no activation named relu6.
-        return keras.layers.ReLU(6.0 if kind == "relu6" else None)(value)
-    if kind == "hard swish" and not hasattr(keras.activations, "hard_swish"):
-        return own["hard swish"]()(value)
-    return keras.layers.Activation(_ACTIVATIONS[kind])(value)
 
 
 def _padded(layers: Any, node: Node, value: Any) -> tuple[Any, str]:
@@ -175,12 +171,6 @@ def _convolution(layers: Any, node: Node, value: Any) -> Any:
     if node.kind == "depthwise convolution":
         return layers.DepthwiseConv2D(settings["kernel"], **common)(value)
     return layers.Conv2D(settings["filters"], settings["kernel"], groups=settings["groups"], **common)(value)
-
-
-def _pooling(layers: Any, node: Node, value: Any) -> Any:
-    value, padding = _padded(layers, node, value)
-    kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
-    return kind(node.settings["kernel"], node.settings["stride"], padding)(value)
 
 
 def _own_layers(keras: Any) -> dict[str, Any]:

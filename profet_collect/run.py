@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import islice, takewhile
+from itertools import islice, product, takewhile
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -70,7 +70,11 @@ def grid_cells(grid: Grid) -> list[Cell]:
     ------
     InputError : none can be built, or there are more than `MAX_CELLS`.
     """
-    sides = [(model, pixels) for model in grid.models for pixels in grid.pixels if _is_buildable(model, pixels)]
+    sides = []
+    for model, pixels in product(grid.models, grid.pixels):
+        with suppress(InputError):
+            counts_of(model, pixels)
+            sides.append((model, pixels))
     number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
     if not number:
         raise InputError("None of these networks can be built for these image sizes: use larger --pixels.")
@@ -84,14 +88,6 @@ def grid_cells(grid: Grid) -> list[Cell]:
         for model, pixels in sides
         for batch_size in grid.batch_sizes
     ]
-
-
-def _is_buildable(model: str, pixels: int) -> bool:
-    try:
-        counts_of(model, pixels)
-    except InputError:
-        return False
-    return True
 
 
 def measurable(cells: Sequence[Cell], capability: float | None) -> list[Cell]:

@@ -6,10 +6,10 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
+from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, RequestError, failure_of, read_profiles, received
 
 _LOG = logging.getLogger(__name__)
 
@@ -143,16 +143,13 @@ class Health:
         """What the check found; None if the server is not healthy, its log says why."""
         async with self._lock:
             if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
-                self._found = await asyncio.to_thread(self._check)
+                try:
+                    self._found = await asyncio.to_thread(lambda: check(self._context()))
+                except Exception as error:
+                    _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
+                    self._found = None
                 self._checked_at_s = time.monotonic()
             return self._found
-
-    def _check(self) -> Document | None:
-        try:
-            return check(self._context())
-        except Exception as error:
-            _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
-            return None
 
 
 #: For JSON: it loads nothing and is shown in no frame.
@@ -290,15 +287,16 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, endpoint.fields) as sent:
-            if sent.quick and self._context.is_ready:
+        async with received(request, endpoint.fields) as (values, quick):
+            answered = partial(self._answered, endpoint, values, quick=quick)
+            if quick and self._context.is_ready:
                 # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
-                return _json(self._answered(endpoint, sent))
-            return _json(await self._files.run(partial(self._answered, endpoint, sent)))
+                return _json(answered())
+            return _json(await self._files.run(answered))
 
-    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
+    def _answered(self, endpoint: Endpoint, values: Mapping[str, object], *, quick: bool) -> bytes:
         """The answer's JSON."""
-        answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
+        answer = endpoint.answer(self._context.get(), read_profiles(values, endpoint.fields, quick=quick))
         return _ENCODER.encode(endpoint.document.document(answer))
 
     async def _tell_health(self, _: Request) -> Response:
@@ -309,12 +307,7 @@ class Api:
 
 
 async def _describe(_: Request) -> Response:
-    return _json(_description())
-
-
-@cache
-def _description() -> bytes:
-    return _ENCODER.encode(openapi_document())
+    return _json(_ENCODER.encode(openapi_document()))
 
 
 async def _show_docs(_: Request) -> Response:

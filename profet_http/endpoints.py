@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -145,6 +146,7 @@ _FAILURES = {
 }
 
 
+@cache
 def openapi_document() -> Document:
     """OpenAPI 3.1: every path, field, answer and failure."""
     healthy = "Whether the models load, are complete and predict a sample correctly."

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.listing import chosen_of, compare, edit_profiles, listed
-from pages.compare.shown import show_comparison, show_inside
+from pages.compare.profiles import chosen_of, compare, edit_profiles, listed, show_comparison, show_inside
 from ui.fields import choice
 from ui.frame import run_page
 from ui.predicted import shown_network

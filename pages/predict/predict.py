@@ -9,8 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
-from pages.predict.details import Answered, opened_row, show_details
+from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
@@ -223,7 +222,8 @@ def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> lis
             plan = per.share_of(row.plan)
             total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
-            found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
+            values = {"kwh": energy and energy.kwh, "co2e_kg": energy and energy.co2e_kg}
+            found.append(TableRow(plan, row.fit, values=values))
     return found
 
 

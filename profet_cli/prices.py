@@ -19,7 +19,6 @@ from profet_core.answers.documents import OFFER
 from profet_core.answers.fields import names
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
-    PriceChange,
     check_believable,
     machine_facts,
     market_of,
@@ -121,7 +120,16 @@ def run_refresh(options: argparse.Namespace) -> None:
             }
         )
         return
-    print_table(("instance", "region", "market", "before", "now", "change"), [_text_row(change) for change in changes])
+    rows = []
+    for change in changes:
+        offer, before = change.offer, change.old_usd_per_hour
+        if change.kept or change.change_percent is None:
+            text = "yours is kept" if change.kept else "new"
+        else:
+            text = "same" if offer.usd_per_hour == before else f"{change.change_percent:+.1f}%"
+        prices = cell(before, listed_price), listed_price(offer.usd_per_hour)
+        rows.append((offer.name, offer.region, offer.market, *prices, text))
+    print_table(("instance", "region", "market", "before", "now", "change"), rows)
     if not_listed:
         print(f"not listed there: {', '.join(not_listed)}")
     if more:
@@ -137,8 +145,11 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
     clouds, lists, damaged = _clouds(options), PriceLists(), 0
     for name in clouds:
         try:
-            usable, left_out = published_offers(lists, name, options.region or _usual_regions(catalog, name), catalog)
-            damaged += left_out
+            # Where the catalog has offers of the cloud; one that is wherever its market finds it has no region.
+            listed = sorted({offer.region for offer in catalog.all_offers if offer.provider == name})
+            usual = [ANYWHERE] if name in LIVE_PROVIDERS else listed or [HOME_REGION]
+            usable, skipped = published_offers(lists, name, options.region or usual, catalog)
+            damaged += skipped
             found += usable
             answered.append(name)
         except ProfetError as problem:
@@ -161,26 +172,6 @@ def _clouds(options: argparse.Namespace) -> list[str]:
     if unknown := [name for name in clouds if name not in PROVIDERS]:
         raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(PROVIDERS)}, or all.")
     return clouds
-
-
-def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
-    """Where the catalog has offers of a cloud."""
-    if provider in LIVE_PROVIDERS:
-        return [ANYWHERE]
-    regions = {offer.region for offer in catalog.all_offers if offer.provider == provider}
-    return sorted(regions) or [HOME_REGION]
-
-
-def _text_row(change: PriceChange) -> tuple[str, ...]:
-    offer = change.offer
-    before, now = cell(change.old_usd_per_hour, listed_price), listed_price(offer.usd_per_hour)
-    if change.kept:
-        text = "yours is kept"
-    elif change.change_percent is None:
-        text = "new"
-    else:
-        text = "same" if offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"
-    return offer.name, offer.region, offer.market, before, now, text
 
 
 class PriceLists:
@@ -223,7 +214,13 @@ def published_offers(
         items = lists.items(provider)
     if not items:
         raise CatalogError(f"The price list of {provider} can't be fetched: check the network or try again later.")
-    offers = [(_region_of(provider, item.location), item) for item in items if _is_offer(provider, item)]
+    offers = []
+    for item in items:
+        # Nothing that is part of a cluster, or has to be reserved. RunPod's community cloud has countries; data centers
+        # are "EU-RO-1".
+        in_cluster = item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags
+        if not in_cluster and (provider != "runpod" or "-" in item.location):
+            offers.append((_region_of(provider, item.location), item))
     found = [(region, item) for region, item in offers if region in regions]
     if not found:
         there = ", ".join(sorted({region for region, _ in offers}))
@@ -268,14 +265,6 @@ def published_offers(
             except InputError:
                 damaged += 1
     return usable, damaged
-
-
-def _is_offer(provider: str, item: Any) -> bool:
-    """Whether a row is for rent by the hour alone: no part of a cluster, and no reservation."""
-    if item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags:
-        return False
-    # RunPod's community cloud has countries; data centers are "EU-RO-1".
-    return provider != "runpod" or "-" in item.location
 
 
 def _region_of(provider: str, location: str) -> str:
