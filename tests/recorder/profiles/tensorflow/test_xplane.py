@@ -89,6 +89,8 @@ def test_steps_are_marked_on_the_host_or_device_or_counted_by_runs_or_assumed():
     assert steps_of(step_marker(1, 0, 100), step_marker(1, 100, 100)).steps == 1, "one that is marked twice"
     markers = [step_marker(number, number * 10, 10) for number in range(4)]
     assert steps_of(*markers, ("epoch", 0, 40, {"step_num": 0})).steps == 4, "the more frequent kind of marks"
+    unnumbered = [("odd", 0, 1, {}), *(("odd", at, 1, {"step_num": at}) for at in (1, 2))]
+    assert steps_of(*unnumbered).steps_basis == "assumed", "the first of a kind has no number"
     device_steps = {"Steps": [("0", 0, 100, {}), ("1", 100, 100, {})], "Stream #1": [kernel("a:Relu", 0, 10)]}
     profile = steps_of(**{"/device:GPU:0": device_steps})
     assert profile.steps == 2 and profile.operations["Device_Relu"] == 5
