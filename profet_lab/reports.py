@@ -640,7 +640,7 @@ def scaleout_card(report: Report, model: ScaleoutModel) -> str:
         }
         for part in parts
     ]
-    widths = [{"link": link, "a": width, "b": model.one_process_widths[link]} for link, width in model.widths.items()]
+    widths = [{"link": link, "a": width, "b": model.widths[True][link]} for link, width in model.widths[False].items()]
     return render("scaleout", report=report, model=model, parts=parts, coverage=coverage, widths=widths)
 
 

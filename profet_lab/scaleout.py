@@ -309,7 +309,7 @@ def _model(logs: Array) -> ScaleoutModel:
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links[Link.BRIDGE] = links[Link.NVLINK]
     no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
-    return ScaleoutModel(links, **values, widths=no_widths, one_process_widths=no_widths)
+    return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths})
 
 
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.

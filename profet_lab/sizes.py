@@ -22,7 +22,7 @@ from profet_core.prediction.growth import (
     AnchorGrowthModel,
     KnownPoint,
     ScalingError,
-    Sizes,
+    log_sizes,
     scale_from_two,
     scaling_distances,
     step_signs,
@@ -379,9 +379,9 @@ def _between_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def _along(axis: str, sizes: np.ndarray) -> Sizes:
+def _along(axis: str, sizes: np.ndarray) -> np.ndarray:
     still = np.ones_like(sizes)
-    return Sizes(sizes, still) if axis == "batch" else Sizes(still, sizes**2)
+    return log_sizes(sizes, still) if axis == "batch" else log_sizes(still, sizes**2)
 
 
 AXIS_COLUMN = {"batch": "batch_size", "pixels": "pixels"}

@@ -241,7 +241,7 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
     ],
 )
 def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line, tmp_path, refused, monkeypatch):
-    from profet_cli.commands import collect
+    from profet_cli import collect
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))

@@ -56,8 +56,7 @@ def true_model() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.05,
         tensor_gpu_ms=0.1,
-        widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
-        one_process_widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
+        widths=dict.fromkeys((False, True), dict.fromkeys(Link, Width(0.0, 0.0, 0.0))),
     )
 
 

@@ -109,7 +109,7 @@ def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refuse
     rows = {row["name"]: row for row in document()}
     assert (rows["my.l4"]["provider"], rows["g4dn.xlarge"]["provider"]) == ("hetzner", "aws")
     assert [row["name"] for row in document("--provider", "hetzner")] == ["my.l4"]
-    assert "g4dn.xlarge is from aws, not gcp: remove --provider." in refused(
+    assert "g4dn.xlarge has --provider aws, not gcp" in refused(
         "add", "g4dn.xlarge", "--usd-per-hour", 1, "--provider", "gcp"
     )
 

@@ -12,9 +12,9 @@ from profet_recorder.command import OneLineParser
 
 PROGRAM = "profet"
 _DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
-#: Command -> its module in `profet_cli.commands`, and its line in `profet --help`.
-#: A module of one command declares its arguments in `add_arguments` and runs it in `run`, one of several in `add_NAME`
-#: and `run_NAME`. `run` prints the result and raises ProfetError for what the user can put right.
+#: Command -> its module, and its line in `profet --help`.
+#: Arguments of a command are declared by its `add_NAME`; its `run_NAME` prints the result, and raises ProfetError for
+#: what the user can put right.
 _EVERY = {
     "predict": ("predict", "predict the step latency of a profiled network on every instance"),
     "scale": ("predict", "predict the latency at a size between two measured ones"),
@@ -65,7 +65,7 @@ def _module(command: str) -> Any:
     if command == "profile":
         # The recorder is also installed alone.
         return import_module("profet_recorder.command")
-    return import_module(f"profet_cli.commands.{_EVERY[command][0]}")
+    return import_module(f"profet_cli.{_EVERY[command][0]}")
 
 
 def add_commands(

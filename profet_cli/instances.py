@@ -9,8 +9,8 @@ from pathlib import Path
 
 from profet_cli.arguments import add_fields, add_format, given_values, known_gpus
 from profet_cli.commands import OneLineParser, add_commands
-from profet_cli.commands.prices import add_refresh, run_refresh
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
+from profet_cli.prices import add_refresh, run_refresh
 from profet_core.answers.context import Context, answer_instances
 from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
 from profet_core.answers.questions import INSTANCES, InstancesQuestion
@@ -43,7 +43,12 @@ from profet_core.catalog.custom_instances import (
     write_custom_instances,
 )
 from profet_core.catalog.gpus import amp_words, supported_precisions
-from profet_core.catalog.instance import FILE_COLUMNS, MARKETS, STATUSES, old_price_note
+from profet_core.catalog.instance import (
+    FILE_COLUMNS,
+    MARKETS,
+    STATUSES,
+    old_price_note,
+)
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.prediction.models import MANIFEST_NAME, load_models
@@ -93,7 +98,22 @@ def run_instances(options: argparse.Namespace) -> None:
         return
     print_table(
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
-        [_text_row(offer, basis) for offer, basis in rows],
+        [
+            (
+                offer.name,
+                offer.provider,
+                offer.gpu,
+                str(offer.gpu_count),
+                listed_price(offer.usd_per_hour),
+                listed_price(offer.usd_per_gpu_hour),
+                offer.region,
+                f"{offer.market}, own" if offer.own else offer.market,
+                price_date(offer),
+                offer.status,
+                basis,
+            )
+            for offer, basis in rows
+        ],
     )
     old = sum(bool(old_price_note(offer)) for offer, _ in rows)
     if old:
@@ -111,22 +131,6 @@ def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])
         return answer_instances(None, with_offers_of(catalog, own), question)
-
-
-def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
-    return (
-        offer.name,
-        offer.provider,
-        offer.gpu,
-        str(offer.gpu_count),
-        listed_price(offer.usd_per_hour),
-        listed_price(offer.usd_per_gpu_hour),
-        offer.region,
-        f"{offer.market}, own" if offer.own else offer.market,
-        price_date(offer),
-        offer.status,
-        basis,
-    )
 
 
 #: Column of a custom file -> its option, where that has another name.

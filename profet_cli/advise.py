@@ -12,6 +12,7 @@ from profet_cli.output import (
     MISSING,
     Column,
     cell,
+    check_not_read,
     fit_words,
     price_date,
     print_json,
@@ -24,7 +25,6 @@ from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.documents import ADVICE
 from profet_core.answers.questions import ADVISE, AdviseQuestion
 from profet_core.answers.report import report_html, report_source
-from profet_core.errors import InputError
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.recommend import format_certainty
@@ -51,18 +51,13 @@ def run_advise(options: argparse.Namespace) -> None:
     if options.report is not None:
         name = Path(options.profile).name
         source = report_source(name, answer.training.prediction, context.models, warnings)
-        _check_target(options.report, [options.profile, getattr(options, "second", None)])
+        check_not_read(options.report, options.profile, getattr(options, "second", None))
         write_output(options.report, report_html(answer.advice, source).encode())
     if options.format == "json":
         print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
         _print_advice(answer, every=options.every_offer or question.offer_filter.is_specific)
-
-
-def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
-    if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
-        raise InputError(f"{target} is an input trace: name another file for the report.")
 
 
 def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
@@ -151,7 +146,15 @@ def run_scaleout(options: argparse.Namespace) -> None:
         return
     print_warnings(answer.warnings)
     _print_curve(answer)
-    _print_strategies(answer)
+    strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
+    print("\nstep latency by strategy")
+    print_table(
+        ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
+        [
+            (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
+            for row in answer.curve
+        ],
+    )
     _print_nodes(answer, every=options.every_offer or question.offer_filter.is_specific)
 
 
@@ -214,18 +217,6 @@ def _range(low: float, high: float, format_value: Callable[[float], str]) -> str
 
 def _speed_up_range(step: ScaledStep) -> str:
     return cell(step.speed_up_range, lambda ends: _range(*ends, lambda times: f"{times:.2f}"))
-
-
-def _print_strategies(answer: ScaledTraining) -> None:
-    strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
-    print("\nstep latency by strategy")
-    print_table(
-        ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
-        [
-            (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
-            for row in answer.curve
-        ],
-    )
 
 
 def _print_nodes(answer: ScaledTraining, *, every: bool) -> None:

@@ -55,7 +55,7 @@ _DOCUMENT = record(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_manycore(parser: argparse.ArgumentParser) -> None:
     """The network, the threads and the training."""
     add_format(parser)
     parser.add_argument(
@@ -96,10 +96,14 @@ def thread_counts(text: str) -> list[int]:
         ) from None
 
 
-def run(options: argparse.Namespace) -> None:
+def run_manycore(options: argparse.Namespace) -> None:
     """Answer and print."""
     network = _with_measured_times(_network(options), options)
-    answer = manycore(network, _training(network, options), options.threads)
+    # The training of the nearest published network, but for what is given.
+    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
+    given = {name: getattr(options, name) for name in ("images", "test_images", "epochs")}
+    training = replace(published, **{name: value for name, value in given.items() if value is not None})
+    answer = manycore(network, training, options.threads)
     if options.format == "json":
         print_json(_DOCUMENT.document(answer))
     else:
@@ -107,6 +111,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _network(options: argparse.Namespace) -> Network:
+    """A published network, one by its FLOPs, one by name, or the one in a file."""
     if (options.network is None) is (options.flops is None):
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
     if options.flops is not None:
@@ -117,28 +122,20 @@ def _network(options: argparse.Namespace) -> Network:
         if options.pixels is not None:
             raise InputError(f"The {options.network} network has 29 pixels: remove --pixels.")
         return PUBLISHED[options.network]
-    return _counted(options.network, options.pixels)
-
-
-def _counted(text: str, pixels: int | None) -> Network:
-    """A named network, or the one in a file, by its FLOPs."""
+    text, pixels = options.network, options.pixels
     # Most questions need no layers.
     from profet_core.layers.networks import counts_of, network_name
 
     try:
         name = network_name(text)
     except InputError:
-        if not _is_path(text):
+        path = Path(text)
+        if not path.suffix and len(path.parts) == 1:
             raise
-        read = read_network_file(Path(text), pixels)
+        read = read_network_file(path, pixels)
         print_warnings(read.caveats)
         return scaled_network(read.name, read.counts.flops.all)
     return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops.all)
-
-
-def _is_path(text: str) -> bool:
-    path = Path(text)
-    return bool(path.suffix) or len(path.parts) > 1
 
 
 def _with_measured_times(network: Network, options: argparse.Namespace) -> Network:
@@ -152,16 +149,6 @@ def _with_measured_times(network: Network, options: argparse.Namespace) -> Netwo
         network,
         forward_s=positive_number("The forward time per image", forward_ms) / MS_PER_S,
         backward_s=positive_number("The backward time per image", backward_ms) / MS_PER_S,
-    )
-
-
-def _training(network: Network, options: argparse.Namespace) -> Training:
-    """That of the nearest published network, but for what is given."""
-    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
-    return Training(
-        images=published.images if options.images is None else options.images,
-        test_images=published.test_images if options.test_images is None else options.test_images,
-        epochs=published.epochs if options.epochs is None else options.epochs,
     )
 
 
