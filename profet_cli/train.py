@@ -78,9 +78,9 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_core.transfer.model import TRANSFER_NAME
-        from profet_lab.growth import growth_content, measured_sizes
         from profet_lab.memory import memory_content
         from profet_lab.scaleout import has_scale_rows, scaleout_content
+        from profet_lab.sizes import growth_content, measured_sizes
         from profet_lab.transfer.transfer_file import transfer_content
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),

@@ -123,7 +123,7 @@ class Task(Generic[T]):
 
     Attributes
     ----------
-    module : with `work(file, arguments, progress)`, which returns a JSON document or raises `ProfetError`.
+    module : with `work(file, name, arguments, progress)`, which returns a JSON document or raises `ProfetError`.
     read : what that document says; an error if it is invalid, as the process is not trusted.
     error : raised where there is no result.
     advice : what to do where a limit is reached.
@@ -322,20 +322,26 @@ _MAPPED_BYTES = 2**30
 _GRACE_S = 2
 
 
-def main(module: str, memory_bytes: str, cpu_s: str, *arguments: str) -> None:
-    """Limit this process, work, and print the result."""
+def main(module: str, memory_bytes: str, cpu_s: str, ending: str, *arguments: str) -> None:
+    """Limit this process, work, and print the result; of the file's name only the `ending` is known."""
+    name = f"file{ending}"
 
     def say(**document: object) -> None:
         sys.stdout.buffer.write(json.dumps(document).encode() + b"\n")
         sys.stdout.buffer.flush()
 
+    def progress(share: float) -> None:
+        say(share=float(share))
+
     # Imported without limits: a limited process could not even cache its code.
     work = import_module(module).work
     limit_process(int(memory_bytes), int(cpu_s))
     try:
-        result: dict[str, object] = {"result": work(sys.stdin.buffer, arguments, lambda share: say(share=float(share)))}
+        result: dict[str, object] = {
+            "result": work(sys.stdin.buffer, name, arguments, lambda share: say(share=float(share)))
+        }
     except ProfetError as error:
-        result = {"error": str(error)}
+        result = {"error": str(error).removeprefix(f"{name}: ")}
     except MemoryError:
         # Printed below, when what was held is freed.
         result = {"limit": "memory"}
@@ -394,13 +400,9 @@ def read_guarded(
     return read_file(source, name, begin, progress=progress, waiting=waiting)
 
 
-def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name is known."""
-    name = f"profile{arguments[0]}"
-    try:
-        return profile_document(read_profile(file, name, progress=progress))
-    except ProfileError as error:
-        raise ProfileError(str(error).removeprefix(f"{name}: ")) from None
+def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """In the process: read a profile."""
+    return profile_document(read_profile(file, name, progress=progress))
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:

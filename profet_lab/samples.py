@@ -268,7 +268,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
     Combined with the shipped weights, which were chosen on all architectures.
     """
-    weights = load_models().method("default").rule(known).weights
+    weights = load_models().method("default").rules[known].weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
     (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {

@@ -349,6 +349,13 @@ def recorded_profile(
             "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as "
             "root; nothing was written."
         )
+    if plan.as_device:
+        # As if the CPU, which has no device's operations, were the device.
+        work = {name for name in operations if name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS}
+        operations = {
+            DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if name in work else name: us
+            for name, us in operations.items()
+        }
     compiled = facts.compiled or read.meta.compiled or any("Xla" in name for name in operations)
     precision = facts.precision
     if precision in (None, "fp32"):
@@ -361,7 +368,7 @@ def recorded_profile(
     side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
     return replace(
         read,
-        operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
+        operations=operations,
         meta=ProfileMeta(
             gpu=facts.gpu,
             framework=facts.framework,
@@ -380,12 +387,6 @@ def recorded_profile(
     )
 
 
-def _device_name(name: str) -> str:
-    """A CPU's operation as if the CPU, which has no device's operations, were the device."""
-    is_work = name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS
-    return DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if is_work else name
-
-
 def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:
     if facts.gpu is None:
         yield STAND_IN if plan.as_device else NO_DEVICE
@@ -399,7 +400,7 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
 
 def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -> Iterator[str]:
     """Lines for whoever watches: warnings, what could not be found out, and what was written."""
-    meta, known = profile.meta, []
+    meta = profile.meta
     if meta.gpu is None and not plan.as_device:
         yield ON_CPU
     for warning in profile.warnings:
@@ -413,13 +414,12 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
     step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"
-    if meta.batch_size is not None:
-        known.append(f"batch {meta.batch_size}")
-    if meta.pixels is not None:
-        known.append(f"pixels {meta.pixels}")
-    if meta.parameters is not None:
-        known.append(f"parameters {meta.parameters:,}")
-    if meta.peak_memory_mib is not None:
-        known.append(f"peak memory {meta.peak_memory_mib:,.0f} MiB")
+    numbers = {
+        "batch {}": meta.batch_size,
+        "pixels {}": meta.pixels,
+        "parameters {:,}": meta.parameters,
+        "peak memory {:,.0f} MiB": meta.peak_memory_mib,
+    }
+    known = [text.format(number) for text, number in numbers.items() if number is not None]
     described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"

@@ -61,11 +61,11 @@ def _record(_: Resources) -> None:
 
 
 def _method(resources: Resources) -> None:
-    scale = resources.models.interval_scale(True)
+    scale = resources.models.interval_scales.get(True)
     low, high = MEASURED_EPOCH_FACTOR
     show_text(
         _HERE.with_name("method.md"),
-        rule=resources.models.method("default").with_latency.words,
+        rule=resources.models.method("default").rules[True].words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
         most_gpus=MAX_GPUS,
         batch="{}-{}".format(*axis_range("batch")),

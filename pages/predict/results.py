@@ -433,7 +433,7 @@ def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Pla
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
     method = resources.models.method(prediction.method)
-    rule = method.without_latency if prediction.anchor_latency_ms is None else method.with_latency
+    rule = method.rules[prediction.anchor_latency_ms is not None]
     if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
         lines.append(f"Models, at the profile's size: {members} ({rule.words})")
     if row.fit is not None:

@@ -153,8 +153,8 @@ SCALED = record(**keys(ScaledLatency, "instance axis at latency_ms", instance=TE
 
 _PICK = record(
     plan=PLAN,
-    certainty=at("rival.certainty", maybe(NUMBER)),
-    rival=at(lambda pick: pick.rival and pick.rival.plan, maybe(PLAN)),
+    certainty=maybe(NUMBER),
+    rival=maybe(PLAN),
     too_close_to_call=at(lambda pick: pick.close_rival is not None, FLAG),
 )
 

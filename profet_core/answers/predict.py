@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.context import Context, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
-from profet_core.catalog.gpus import FP32, TF32, canonical, requested_precision
+from profet_core.catalog.gpus import FP32, TF32, canonical, is_half, requested_precision
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
-from profet_core.prediction.mixed_precision import activation_growth
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
@@ -143,7 +142,8 @@ class PredictedTraining:
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> milliseconds per step, for all instances with a latency."""
-        return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
+        steps = ((row.instance, row.estimate.latency_ms) for row in self.step_times)
+        return {instance: latency_ms for instance, latency_ms in steps if latency_ms is not None}
 
 
 def predicted_training(
@@ -212,7 +212,10 @@ def memory_fits(
     if models.memory is None:
         return {}
     first, second = known[0], known[1].profile if len(known) > 1 else None
-    growth = activation_growth(models, first.profile, first.precision)
+    half, recorded_half = is_half(first.precision), is_half(first.profile.meta.precision)
+    share = models.transfer.rates.activation_share
+    # Activations in the precision of the answer over those of the profiled step.
+    growth = 1.0 if half == recorded_half else share if half else 1 / share
     step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
     return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
@@ -268,8 +271,8 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
             gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
             targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
         question = replace(question, targets=list(targets))
-    context, names = filtered_context(context, offer_filter)
-    check_wanted(context, question.targets, {*names, question.anchor})
+    wanted = [target for target in question.targets or () if target != question.anchor]
+    context, names = filtered_context(context, offer_filter, wanted)
     prediction = predicted_question(context, question)
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     if len(rows) < len(prediction.predictions):

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 from weakref import ref
 
 from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
@@ -33,7 +33,6 @@ _MARKET_ORDER = (CUSTOM_PRICE, ON_DEMAND, MARKETPLACE)
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
-Resolved = TypeVar("Resolved")
 
 
 def is_custom(offer: Instance) -> bool:
@@ -61,7 +60,8 @@ class Catalog(dict[str, Instance]):
         super().__init__({name: rows[0] for name, rows in offers.items()})
         #: Every offer of each instance, default offer first.
         self.by_instance = {name: tuple(rows) for name, rows in offers.items()}
-        self._resolved: tuple[ref[Any], Any] | None = None
+        #: Whom offers were last resolved to GPUs for, and the result: see `prediction.targets.offer_targets`.
+        self.resolved: tuple[ref[Any], Any] | None = None
 
     def __missing__(self, name: str) -> Instance:
         raise InputError(f"Unknown instance {name!r}: {nearest(name, self)}.")
@@ -69,14 +69,6 @@ class Catalog(dict[str, Instance]):
     def offers(self, name: str) -> tuple[Instance, ...]:
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
         return self.by_instance[self[name].name]
-
-    def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
-        """Cache the result of `resolve` for `by`, such as a set of models; recompute only for another `by`."""
-        kept = self._resolved
-        if kept is None or kept[0]() is not by:
-            kept = self._resolved = ref(by), resolve()
-        found: Resolved = kept[1]
-        return found
 
     @property
     def all_offers(self) -> tuple[Instance, ...]:

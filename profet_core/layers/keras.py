@@ -18,6 +18,7 @@ from profet_core.layers.network import (
     Network,
     Shape,
     count,
+    image_sides,
     packing_problem,
     shape_text,
     shown,
@@ -64,23 +65,20 @@ def layer_records(layers: object) -> list[LayerRecord]:
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
     found: dict[str, LayerRecord] = {}
-    for number, record in enumerate(layers):
-        layer = _layer_record(record, number)
-        if layer.name in found:
-            raise InputError(f"two of its layers are called {shown(layer.name)}: save the model again.")
-        found[layer.name] = layer
+    for number, record in enumerate(layers, 1):
+        match record:
+            case {"class_name": str(class_name), "config": dict(config)}:
+                name = record.get("name", config.get("name", f"number {number}"))
+                nodes = record.get("inbound_nodes") or []
+            case _:
+                name = nodes = None
+        if not isinstance(name, str) or not isinstance(nodes, list):
+            raise InputError(f"its layer {number} is not written as Keras writes layers: save the model again.")
+        if name in found:
+            raise InputError(f"two of its layers are called {shown(name)}: save the model again.")
+        called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
+        found[name] = LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
     return list(found.values())
-
-
-def _layer_record(record: Any, number: int) -> LayerRecord:
-    match record:
-        case {"class_name": str(class_name), "config": dict(config)}:
-            name = record.get("name", config.get("name", f"number {number + 1}"))
-            nodes = record.get("inbound_nodes") or []
-            if isinstance(name, str) and isinstance(nodes, list):
-                called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
-                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
-    raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -147,20 +145,13 @@ class KerasModel:
         if not isinstance(config, dict):
             raise InputError("it has no layers: save a model that was built.")
         layers = layer_records(config.get("layers"))
-        if class_name == "Sequential":
-            return self._sequence(layers, record, inputs, path)
-        return self._graph(layers, config, inputs, path)
-
-    def _sequence(
-        self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
-    ) -> list[Shape]:
+        if class_name != "Sequential":
+            return self._graph(layers, config, inputs, path)
         shapes = [self._sequence_input(layers, record)] if inputs is None else inputs
+        built = [*map(_built_shape, layers), None]
         for index, layer in enumerate(layers):
-            if layer.class_name == _INPUT:
-                continue
-            before = _built_shape(layer)
-            after = _built_shape(layers[index + 1]) if index + 1 < len(layers) else None
-            shapes = self._call(layer, shapes, path, (before, after))
+            if layer.class_name != _INPUT:
+                shapes = self._call(layer, shapes, path, (built[index], built[index + 1]))
         return shapes
 
     def _sequence_input(self, layers: list[LayerRecord], record: Mapping[str, Any]) -> Shape:
@@ -257,7 +248,7 @@ class KerasModel:
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         settings = Settings(layer.config)
-        if _is_operation(layer):
+        if _is_keras(layer.record.get("module")) and ".ops" in shown(layer.record["module"]):
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
                 return layers_of(f"ops.{name}", settings, shapes)
@@ -285,10 +276,7 @@ class KerasModel:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
         if len(sides) in (2, 3):
-            height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
-            if height is None or width is None:
-                raise InputError("it leaves the image's size open: give the pixels.")
-            image = (whole(height, "image's height"), whole(width, "image's width"))
+            image = image_sides(sides[0], sides[1], self._pixels)
             rest = tuple(whole(side, "number of channels") for side in sides[2:])
             self.image = self.image or (*image, *rest)
             return (*image, *rest)
@@ -339,11 +327,6 @@ def _is_custom_class(layer: LayerRecord) -> bool:
 
 def _is_keras(module: object) -> bool:
     return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
-
-
-def _is_operation(layer: LayerRecord) -> bool:
-    module = layer.record.get("module")
-    return _is_keras(module) and ".ops" in shown(module)
 
 
 CONFIG = "config.json"

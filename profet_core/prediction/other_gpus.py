@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
-from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
+from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
@@ -93,7 +93,7 @@ def _on_same_gpus(table: StepTable, known: KnownSteps, recorded: RecordedSteps, 
             latency_ms, log_sd = known.latencies[name].latency_ms, known.latencies[name].log_sd
             inferred = name == known.anchor and recorded.steps.latency_ms is None
             more = (Note(Code.FROM_PROFILE),) if inferred else ()
-        found[name] = latency_ms, log_sd, (Note(Code.SAME_GPU, instance=name), *more)
+        found[name] = latency_ms, log_sd, (plan.same_notes[name], *more)
     latency_ms, log_sd = (np.array([found[name][part] for name in names]).reshape(shape) for part in (0, 1))
     host_log_sd = other_host_log_sd(known.step_model, recorded.steps, latency_ms, plan.hosts)
     weights = np.zeros((len(names), *table.weights.shape[1:]))
@@ -240,10 +240,8 @@ def mapped_inputs(
     classes_ms[:, device.index(COPY_CLASS)] = there.parts.copy_ms
     classes_ms[:, device.index(IDLE_CLASS)] = there.parts.idle_ms
     unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
-    classes_ms, unknown_ms = without_unseen(classes_ms, unknown_ms, unseen)
-    return replace(
-        inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=known_part(there.latency_ms, unknown_ms)
-    )
+    classes_ms, unknown_ms, known_ms = known_part(classes_ms, unknown_ms, there.latency_ms, unseen)
+    return replace(inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=known_ms)
 
 
 def combined_ms(analytic_ms: FloatArray, models_ms: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.members import profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
@@ -22,7 +22,7 @@ from profet_core.prediction.checks import (
     check_latency,
     counted,
     diagnose,
-    input_wait_note,
+    input_wait_ms,
     refusal_by,
     without_input_wait,
 )
@@ -30,7 +30,6 @@ from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
-    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
@@ -79,7 +78,7 @@ def predict(
 ) -> Prediction:
     """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
     known_ms = None if latency_ms is None else [latency_ms]
-    return predict_many(models, catalog, [profile], anchor, latencies_ms=known_ms, **options)[0]
+    return _prepared(models, catalog, [profile], anchor, known_ms, options)[0]()
 
 
 def predict_many(
@@ -108,6 +107,18 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
+    return Predictions(_prepared(models, catalog, profiles, anchor, latencies_ms, options))
+
+
+def _prepared(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    latencies_ms: Sequence[float] | None,
+    options: PredictOptions,
+) -> list[Callable[[], Prediction]]:
+    """What makes each prediction, once the stages for all profiles have run."""
     if unknown := options.keys() - PredictOptions.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     requested = requested_precision(options.get("precision", AS_PROFILED))
@@ -123,7 +134,7 @@ def predict_many(
         numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
         answer = question.stages([steps[number] for number in numbers], recorded)
         made |= {number: partial(answer, column) for column, number in enumerate(numbers)}
-    return Predictions([made[number] for number in range(len(steps))])
+    return [made[number] for number in range(len(steps))]
 
 
 def _recorded(
@@ -232,13 +243,12 @@ class _Question:
         def answer(number: int) -> Prediction:
             # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
-            tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
-            change = Change(models, anchor, step, self.precision, tuned)
+            change = Change.to(models, anchor, step, self.precision, self.training_code)
             final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
             # Predictions exclude the wait for input, which has a note of its own.
-            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_note(profile)):
+            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
                 notes.append(bottleneck.warning)
             notes += caveats(models, step.base, anchor, estimates, number)
             if self.measured_ms:

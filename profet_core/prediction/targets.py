@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, Gpus, is_laptops, is_no_gpu, is_part_of_a_gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.table import StepTable, Target
@@ -83,9 +85,9 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 
-def anchor_gpu(models: Models, anchor: Anchor) -> str:
-    """Full name of an anchor's GPU."""
-    return models.transfer.step.instances[anchor.instance].gpu if anchor.gpu is None else anchor.gpu.name
+def anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
+    """An anchor's GPU."""
+    return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
 
 
 def recorded_on(models: Models, recorded: str | None) -> str | None:
@@ -150,6 +152,7 @@ class TransferPlan:
     ----------
     known : profiled instance -> its row.
     same_gpu : row -> the profiled instance with the same GPU, or the anchor.
+    same_notes : of these GPUs, by instance.
     hosts : of these rows.
     transferred : all other rows; `speeds`, `bases` and `notes` are of these.
     calibrated : index among them -> calibration with measured steps.
@@ -157,6 +160,7 @@ class TransferPlan:
 
     known: Mapping[str, int]
     same_gpu: Mapping[int, str]
+    same_notes: Mapping[str, Note]
     hosts: HostColumns
     transferred: Sequence[int]
     speeds: TargetSpeeds
@@ -197,6 +201,7 @@ def transfer_plan(
     return TransferPlan(
         known=known,
         same_gpu=same_gpu,
+        same_notes={name: Note(Code.SAME_GPU, instance=name) for name in same_gpu.values()},
         hosts=HostColumns.of(targets[row].host for row in same_gpu),
         transferred=list(left),
         speeds=target_speeds(transfer.step, anchor.instance, names, transfer.reference, [one for one, _ in there]),
@@ -299,7 +304,7 @@ class OfferTargets:
             name: Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
             for name in self._models.instances
         }
-        own = Target(transfer.gpus[anchor_gpu(self._models, anchor)], anchor.host, anchor.name)
+        own = Target(anchor_gpu(self._models, anchor), anchor.host, anchor.name)
         first = {anchor.name: own} if anchor.name in self._catalog else {}
         # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
         last = {anchor.instance: profiled[anchor.instance]} if anchor.gpu is None else {}
@@ -321,8 +326,12 @@ class OfferTargets:
 
 
 def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
-    """Targets of the catalog's offers for these models."""
-    return catalog.resolved(models, lambda: OfferTargets(models, catalog))
+    """Targets of the catalog's offers for these models, kept for the models that the catalog was last used with."""
+    kept = catalog.resolved
+    if kept is None or kept[0]() is not models:
+        kept = catalog.resolved = ref(models), OfferTargets(models, catalog)
+    found: OfferTargets = kept[1]
+    return found
 
 
 def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
@@ -334,22 +343,16 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
-            gpu = sheets[key] = _data_sheet(gpus, *key)
-            if gpu is not None:
-                found[key] = by_basis[_basis(models, gpu)]
+            sheets[key] = None
+            with suppress(InputError):
+                sheets[key] = known = gpus.find(*key)
+                found[key] = by_basis[_basis(models, known)]
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
             host = host_named(entry.host, gpu.compute_capability)
             found[key][name] = Target(gpu, host)
     return {name: target for rows in by_basis.values() for name, target in rows.items()}
-
-
-def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
-    try:
-        return gpus.find(name, memory_gib)
-    except InputError:
-        return None
 
 
 def _basis(models: Models, gpu: Gpu) -> Basis:

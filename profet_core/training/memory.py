@@ -271,13 +271,10 @@ class MemoryNeed:
     doubling_log_scale: float
     source: str
 
-    def needed_gib(self, growth: float) -> float:
-        """Memory after the activations grow by a factor."""
-        return self.held_gib + self.activation_gib * growth
-
     def probability(self, memory_gib: float, growth: float) -> float:
         """Probability that it fits after the activations grow by a factor; falls with growth, rises with memory."""
-        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
+        log_over = math.log((self.held_gib + self.activation_gib * growth) / memory_gib)
+        return 1 / (1 + math.exp(min(log_over / self._scale(memory_gib), 700.0)))
 
     def growth_at(self, memory_gib: float, probability: float) -> float:
         """Scale of the activations at which it fits with this probability; below 0 if none does."""
@@ -292,11 +289,6 @@ class MemoryNeed:
             self.activation_log_scale * spare / memory_gib,
             self.doubling_log_scale * (math.log2(spare / self.activation_gib) if spare else 0.0),
         )
-
-    def bounded(self, memory_gib: float) -> MemoryNeed:
-        """The need, given that the step ran in this much memory."""
-        held = min(self.held_gib, memory_gib * (1 - _MIN_ACTIVATION_SHARE))
-        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,12 +503,17 @@ def fit_answer(
     wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
     if batch_size is not None and recorded is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    area = _area_growth(pixels, step.meta.pixels)
-    if area is None:
-        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    area *= precision_growth
+    area = precision_growth
+    if pixels is not None:
+        wanted_pixels = whole_number("The pixel size", pixels)
+        if step.meta.pixels is None:
+            return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+        area *= (wanted_pixels / step.meta.pixels) ** 2
     need = _memory_need(model, step)
-    need = need and need.bounded(anchor_gib)
+    if need is not None:
+        held_gib = min(need.held_gib, anchor_gib * (1 - _MIN_ACTIVATION_SHARE))
+        grows_gib = max(min(need.activation_gib, anchor_gib - held_gib), _TINY_GIB)
+        need = replace(need, held_gib=held_gib, activation_gib=grows_gib)
     growth = area if recorded is None or wanted is None else area * wanted / recorded
     largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
     measured = _measured_batch(model, step, pixels or step.meta.pixels, target_gib) if precision_growth <= 1 else 0
@@ -534,7 +531,7 @@ def fit_answer(
     # It ran on the anchor, so only needs that fit there remain possible.
     chance, ran = need.probability(target_gib, growth), need.probability(anchor_gib, 1.0)
     chance = min(chance / max(ran, chance), model.ran_probability)
-    why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, from {need.source}"
+    why = f"needs about {need.held_gib + need.activation_gib * growth:.2g} of {target_gib:g} GiB, from {need.source}"
     return FitAnswer(verdict_of(model, chance), chance, largest, why)
 
 
@@ -553,14 +550,6 @@ def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, 
 def _is_plain_fp32(meta: ProfileMeta) -> bool:
     """Half precision and fused operations take other memory than the FP32 measurements."""
     return (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
-
-
-def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
-    """Factor of image area; None if unknown."""
-    if pixels is None:
-        return 1.0
-    wanted = whole_number("The pixel size", pixels)
-    return None if recorded is None else (wanted / recorded) ** 2
 
 
 def _largest_batch(

@@ -314,7 +314,7 @@ def plan_of(work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_
     gpu_ends = row.interval
     if loading_ms:
         row = _fed(row, loading_ms)
-    deviation = 0.0 if row.basis.is_exact else row.log_sd
+    deviation = 0.0 if row.estimate.basis is Basis.GIVEN else row.estimate.log_sd
     low, high = work.factors
     usd_per_s = work.machines * offer.usd_per_hour / S_PER_HOUR
     total_s = (low + high) / 2 * work.duration_s(gpu_ms, loading_ms)

@@ -194,14 +194,6 @@ def frontier(choices: Iterable[Plan]) -> list[Plan]:
     return best
 
 
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """A plan that another plan beats with this confidence, 0 to 1."""
-
-    plan: Plan
-    certainty: float
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Pick:
@@ -211,18 +203,20 @@ class Pick:
     ----------
     rival : runner-up: the plan on another GPU that it beats with the least confidence, statistically tied plans first;
         None without intervals or another GPU.
+    certainty : that confidence, 0 to 1.
     alternative : the cheapest offer of a tied GPU that is better by the other criterion; None if there is none.
     """
 
     plan: Plan
     criterion: Criterion
-    rival: Rival | None = None
+    rival: Plan | None = None
+    certainty: float | None = None
     alternative: Plan | None = None
 
     @property
-    def close_rival(self) -> Rival | None:
+    def close_rival(self) -> Plan | None:
         """The runner-up, if statistically tied."""
-        if self.rival is None or is_claimed(self.rival.certainty, self.plan, self.rival.plan):
+        if self.rival is None or self.certainty is None or is_claimed(self.certainty, self.plan, self.rival):
             return None
         return self.rival
 
@@ -244,7 +238,7 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     tied = [other for claimed, *_, other in rivals if not claimed and trade(other) < trade(plan)]
     alternatives = [other for other in tied if same_speed(other, tied[0])]
     alternative = min(alternatives, key=lambda other: other.total_usd, default=None)
-    return Pick(plan, criterion, Rival(rivals[0][-1], rivals[0][1]), alternative)
+    return Pick(plan, criterion, rivals[0][-1], rivals[0][1], alternative)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[st
     """
     anchor, parts = recorded.anchor, recorded.parts
     if recorded.latency_ms is not None:
-        here = Estimate.exact(recorded.latency_ms)
+        here = Estimate(latency_ms=recorded.latency_ms, log_sd=np.zeros(recorded.latency_ms.shape))
     else:
         inferred_ms = step_model.inferred_anchor_ms(parts, anchor)
         log_sd = log_sd_of(step_model.instances[anchor].inferred_log_half_width)
@@ -208,7 +208,7 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
     work_ms = np.exp((weight * (log_work + np.log(times))).sum(axis=1))
 
-    gpu_ms = work_ms + step_model.tails_ms(known.floor_ms) * speeds.tails
+    gpu_ms = work_ms + step_model.tail_share * known.floor_ms * speeds.tails
     start_ms, copy_ms = step_model.start_ms * hosts.launch, step_model.copy_ms(known.parts, known.anchor, hosts)
     fixed_ms = np.where(speeds.runs_ahead, 0.0, start_ms + copy_ms)
     launch_ms = known.floor_ms * hosts.launch
@@ -369,9 +369,9 @@ def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledStep
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(anchor_ms, fixed_ms), MAX_WORK * gpu_ms)
     most_ms = MAX_LAUNCHES * _work_there_ms(step_model, reference, steps, reference, gpu_ms)
-    gpu_bound_ms = np.where(parts.has_host_ms, launch_ms, np.minimum(launch_ms, most_ms + step_model.start_ms))
+    gpu_bound_ms = np.where(np.isfinite(parts.host_ms), launch_ms, np.minimum(launch_ms, most_ms + step_model.start_ms))
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(floor_ms) * tails_factor(target))
+    work_ms = gpu_time_ms(gpu_ms, step_model.tail_share * floor_ms * tails_factor(target))
     there = {name: _as_recorded(step_model, reference, steps, name, work_ms, floor_ms) for name in step_model.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
     assumed = target.host.log_sd * host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
@@ -401,7 +401,7 @@ def _as_recorded(
     fixed_ms = (
         step_model.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + step_model.start_ms * host.launch
     )
-    free_ms = _work_there_ms(step_model, reference, steps, name, work_ms) + step_model.tails_ms(floor_ms) + fixed_ms
+    free_ms = _work_there_ms(step_model, reference, steps, name, work_ms) + step_model.tail_share * floor_ms + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.

@@ -129,7 +129,8 @@ def operation_of_kernel(name: str) -> str | None:
     if _COMPILED.search(name):
         return None
     if _CONVOLUTION.search(name):
-        return _convolution(name)
+        part = next((part for pattern, part in _PARTS if pattern.search(name)), "")
+        return f"DepthwiseConv2dNative{part}" if _DEPTHWISE.search(name) else f"Conv2D{part}"
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
 
 
@@ -143,11 +144,6 @@ def moves_memory(name: str) -> bool:
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
-
-
-def _convolution(name: str) -> str:
-    part = next((part for pattern, part in _PARTS if pattern.search(name)), "")
-    return f"DepthwiseConv2dNative{part}" if _DEPTHWISE.search(name) else f"Conv2D{part}"
 
 
 #: Copies to another GPU, peer to peer, stay on devices.

@@ -126,8 +126,11 @@ class PyTorchEvents:
         for event in events:
             kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
             if kind is not None and event.ph == "X":
-                if kind == LABEL:
-                    self._name_label(event)
+                own = event.name if kind == LABEL else None
+                if own and not own.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
+                    # It may tell what the network is, and only a compiler's label is looked for.
+                    self.labels.number(own[:MAX_NAME_CHARACTERS])
+                    event.name = LABEL
                 found[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
@@ -163,13 +166,6 @@ class PyTorchEvents:
         timed = [event for event in events if event.name and _has_time(event)]
         self.untimed += len(events) - len(timed)
         return timed
-
-    def _name_label(self, event: TraceEvent) -> None:
-        """Rename a person's own label: it may tell what the network is, and only a compiler's is looked for."""
-        name = event.name
-        if name and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
-            self.labels.number(name[:MAX_NAME_CHARACTERS])
-            event.name = LABEL
 
     def _operation(self, event: TraceEvent) -> int:
         """The number of an event's operation; -1 for the mark of a step."""

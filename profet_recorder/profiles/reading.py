@@ -174,10 +174,22 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
     Traceback (most recent call last):
     profet_recorder.errors.ProfileError: mine.json: 'Device_Conv2D' is negative: times are 0 or more microseconds.
     """
-    if isinstance(source, str | Path):
-        return _read_path(Path(source), name, progress)
-    name = name or "profile"
-    return _named(name, lambda: _read(source, name, Watch(progress)))
+    if not isinstance(source, str | Path):
+        name = name or "profile"
+        return _named(name, lambda: _read(source, name, Watch(progress)))
+    path = Path(source)
+    name = name or path.name
+    try:
+        if path.is_dir():
+            return read_profile_folder(path, progress=progress)
+        with path.open("rb") as file:
+            return read_profile(file, name, progress=progress)
+    except (OSError, ValueError) as error:
+        # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
+        if isinstance(error, ProfileError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
 
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
@@ -201,21 +213,6 @@ def _named(name: str, read: Callable[[], Profile]) -> Profile:
         # A file that is read at the same time only has to search its names again.
         for cached in (is_convolution_kernel, moves_memory, operation_of_kernel, kernel_operation, operation_type):
             cached.cache_clear()
-
-
-def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
-    name = name or path.name
-    try:
-        if path.is_dir():
-            return read_profile_folder(path, progress=progress)
-        with path.open("rb") as file:
-            return read_profile(file, name, progress=progress)
-    except (OSError, ValueError) as error:
-        # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
-        if isinstance(error, ProfileError):
-            raise
-        why = getattr(error, "strerror", None) or error
-        raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
 
 
 def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
@@ -274,8 +271,15 @@ class _Candidate(NamedTuple):
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
     candidates, failed = _candidates(files, watch)
+    if not candidates and failed and len(failed) == len(files):
+        raise failed[0]
+    if not candidates and any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
+        raise ProfileError("this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes.")
     if not candidates:
-        raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
+        raise ProfileError(
+            f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
+            "TensorFlow, or a trace of torch.profiler."
+        )
     candidates.sort(key=lambda each: each.order)
     candidates.sort(key=lambda each: each.run, reverse=True)
     candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
@@ -323,15 +327,6 @@ def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, wher
     which = f", of the last of {runs} runs" if runs > 1 else ""
     which += f", the first of {others} such files" if others > 1 else ""
     return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file)} was read{which}"
-
-
-def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
-    if any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
-        return "this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes."
-    return (
-        f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
-        "TensorFlow, or a trace of torch.profiler."
-    )
 
 
 def _short(file: ArchivedFile) -> str:

@@ -107,7 +107,11 @@ class Content:
         head_bytes: int = HEAD_BYTES,
         size: int | None = None,
     ) -> None:
-        self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
+        if not isinstance(source, bytes) and not source.seekable():
+            source = source.read(MAX_WHOLE_BYTES + 1)
+            if len(source) > MAX_WHOLE_BYTES:
+                raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
+        self._source = io.BytesIO(source) if isinstance(source, bytes) else source
         self.size = self._source.seek(0, io.SEEK_END) if size is None else size
         self.watch = watch or Watch()
         self._is_followed = False
@@ -244,15 +248,6 @@ class _Unpacked(io.RawIOBase):
                 raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
             rest = self._taken(_BLOCK_BYTES)
         return b""
-
-
-def _seekable(source: BinaryIO) -> BinaryIO:
-    if source.seekable():
-        return source
-    data = source.read(MAX_WHOLE_BYTES + 1)
-    if len(data) > MAX_WHOLE_BYTES:
-        raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
-    return io.BytesIO(data)
 
 
 def _too_large(max_bytes: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from profet_core.answers.predict import placements
-from profet_core.catalog import Instance, gpu_model, load_gpus, load_shipped
+from profet_core.catalog import Catalog, gpu_model, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal
@@ -20,6 +19,7 @@ from profet_core.prediction.predict import predict_many
 from profet_core.prediction.table import InstancePrediction
 from profet_core.prediction.targets import recorded_on
 from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.validation.gpus import one_offer_per_gpu
 from profet_recorder.profiles import read_profile
 from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 
@@ -47,6 +47,8 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RealProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One profile of the index.
 
+    Attributes
+    ----------
     file : its path below the folder.
     framework : name, then version.
     kind : what was trained, as tables show it.
@@ -69,30 +71,12 @@ class RealProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence: str = ""
 
 
-@dataclass(frozen=True)
-class RealIndex:
-    """The profiles of a folder, and where they lie."""
-
-    folder: Path
-    profiles: tuple[RealProfile, ...]
-
-    def read(self, entry: RealProfile) -> Profile:
-        """One of the profiles."""
-        path = self.folder / entry.file
-        try:
-            with path.open("rb") as file:
-                return read_profile(file, path.name)
-        except OSError as error:
-            raise InputError(f"{path} can't be read: {error.strerror}.") from None
-
-
 class _Index(msgspec.Struct, forbid_unknown_fields=True):
     profiles: Annotated[tuple[RealProfile, ...], msgspec.Meta(min_length=1)]
 
 
-def read_index(folder: Path | str) -> RealIndex:
+def read_index(folder: Path) -> tuple[RealProfile, ...]:
     """Read `index.json` of `folder`."""
-    folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"Folder {folder} not found.")
     path = folder / INDEX_NAME
@@ -105,7 +89,7 @@ def read_index(folder: Path | str) -> RealIndex:
     for entry in entries:
         if not (folder / entry.file).is_file():
             raise InputError(f"{path} lists {entry.file}, which is missing: add the file or remove the entry.")
-    return RealIndex(folder, entries)
+    return entries
 
 
 #: A workload of the measurements -> instance -> step latency, milliseconds.
@@ -119,57 +103,34 @@ NO_LATENCY = "no step latency in the index"
 DOUBTED = "the latency is implausible"
 
 
-class Places:
-    """Which instance stands for a GPU: the profiled one, else the GPU itself by its full name."""
+def _profiled(models: Models, gpu: str) -> str | None:
+    """The instance that was profiled with this GPU, if one was."""
+    shipped = load_shipped()
+    return next((name for name in models.instances if shipped[name].gpu_model == gpu_model(gpu)), None)
 
-    def __init__(self, models: Models) -> None:
-        # Your own list of instances must not change the result: the shipped catalog, and a place for every other GPU.
-        self.models, self.catalog, self._gpus = models, load_shipped(), load_gpus()
 
-    def profiled(self, gpu: str) -> str | None:
-        """The instance that was profiled with this GPU, if one was."""
-        model = gpu_model(gpu)
-        return next((name for name in self.models.instances if self.catalog[name].gpu_model == model), None)
-
-    def stands_for(self, gpu: str) -> str:
-        """The profiled instance, else the GPU's full name."""
-        return self.profiled(gpu) or self._gpus.find(gpu).name
-
-    def supports(self, place: str) -> bool:
-        """True if the models can predict what `stands_for` gave."""
-        return place in self.models.instances or place in self._gpus
-
-    def gpu_of(self, instance: str) -> str:
-        """Short name of an instance's GPU."""
-        return self.catalog[instance].gpu_model if instance in self.catalog else gpu_model(instance)
-
-    def add(self, names: Iterable[str]) -> None:
-        """Give the catalog an instance for each unprofiled GPU; prices are ignored."""
-        facts: dict[str, Any] = {"gpu_count": 1, "vcpus": None, "usd_per_hour": 1.0, "region": "none", "os": "linux"}
-        facts |= {"market": "own", "status": "retired", "as_of": "2020", "source": "stands for the GPU alone"}
-        self.catalog = self.catalog.with_custom(
-            Instance(name=name, gpu=name, gpu_memory_gib=self._gpus[name].memory_gib, **facts)
-            for name in sorted(set(names) - set(self.models.instances))
-        )
+def _instance_of(models: Models, gpu: str) -> str:
+    """The profiled instance with this GPU, else the GPU's full name, which `one_offer_per_gpu` has."""
+    return _profiled(models, gpu) or models.transfer.gpus.find(gpu).name
 
 
 def measured_truth(
-    places: Places, entry: RealProfile, measured: MeasuredTruth | None
+    models: Models, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
-    """What an entry's workload took: by the instance that stands for each GPU, and on the profile's own, ms.
+    """What an entry's workload took: by the instance of each GPU, and on the profile's own GPU, milliseconds.
 
     What the index itself says, then the measurements: the later one counts.
     """
     try:
-        found = {places.stands_for(gpu): value for gpu, value in entry.elsewhere.items()}
+        found = {_instance_of(models, gpu): value for gpu, value in entry.elsewhere.items()}
         if entry.measured is not None and measured is not None:
             source = f"PROFET measurements of {entry.measured.model}, TensorFlow 2.5"
             found |= {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
-        here = found.pop(places.stands_for(entry.gpu), None) if found else None
+        here = found.pop(_instance_of(models, entry.gpu), None) if found else None
     except InputError as error:
         raise InputError(f"{entry.file}: {error}") from None
-    supported = {name: value for name, value in found.items() if places.supports(name)}
-    return supported, here.latency_ms if here else None
+    supported = {*models.instances, *models.transfer.gpus}
+    return {name: value for name, value in found.items() if name in supported}, here.latency_ms if here else None
 
 
 def measured_latencies(measurements: Measurements, workload: Measured) -> dict[str, float]:
@@ -184,26 +145,29 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
     return {str(name): float(ms) for name, ms in rows.groupby("instance")["batch_latency_ms"].median().items()}
 
 
-def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None = None) -> Report:
-    """Read every profile of the index, and predict where a truth is known.
+def real_report(models: Models, folder: Path, measured: MeasuredTruth | None = None) -> Report:
+    """Read every profile of the folder's index, and predict where a truth is known.
 
+    Parameters
+    ----------
     measured : called where an entry names a workload of the measurements.
 
-    Returns:
-    `pairs`, `mean` : `figures` of each pair, and of GPUs that were profiled (None: there are none), percent.
-    `profiles` : one profile towards one GPU on which the same workload was measured, milliseconds; `trained_on`: the
+    Returns
+    -------
+    pairs, mean : `figures` of each pair, and of GPUs that were profiled (None: there are none), percent.
+    profiles : one profile towards one GPU on which the same workload was measured, milliseconds; `trained_on`: the
         models learned from measurements of this very network.
-    `read` : what the readers made of each profile: `steps` by the index and `steps_found` in the file; `left_out`,
+    read : what the readers made of each profile: `steps` by the index and `steps_found` in the file; `left_out`,
         percent of the GPU's busy time without an operation class; `here_ms`, measured by others on the same GPU;
         `refusal`, why it was not read or not predicted from; `note`, why there is no comparison.
     """
-    places = Places(models)
-    truths = [measured_truth(places, entry, measured) for entry in index.profiles]
-    places.add(gpu for elsewhere, _ in truths for gpu in elsewhere)
+    entries = read_index(folder)
+    truths = [measured_truth(models, entry, measured) for entry in entries]
+    catalog = one_offer_per_gpu(models)
     checks: list[Report] = []
     readings = []
-    for entry, (elsewhere, here_ms) in zip(index.profiles, truths, strict=True):
-        reading, found = _compare(places, index, entry, elsewhere)
+    for entry, (elsewhere, here_ms) in zip(entries, truths, strict=True):
+        reading, found = _compare(models, catalog, folder, entry, elsewhere)
         steps_right = None if None in (entry.steps, reading["steps_found"]) else entry.steps == reading["steps_found"]
         readings.append({**reading, "here_ms": here_ms, "checks": len(found), "steps_right": steps_right})
         checks += found
@@ -244,7 +208,7 @@ def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]
 
 
 def _compare(
-    places: Places, index: RealIndex, entry: RealProfile, truth: Mapping[str, Known]
+    models: Models, catalog: Catalog, folder: Path, entry: RealProfile, truth: Mapping[str, Known]
 ) -> tuple[Report, list[Report]]:
     """What became of one entry, and its predictions beside the truth."""
     reading: Report = {
@@ -262,7 +226,10 @@ def _compare(
         "note": "",
     }
     try:
-        profile = index.read(entry)
+        with (folder / entry.file).open("rb") as file:
+            profile = read_profile(file, Path(entry.file).name)
+    except OSError as error:
+        raise InputError(f"{folder / entry.file} can't be read: {error.strerror}.") from None
     except InputError:
         raise
     except ProfetError as error:
@@ -271,13 +238,13 @@ def _compare(
         "format": profile.source_format,
         "steps_found": profile.steps,
         "steps_basis": profile.steps_basis,
-        "left_out": _left_out_percent(places.models, profile),
+        "left_out": _left_out_percent(models, profile),
     }
-    anchor = places.profiled(entry.gpu) or recorded_on(places.models, entry.gpu)
+    anchor = _profiled(models, entry.gpu) or recorded_on(models, entry.gpu)
     if anchor is None or entry.step_ms is None or not truth:
         note = NO_ANCHOR if anchor is None else NO_LATENCY if truth else NO_TRUTH
         return {**reading, "refusal": refusal(profile), "note": note}, []
-    predict = partial(predict_many, places.models, places.catalog, [profile], anchor, targets=list(truth))
+    predict = partial(predict_many, models, catalog, [profile], anchor, targets=list(truth))
     try:
         try:
             given = predict(latencies_ms=[entry.step_ms])[0]
@@ -287,15 +254,15 @@ def _compare(
         without = predict(latencies_ms=None)[0]
     except NoPredictionError as error:
         return {**reading, "refusal": str(error)}, []
-    trained = places.models.manifest["training_data"]["architectures"]
+    trained = models.manifest["training_data"]["architectures"]
     rows = [{row.instance: row for row in found.predictions} for found in (given, without)]
     checks: list[Report] = [
         {
             "profile": entry.file,
             "anchor": anchor,
-            "anchor_gpu": places.gpu_of(anchor),
+            "anchor_gpu": catalog[anchor].gpu_model,
             "target": target,
-            "target_gpu": places.gpu_of(target),
+            "target_gpu": catalog[target].gpu_model,
             "framework": entry.framework,
             "kind": entry.kind,
             "basis": str(rows[0][target].basis),

@@ -16,25 +16,22 @@ from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_m
 from profet_lab import train as training
 from profet_lab.class_bank import class_bank
 from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
-from profet_lab.growth import (
+from profet_lab.measurements.tables import DataError
+from profet_lab.sizes import (
+    curve_from_bend,
+    curve_rows,
     fit_error,
     fit_growth,
+    fit_learned_scaler,
+    fit_scaler,
     growth_content,
     growth_report,
     growth_rows,
     held_out_growth,
-    predicted_growth,
-)
-from profet_lab.measurements.tables import DataError
-from profet_lab.scalers import (
-    curve_from_bend,
-    curve_rows,
-    fit_learned_scaler,
-    fit_scaler,
     held_out_scalers,
     latency_curves,
     learned_scalers,
-    min_max_scaled,
+    with_growth,
 )
 
 
@@ -61,8 +58,6 @@ def test_documented_curves_are_fitted_exactly_never_fall_and_ignore_other_worklo
     fitted_on = curves("batch", 256, lambda size: size)
     other = curves("batch", 32, lambda size: size**2)
     assert fit_scaler(pd.concat([fitted_on, other]), "any", "batch") == fit_scaler(fitted_on, "any", "batch")
-    table = pd.DataFrame([[10.0, 20.0, 30.0], [4.0, 1.0, 2.0]])
-    np.testing.assert_allclose(min_max_scaled(table), [[0, 0.5, 1], [1, 0, 1 / 3]])
 
 
 def test_workloads_with_all_five_sizes_are_as_many_as_in_the_baseline(measurements):
@@ -84,11 +79,11 @@ def made_rows(number: int = 900) -> pd.DataFrame:
 
 def test_a_made_up_model_is_found_again_without_a_held_out_architectures_rows():
     rows = made_rows()
-    grown, _ = predicted_growth(fit_growth(rows), rows)
-    assert np.abs(grown - rows["log_growth"]).mean() < 0.05 * rows["log_growth"].abs().mean()
+    found = with_growth(rows, dict.fromkeys("ABCDE", fit_growth(rows)))
+    assert found["log_error"].abs().mean() < 0.05 * rows["log_growth"].abs().mean()
     rows = made_rows(300)
     spoilt = rows.assign(log_growth=rows["log_growth"].where(rows["model"] != "B", 9.0))
-    models, spoilt_models = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
+    models, spoilt_models = held_out_growth(rows), held_out_growth(spoilt)
     assert np.array_equal(models["B"].share, spoilt_models["B"].share)
     assert not np.array_equal(models["A"].share, spoilt_models["A"].share)
 
@@ -100,7 +95,7 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     errors = np.abs(np.random.default_rng(2).normal(size=4_000))
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)
-    found = fit_error(rows.assign(error=errors, share=shares))
+    found = fit_error(rows.assign(log_error=errors, share=shares))
     covered = errors <= quantile() * found.log_sd(shares, log_batch, log_area)
     for along in (log_area == 0, log_batch == 0, (log_area != 0) & (log_batch != 0)):
         judged = along & (errors > 0)
