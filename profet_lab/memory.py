@@ -499,20 +499,20 @@ def _recorded(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> l
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
         pixels, parameters, ran_gib = profiled["pixels"], int(profiled["parameters"]), float(profiled["memory_gib"])
         one = RecordedStep(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
-        if at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all():
-            second = replace(one, second=meta(pixels, SECOND_BATCH, parameters))
-            alone = replace(one, meta=meta(pixels, PROFILED_BATCH, None))
-            queried = cells[cells["pixels"] == pixels]
-            found += [
-                _answers(model, "recorded peak", one, queried),
-                _answers(model, f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}", second, queried),
-                _answers(model, "recorded peak without parameters", alone, queried),
-            ]
-        others = cells[cells["pixels"] != pixels]
+        second = replace(one, second=meta(pixels, SECOND_BATCH, parameters))
+        alone = replace(one, meta=meta(pixels, PROFILED_BATCH, None))
+        ran_everywhere = at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all()
+        queried, others = cells[(cells["pixels"] == pixels) & ran_everywhere], cells[cells["pixels"] != pixels]
         # Where dense layers take all pixels, another pixel size is another network.
         same = others["parameters"] == parameters
-        for which, part in (("the same", others[same]), ("other", others[~same])):
-            found.append(_answers(model, f"recorded peak at other pixels with {which} parameters", one, part))
+        questions = (
+            ("recorded peak", one, queried),
+            ("recorded peak at other pixels with the same parameters", one, others[same]),
+            ("recorded peak at other pixels with other parameters", one, others[~same]),
+            (f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}", second, queried),
+            ("recorded peak without parameters", alone, queried),
+        )
+        found += [_answers(model, known, step, part) for known, step, part in questions if len(part)]
     return found
 
 

@@ -36,32 +36,16 @@ def test_a_held_out_architecture_does_not_change_its_own_answer(measurements):
     assert not np.allclose(after[~in_a], before[~in_a])
 
 
-@pytest.fixture(scope="module")
-def report(measurements):
-    return memory_report(measurements, data_folder())
-
-
-def test_held_out_architectures_are_answered_as_well_as_required(report):
-    scores = report["arithmetic"]
-    assert scores["always_fits"] == pytest.approx(0.918, abs=1e-3)
-    assert scores["accuracy"] > 0.97
-    assert scores["recall"] >= 0.80 and scores["false_fits"] <= 0.02
-    assert scores["strict_recall"] >= 0.80 and scores["strict_false_fits"] <= 0.005, "can't tell counts as a miss"
-    assert scores["cant_tell"] < 0.06
-    # Of the same questions a recorded peak answers at least twice as many of what did not run.
-    for known in ("recorded peak", "peaks at batch 16 and 64"):
-        row = report["recorded"][known]
-        assert row["strict_recall"] >= 0.80 and row["strict_false_fits"] <= 0.02, "can't tell counts as a miss"
-        assert row["recall"] >= 0.80 and row["false_fits"] <= 0.02, "made to choose"
-        assert row["false_does_not_fit"] <= 0.005
-    one, profile = report["recorded"]["recorded peak"], report["served"]["profile and its meta"]
-    assert (one["cells"], one["did_not_run"]) == (profile["cells"], profile["did_not_run"]) == (5520, 352)
-    assert all(row["strict_false_fits"] <= 0.02 for row in report["recorded"].values())
-    served = report["served"]["profile and its meta"]
-    assert served["decided_accuracy"] > 0.98 and served["strict_false_fits"] <= 0.02
-    assert served["cant_tell"] < report["served"]["meta without times"]["cant_tell"] < 0.3
-    assert report["served"]["that it ran"]["decided_accuracy"] == 1
-    json.dumps(report, allow_nan=False)
+def test_the_shipped_figures_are_those_of_held_out_architectures(measurements, repository):
+    """What they must reach stands in test_cards."""
+    shipped = json.loads((repository / "models" / "gpus_validation.json").read_text())["memory"]
+    found = memory_report(measurements, data_folder())
+    assert found.keys() == shipped.keys() and found["ran_elsewhere"] == shipped["ran_elsewhere"]
+    assert found["arithmetic"] == pytest.approx(shipped["arithmetic"], abs=0.002)
+    for kind in ("served", "recorded"):
+        assert list(found[kind]) == list(shipped[kind])
+        for known, scores in found[kind].items():
+            assert scores == pytest.approx(shipped[kind][known], abs=0.002)
 
 
 def test_the_shipped_file_is_what_the_measurements_give(measurements, repository, tmp_path):
