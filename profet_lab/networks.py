@@ -17,12 +17,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from profet_core.errors import InputError
 from profet_core.layers.network import VALUE_NAMES, Counts, Kind, Layer, count
 from profet_core.layers.networks import COLUMNS, LIBRARIES, PACKED
 from profet_core.layers.rules import convolution_kind
@@ -36,7 +35,8 @@ _STEP = 32
 _BATCH = 2
 #: Numbers from here on are written with six digits, but parameters.
 _EXACT = 10**6
-Row = dict[str, Any]
+#: A network's name, the sizes to count it at, its own one first, and what counts it.
+Named = tuple[str, Sequence[int], Callable[[int], Counts]]
 
 
 def main(libraries: Sequence[str]) -> int:
@@ -44,7 +44,7 @@ def main(libraries: Sequence[str]) -> int:
     if not libraries or not set(libraries) <= set(LIBRARIES):
         print(f"Name libraries: {', '.join(LIBRARIES)}.", file=sys.stderr)
         return 2
-    rows = [row for library in libraries for row in _COUNTED[library]()]
+    rows = [row for library in libraries for network in _LIBRARIES[library]() for row in _rows(library, *network)]
     if TABLE.exists():
         with TABLE.open(encoding="utf-8", newline="") as file:
             rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
@@ -61,18 +61,29 @@ def main(libraries: Sequence[str]) -> int:
     return 0
 
 
-def _row(library: str, name: str, counts: Counts, *, is_native: bool) -> Row:
-    values = zip(VALUE_NAMES, counts.values, strict=True)
-    numbers = {key: _shown(value, key, exact=library == "profet") for key, value in values}
-    return {"library": library, "network": name, "own_size": int(is_native), **numbers}
+def _rows(library: str, name: str, sizes: Sequence[int], counted: Callable[[int], Counts]) -> Iterator[dict[str, Any]]:
+    """Rows of a network at its own and other sizes; those that don't run are skipped, with the reason."""
+    for pixels in sizes:
+        try:
+            counts = counted(pixels)
+        except Exception as error:
+            reason = str(error).splitlines()[0][:120] if str(error) else repr(error)
+            print(f"{library} {name} at {pixels} skipped: {reason}")
+            if pixels == sizes[0]:
+                return
+            continue
+        values = {key: round(value) for key, value in zip(VALUE_NAMES, counts.values, strict=True)}
+        exact = {key for key in values if library == "profet" or "parameters" in key}
+        numbers = {key: str(value) if key in exact else _shown(value) for key, value in values.items()}
+        yield {"library": library, "network": name, "own_size": int(pixels == sizes[0]), **numbers}
+        if not counts.is_convolutional:
+            # Known by name, to be refused.
+            return
 
 
-def _shown(value: float, key: str, *, exact: bool) -> str:
-    value = round(value)
-    if exact or "parameters" in key or value < _EXACT:
-        return str(value)
+def _shown(value: int) -> str:
     digits = len(str(value)) - 6
-    return f"{round(value, -digits) // 10**digits}e{digits}"
+    return f"{round(value, -digits) // 10**digits}e{digits}" if value >= _EXACT else str(value)
 
 
 def _sizes(own: int) -> list[int]:
@@ -83,41 +94,24 @@ def _sizes(own: int) -> list[int]:
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
-def _of_torch(
-    library: str, name: str, build: Callable[[], Any], own: int, run: Callable[[Any, Any], Any] | None = None
-) -> Iterator[Row]:
-    """Rows of a network at its own and other sizes; those that don't run are skipped, with the reason."""
-    import torch
+def _of_torch(name: str, build: Callable[[], Any], own: int, run: Callable[[Any, Any], Any] | None = None) -> Named:
+    @cache
+    def model() -> Any:
+        import torch
 
-    try:
         try:
             with torch.device("meta"):
-                model = build().train()
+                built = build().train()
         except NotImplementedError:
             # It computes its widths with tensors, as RegNet does.
-            model = build().to("meta").train()
-        for module in model.modules():
+            built = build().to("meta").train()
+        for module in built.modules():
             # Some libraries' default, not others'; to all it is a setting of the training.
             if type(module).__name__ == "StochasticDepth":
                 module.p = 0.0
-    except Exception as error:
-        _skip(library, name, own, error)
-        return
-    for pixels in _sizes(own):
-        try:
-            counts = _counted(model, pixels, run)
-            yield _row(library, name, counts, is_native=pixels == own)
-            if not counts.is_convolutional:
-                # Known by name, to be refused.
-                return
-        except Exception as error:
-            _skip(library, name, pixels, error)
-            if pixels == own:
-                return
+        return built
 
-
-def _skip(library: str, name: str, pixels: int, error: Exception) -> None:
-    print(f"{library} {name} at {pixels} skipped: {str(error).splitlines()[0][:120] if str(error) else error!r}")
+    return name, _sizes(own), lambda pixels: _counted(model(), pixels, run)
 
 
 def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> Counts:
@@ -294,30 +288,30 @@ def _detected(model: Any, image: Any) -> None:
         model.head(maps)
 
 
-def _torchvision() -> Iterator[Row]:
+def _torchvision() -> Iterator[Named]:
     zoo: Any = import_module("torchvision.models")
-    yield from _of_torch("torchvision", "unet", _unet, _UNET_PIXELS)
+    yield _of_torch("unet", _unet, _UNET_PIXELS)
     for name in zoo.list_models(module=zoo):
         weights = next(iter(zoo.get_model_weights(name)), None)
         own = getattr(weights and weights.transforms(), "crop_size", [_DEFAULT_PIXELS])[0]
         settings = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-        yield from _of_torch("torchvision", name, partial(zoo.get_model, name, weights=None, **settings), own)
+        yield _of_torch(name, partial(zoo.get_model, name, weights=None, **settings), own)
     for name in zoo.list_models(module=zoo.segmentation):
         build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
-        yield from _of_torch("torchvision", name, build, 520, lambda model, image: model(image)["out"])
+        yield _of_torch(name, build, 520, lambda model, image: model(image)["out"])
     sizes = {"ssd300_vgg16": 300, "ssdlite320_mobilenet_v3_large": 320}
     for name in zoo.list_models(module=zoo.detection):
         if not name.startswith(("maskrcnn", "keypointrcnn")):
             build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
-            yield from _of_torch("torchvision", name, build, sizes.get(name, 800), _detected)
+            yield _of_torch(name, build, sizes.get(name, 800), _detected)
 
 
-def _timm() -> Iterator[Row]:
+def _timm() -> Iterator[Named]:
     timm: Any = import_module("timm")
     for name in timm.list_models():
         settings = timm.models.get_pretrained_cfg(name)
         own = settings.input_size[-1] if settings is not None else _DEFAULT_PIXELS
-        yield from _of_torch("timm", name, partial(timm.create_model, name, pretrained=False), own)
+        yield _of_torch(name, partial(timm.create_model, name, pretrained=False), own)
 
 
 # --- Keras and PROFET -------------------------------------------------------------------------------------------------
@@ -327,45 +321,36 @@ def _timm() -> Iterator[Row]:
 _DEFAULT_PIXELS = 224
 
 
-def _keras() -> Iterator[Row]:
+def _keras() -> Iterator[Named]:
     from keras import applications, backend
 
     from profet_core.layers.reading import read_network
+
+    def counted(text: bytes, pixels: int) -> Counts:
+        return read_network(text, pixels=pixels).counts
 
     for name in sorted(dir(applications)):
         build = getattr(applications, name)
         if not name[0].isupper() or not callable(build):
             continue
-        try:
-            model = build(weights=None)
-        except Exception as error:
-            _skip("keras", name, 0, error)
-            continue
+        model = build(weights=None)
         own, text = int(model.input_shape[1] or _DEFAULT_PIXELS), model.to_json().encode()
-        for pixels in _sizes(own):
-            try:
-                counts = read_network(text, pixels=pixels).counts
-            except Exception as error:
-                _skip("keras", name, pixels, error)
-                continue
-            if pixels == own and counts.parameters != model.count_params():
-                raise ValueError(f"{name} has {model.count_params():,} parameters, not {counts.parameters:,}")
-            yield _row("keras", name, counts, is_native=pixels == own)
+        parameters = counted(text, own).parameters
+        if parameters != model.count_params():
+            raise ValueError(f"{name} has {model.count_params():,} parameters, not {parameters:,}")
+        yield name, _sizes(own), partial(counted, text)
         backend.clear_session()
 
 
-def _profet() -> Iterator[Row]:
+def _profet() -> Iterator[Named]:
     from profet_collect.networks import MEASURED, MEASURED_PIXELS, counts_of
 
+    sizes = sorted(MEASURED_PIXELS, key=lambda pixels: pixels != _DEFAULT_PIXELS)
     for name in MEASURED:
-        for pixels in MEASURED_PIXELS:
-            try:
-                yield _row("profet", name, counts_of(name, pixels), is_native=pixels == _DEFAULT_PIXELS)
-            except InputError as error:
-                _skip("profet", name, pixels, error)
+        yield name, sizes, partial(counts_of, name)
 
 
-_COUNTED = {"torchvision": _torchvision, "timm": _timm, "keras": _keras, "profet": _profet}
+_LIBRARIES = {"torchvision": _torchvision, "timm": _timm, "keras": _keras, "profet": _profet}
 
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))
