@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
@@ -47,6 +45,8 @@ def read_data(folders: Sequence[Path]) -> Dataset:
 def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], dict[str, str]]:
     """Calibrated model of every instance that the models did not learn from; instance -> why it has none.
 
+    Parameters
+    ----------
     transfer : of the models that profiles are predicted with; the dataset must hold its instances' profiles.
     """
     new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
@@ -92,7 +92,13 @@ def _calibrated(
     """One for each precision that the instance ran."""
     facts = dataset.instances[instance]
     gpu = _data_sheet(transfer, facts.gpu)
-    cells = _cells_of(dataset, instance)
+    cells = dataset.cells
+    # In one framework, not in mixed precision.
+    cells = cells[(cells["instance"] == instance) & (cells["status"] == OK) & (cells["precision"] != AMP)]
+    ran = [name for name in (*_FRAMEWORKS, *sorted(set(cells["framework"]))) if name in set(cells["framework"])]
+    if not ran:
+        raise DataError("none of its cells ran to the end in FP32 or TF32")
+    cells = cells[cells["framework"] == ran[0]]
     found = []
     for tf32, own in cells.groupby((cells["precision"] == TF32) & (gpu.tf32_tensor_dense_tflops is not None)):
         latency_ms = own.groupby(WORKLOAD)["batch_latency_ms"].median().rename("latency_ms").reset_index()
@@ -120,17 +126,6 @@ def _data_sheet(transfer: TransferModel, name: str) -> Gpu:
     return gpu
 
 
-def _cells_of(dataset: Dataset, instance: str) -> pd.DataFrame:
-    """Its cells that ran, not in mixed precision, in one framework."""
-    cells = dataset.cells
-    own = cells[(cells["instance"] == instance) & (cells["status"] == OK) & (cells["precision"] != AMP)]
-    if own.empty:
-        raise DataError("none of its cells ran to the end in FP32 or TF32")
-    ran = set(own["framework"])
-    chosen = next((name for name in _FRAMEWORKS if name in ran), sorted(ran)[0])
-    return own[own["framework"] == chosen]
-
-
 def check_out(out: Path) -> None:
     """Refuse to write over the models that ship."""
     if out.resolve() == shipped_folder("models").resolve():
@@ -151,16 +146,12 @@ def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, data
 def write_calibrated(models: Path, out: Path, calibrated: dict) -> None:
     """Write a copy of `models` with the content of `calibrated.json` as `out`, whole or not at all."""
     # Found now: the new folder may take the place of the old one.
-    copied = [path for path in models.rglob("*") if path.is_file() and not _is_custom(path.relative_to(models))]
+    files = {path.relative_to(models): path for path in models.rglob("*") if path.is_file()}
+    # Neither what an earlier calibration added, nor measurements beside the models.
+    files = {name: path for name, path in files.items() if name.parts[0] not in (CALIBRATED_NAME, *MEASUREMENTS)}
     with new_models_folder(out) as folder:
-        for path in copied:
-            there = folder / path.relative_to(models)
-            there.parent.mkdir(parents=True, exist_ok=True)
+        for name, path in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             # Without its mode: what ships may be read-only.
-            shutil.copyfile(path, there)
+            shutil.copyfile(path, folder / name)
         write_coefficients(calibrated, folder / CALIBRATED_NAME)
-
-
-def _is_custom(name: Path) -> bool:
-    """A file that an earlier calibration added, or measurements beside the models."""
-    return name.parts[0] in (CALIBRATED_NAME, *MEASUREMENTS)

@@ -441,20 +441,20 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
     """
     values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
 
-    def of(*key: str) -> float:
+    def effect(*key: str) -> float:
         return values.get(key, 0.0)
 
     rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
     chips = set(rows["chip"])
 
-    def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
+    def effects_on(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs, chip = [], chip_of(gpu)
         for kind in KINDS:
             part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
-            own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
-            own += of("speed", chip) + of("speed", gpu) + (of("speed", name) if name != gpu else 0.0)
-            faster = of("gpu", part, chip) + of("gpu", part, gpu) if part else 0.0
-            faster += of("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
+            own = effect(f"kind on {specific}", kind, name) + effect(f"group on {specific}", group_of(kind), name)
+            own += effect("speed", chip) + effect("speed", gpu) + (effect("speed", name) if name != gpu else 0.0)
+            faster = effect("gpu", part, chip) + effect("gpu", part, gpu) if part else 0.0
+            faster += effect("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
             logs.append(_rounded(own - faster))
         sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
         is_small = bool(sizes.max() < SMALL_BATCH)
@@ -463,15 +463,16 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
 
     instances = sorted(set(rows["instance"]) - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
-    source, launch, start = of("source", PROFET), of("launch"), of("start")
+    source, launch, start = effect("source", PROFET), effect("launch"), effect("start")
     return {
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
         "log_costs": {
-            mode.name: [_rounded(of("kind", kind) + of("mode", kind, mode.name)) for kind in KINDS] for mode in Mode
+            mode.name: [_rounded(effect("kind", kind) + effect("mode", kind, mode.name)) for kind in KINDS]
+            for mode in Mode
         },
-        "powers": {part: _rounded(of("power", part)) for part in ("compute", "bandwidth")},
-        "gpus": {gpu: effects(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
+        "powers": {part: _rounded(effect("power", part)) for part in ("compute", "bandwidth")},
+        "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
         "average": {
             "log_costs": [0.0] * len(KINDS),
             "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted)),
@@ -479,17 +480,19 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         },
         "measured": {
             "log_costs": [
-                _rounded(source + of("kind of source", kind, PROFET) + of("group of source", group_of(kind), PROFET))
+                _rounded(
+                    source + effect("kind of source", kind, PROFET) + effect("group of source", group_of(kind), PROFET)
+                )
                 for kind in KINDS
             ],
-            "log_launch": _rounded(source + launch + of("launch of source", PROFET)),
-            "log_start_ms": _rounded(start + of("start of source", PROFET)),
+            "log_launch": _rounded(source + launch + effect("launch of source", PROFET)),
+            "log_start_ms": _rounded(start + effect("start of source", PROFET)),
         },
         "instances": {
             name: {
                 "gpu": gpu_of[name],
-                "log_launch": _rounded(of("launch on", PROFET, name)),
-                **effects(gpu_of[name], "instance", name),
+                "log_launch": _rounded(effect("launch on", PROFET, name)),
+                **effects_on(gpu_of[name], "instance", name),
             }
             for name in instances
         },

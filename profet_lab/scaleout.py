@@ -323,6 +323,8 @@ _UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
 def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], dict[Link, Width]]:
     """Widths that hold `LEVEL` of these errors, at few GPUs as at many: of a process per GPU, and of one in all.
 
+    Parameters
+    ----------
     held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
     links = rows["link"].to_numpy()
@@ -330,7 +332,7 @@ def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], d
     errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
     added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
 
-    def of(among: np.ndarray) -> dict[Link, Width]:
+    def fitted(among: np.ndarray) -> dict[Link, Width]:
         found: dict[Link, Width] = {}
         for alike in ALIKE:
             here = among & np.isin(links, alike)
@@ -338,7 +340,7 @@ def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], d
             found.update(dict.fromkeys(alike, width))
         return found
 
-    return of(~by_one), of(by_one)
+    return fitted(~by_one), fitted(by_one)
 
 
 def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
@@ -386,6 +388,8 @@ _INNER = 5
 def held_out_fold(rows: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
     """The fold's rows, with predicted_ms and log_half_width by a model and widths fitted on the others.
 
+    Parameters
+    ----------
     by : `NETWORK` or `GPU`.
     """
     out, others = rows[rows[by] == name], rows[rows[by] != name]

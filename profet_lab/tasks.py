@@ -53,6 +53,8 @@ def run_tasks(
 ) -> list[Result]:
     """`work(*each)` of all arguments, in their order: one after another here, or all at once `on_cluster`.
 
+    Parameters
+    ----------
     units : count of one task that reports its own progress, as its keyword `progress`; 0: it reports none, and a
         finished one counts 1. A cluster's tasks count when all are done.
     threads : here on all cores, for work that leaves Python's lock.
