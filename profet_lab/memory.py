@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -130,15 +129,15 @@ def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
 
 def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
     """The memory model with the `log_scale` that makes held-out architectures most likely."""
-    return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"], lambda scale: scale))
+    return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"]))
 
 
-def _likeliest_scale(room: np.ndarray, ran: pd.Series, total: Callable[[float], np.ndarray | float]) -> float:
-    """The scale under which what ran is most likely; `total` : scale -> the logistic scale of each `room`."""
+def _likeliest_scale(room: np.ndarray, ran: pd.Series, known: float = 0.0, times: np.ndarray | float = 1.0) -> float:
+    """The scale under which what ran is most likely, if each `room` has the logistic scale hypot(known, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
-        return -log_expit(sign * room / total(np.exp(log_scale))).sum()
+        return -log_expit(sign * room / np.hypot(known, np.exp(log_scale) * times)).sum()
 
     return float(np.exp(minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x))
 
@@ -192,15 +191,11 @@ def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
         parts = [_room(relation, part, is_split=is_split) for relation, part in unseen]
         room, doublings = (np.concatenate(values) for values in zip(*parts, strict=True))
         ran = pd.concat([part["ran"] for _, part in unseen])
-        scales.append(_likeliest_scale(room, ran, partial(_at_doublings, doublings)))
+        scales.append(_likeliest_scale(room, ran, LOG_SCALE, doublings))
     split, unsplit = scales
     return replace(
         _fit_peak(rows), log_scale=LOG_SCALE, log_scale_a_doubling=split, unsplit_log_scale_a_doubling=unsplit
     )
-
-
-def _at_doublings(doublings: np.ndarray, scale: float) -> np.ndarray:
-    return np.hypot(LOG_SCALE, scale * doublings)
 
 
 def _fit_peak(rows: pd.DataFrame) -> PeakRelation:
