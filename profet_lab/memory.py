@@ -133,7 +133,7 @@ def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryForm
 
 
 def _likeliest_scale(room: np.ndarray, ran: pd.Series, known: float = 0.0, times: np.ndarray | float = 1.0) -> float:
-    """The scale under which what ran is most likely, if each `room` has the logistic scale hypot(known, scale x times)."""
+    """The scale under which what ran is most likely; each `room` has the logistic scale hypot(known, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
