@@ -16,9 +16,17 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
-from profet_core.answers.fields import LARGE, Fields, fields_of, option, part
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
+from profet_core.answers.questions import (
+    ADVISE,
+    LARGE,
+    Fields,
+    StepsQuestion,
+    TrainingQuestion,
+    fields_of,
+    option,
+    part,
+)
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
