@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from streamlit import App
 
 from profet_core.answers.context import Context
-from profet_http.app import Api, OwnOrigin, SecurityHeaders, SharedContext
+from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
 from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
@@ -45,7 +45,7 @@ app = App(
     lifespan=_bounded_and_warmed_up,
     middleware=[
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
-        Middleware(OwnOrigin),
+        Middleware(SameOrigin),
         Middleware(CompressedPage),
     ],
 )

@@ -83,8 +83,8 @@ def measured(*arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float
     The seconds are those that `-c` code prints. It is the checkout's own Python, if it has one: another version may
     need other libraries.
     """
-    own = checkout / ".venv" / "bin" / "python"
-    command = [str(own.absolute()) if own.exists() else sys.executable, *arguments]
+    python = checkout / ".venv" / "bin" / "python"
+    command = [str(python.absolute()) if python.exists() else sys.executable, *arguments]
     paths = os.pathsep.join([str(checkout.resolve()), os.environ.get("PYTHONPATH", "")])
     # Compiled code is kept, as pip and the image keep it; the first of several runs makes it.
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""}
@@ -125,8 +125,8 @@ def called(call: Callable[[], object]) -> list[tuple[str, str]]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        own = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
-        if event == "call" and own and not code.co_name.startswith("<"):
+        is_ours = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
+        if event == "call" and is_ours and not code.co_name.startswith("<"):
             found[str(Path(code.co_filename).relative_to(REPOSITORY)), code.co_qualname] = None
 
     sys.setprofile(note)

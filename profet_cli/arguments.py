@@ -186,8 +186,8 @@ def known_gpus() -> Gpus:
 def open_context(options: argparse.Namespace) -> Context:
     """Models, and the catalog with the user's instances and GPUs; lists in the `--models` folder come first."""
     gpus, catalog = load_gpus(), load_catalog(own=_in_folder(options, CUSTOM_NAME))
-    own = read_custom_gpus(_in_folder(options, CUSTOM_GPUS_NAME) or custom_gpus_path(), gpus)
-    return Context(load_models(options.models), catalog, gpus).with_custom_gpus(own)
+    custom = read_custom_gpus(_in_folder(options, CUSTOM_GPUS_NAME) or custom_gpus_path(), gpus)
+    return Context(load_models(options.models), catalog, gpus).with_custom_gpus(custom)
 
 
 def _in_folder(options: argparse.Namespace, name: str) -> Path | None:

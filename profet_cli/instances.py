@@ -70,8 +70,8 @@ def add_instances(parser: OneLineParser) -> None:
     actions = add_commands(parser, _INSTANCE_ACTIONS, dest="action")
     _add_listing(actions["list"], default=argparse.SUPPRESS)
     for name, declare, run_action in (
-        ("add", _add_own, _lay_own),
-        ("remove", _add_removal, _remove_own),
+        ("add", _add_offer_options, _add_offer),
+        ("remove", _add_removal, _remove_offers),
         ("refresh", add_refresh, run_refresh),
     ):
         declare(actions[name])
@@ -123,21 +123,21 @@ def run_instances(options: argparse.Namespace) -> None:
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     gpus = load_gpus()
-    own = read_custom_gpus(custom_gpus_path(), gpus)
+    custom = read_custom_gpus(custom_gpus_path(), gpus)
     catalog = load_catalog()
     try:
-        known = Context(load_models(), catalog, gpus).with_custom_gpus(own)
+        known = Context(load_models(), catalog, gpus).with_custom_gpus(custom)
         return answer_instances(known.models, known.catalog, question)
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])
-        return answer_instances(None, with_offers_of(catalog, own), question)
+        return answer_instances(None, with_offers_of(catalog, custom), question)
 
 
 #: Column of a custom file -> its option, where that has another name.
 _OPTION_OF = {"instance": "name", "gpu_memory_gib": "memory_gib"}
 
 
-def _add_own(parser: argparse.ArgumentParser) -> None:
+def _add_offer_options(parser: argparse.ArgumentParser) -> None:
     """The offer."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument("name", metavar="NAME")
@@ -162,7 +162,7 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _lay_own(options: argparse.Namespace) -> None:
+def _add_offer(options: argparse.Namespace) -> None:
     """Lay one offer over the catalog; the same offer of before is replaced."""
     path, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_shipped()
     with changing_custom(path):
@@ -192,7 +192,7 @@ def _add_removal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--market", help="only in this market")
 
 
-def _remove_own(options: argparse.Namespace) -> None:
+def _remove_offers(options: argparse.Namespace) -> None:
     """Take a user's own rows of an instance away; the shipped ones can't be."""
     path, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_shipped()
     with changing_custom(path):
@@ -359,7 +359,9 @@ def _add_gpu(options: argparse.Namespace) -> None:
         if new.instance in load_catalog():
             raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
         write_custom_gpus(path, [*(row for row in rows if row.name != new.name), new])
-    _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)}/h; saved in {path}")
+    _print_changed(
+        options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)}/h; saved in {path}"
+    )
 
 
 def _remove_gpu(options: argparse.Namespace) -> None:
@@ -371,11 +373,11 @@ def _remove_gpu(options: argparse.Namespace) -> None:
             names = ", ".join(row.name for row in rows) or "none"
             raise InputError(f"Your file {path} has no GPU {options.name!r}; it has: {names}.")
         write_custom_gpus(path, [row for row in rows if row is not removed])
-    _say(options, path, "removed", removed, f"is removed from {path}")
+    _print_changed(options, path, "removed", removed, f"is removed from {path}")
 
 
-def _say(options: argparse.Namespace, path: Path, key: str, own: CustomGpu, text: str) -> None:
+def _print_changed(options: argparse.Namespace, path: Path, key: str, gpu: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: CUSTOM_GPU.document(own)})
+        print_json({"file": str(path), key: CUSTOM_GPU.document(gpu)})
     else:
-        print(f"{own.name} {text}")
+        print(f"{gpu.name} {text}")

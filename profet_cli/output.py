@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
 from profet_core.errors import InputError
@@ -17,6 +17,9 @@ from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
 from profet_recorder.profiles import Profile
 from profet_recorder.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from profet_core.training.advise import HasOffer
 
 #: What a table shows where there is no value.
 MISSING = "-"
@@ -28,15 +31,7 @@ Value = TypeVar("Value")
 FEW_ROWS = 20
 
 
-class Offered(Protocol):
-    """What a row is about."""
-
-    @property
-    def offer(self) -> Instance:
-        """The offer."""
-
-
-Row = TypeVar("Row", bound=Offered)
+Row = TypeVar("Row", bound="HasOffer")
 #: Of a table: its title and a row's cell.
 Column: TypeAlias = tuple[str, Callable[[Row], str]]
 

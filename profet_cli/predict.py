@@ -6,8 +6,9 @@ What only one of them needs is imported in its functions: `profet predict` start
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import (
     add_every_offer,
@@ -22,6 +23,7 @@ from profet_cli.arguments import (
 )
 from profet_cli.output import (
     Column,
+    Row,
     cell,
     fit_words,
     price_date,
@@ -59,23 +61,17 @@ def run_predict(options: argparse.Namespace) -> None:
     prediction, level = answer.prediction, answer.prediction.interval_level
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
     columns: list[Column[InstancePrediction]] = [
-        ("instance", lambda row: row.instance),
-        ("GPU", lambda row: offer_name(row.offer)),
         ("ms/step", lambda row: "not given" if row.latency_ms is None else format_ms(row.latency_ms)),
         *([] if level is None else _bounds(level)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
         ("$/GPU/h", lambda row: format_usd(row.offer.usd_per_gpu_hour)),
-        ("price date", lambda row: price_date(row.offer)),
-        ("basis", lambda row: row.basis.word),
-        ("status", lambda row: row.status),
     ]
-    every, keep = (
-        options.every_offer or question.offer_filter.is_specific,
-        {prediction.anchor, *(question.targets or ())},
+    every = options.every_offer or question.offer_filter.is_specific
+    shown = _print_rows(
+        prediction.predictions, columns, every=every, keep={prediction.anchor, *(question.targets or ())}
     )
-    shown = print_offers(prediction.predictions, columns, every=every, keep=keep)
     print_notes(shown)
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
@@ -85,6 +81,19 @@ def run_predict(options: argparse.Namespace) -> None:
             f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean "
             f"error of {similarity.error_words}."
         )
+
+
+def _print_rows(
+    rows: Iterable[Row], columns: Sequence[Column[Row]], *, every: bool, keep: Collection[str] = ()
+) -> list[Row]:
+    """Print and return rows as `print_offers`: the offer, the columns, and what its price and numbers are from."""
+    first: list[Column[Any]] = [("instance", lambda row: row.offer.name), ("GPU", lambda row: offer_name(row.offer))]
+    last: list[Column[Any]] = [
+        ("price date", lambda row: price_date(row.offer)),
+        ("basis", lambda row: row.basis.word),
+        ("status", lambda row: row.offer.status),
+    ]
+    return print_offers(rows, [*first, *columns, *last], every=every, keep=keep)
 
 
 def _bounds(level: float) -> list[Column[InstancePrediction]]:
@@ -112,8 +121,6 @@ def run_cost(options: argparse.Namespace) -> None:
     print_warnings(training.warnings)
     epoch, total = (shared_time_unit(getattr(row, name) for row in table.rows) for name in ("epoch_s", "total_s"))
     columns: list[Column[Plan]] = [
-        ("instance", lambda row: row.instance),
-        ("GPU", lambda row: offer_name(row.offer)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
@@ -121,12 +128,9 @@ def run_cost(options: argparse.Namespace) -> None:
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
         ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
-        ("price date", lambda row: price_date(row.offer)),
-        ("basis", lambda row: row.basis.word),
-        ("status", lambda row: row.offer.status),
     ]
     every = options.every_offer or question.offer_filter.is_specific
-    shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
+    shown = _print_rows(table.rows, columns, every=every, keep={training.prediction.anchor})
     print_notes(plan.row for plan in shown)
 
 
@@ -208,8 +212,6 @@ def run_estimate(options: argparse.Namespace) -> None:
             (f"$/{question.epochs} epochs", lambda row: format_usd(costs[row.instance].total_usd)),
         ]
     columns: list[Column[InstancePrediction]] = [
-        ("instance", lambda row: row.instance),
-        ("GPU", lambda row: offer_name(row.offer)),
         ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
         *_bounds(LEVEL),
         *(compared if by_profile else ()),
@@ -217,14 +219,10 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         *(per_epoch if costs else ()),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
-        ("price date", lambda row: price_date(row.offer)),
-        ("basis", lambda row: row.basis.word),
-        ("status", lambda row: row.status),
     ]
     every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
     if found.rows:
-        shown = print_offers(found.rows, columns, every=every)
-        print_notes(shown)
+        print_notes(_print_rows(found.rows, columns, every=every))
     for gpu, step in found.gpus.items():
         interval = step.interval_at()
         within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"

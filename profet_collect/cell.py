@@ -172,14 +172,14 @@ def _run(task: Task) -> tuple[int | None, str, Any]:
 
 
 def _environment(task: Task) -> dict[str, str]:
-    own = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
-    own |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
+    changed = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
+    changed |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
     if task.device == "cpu":
         # As if there were no GPU, whichever there is.
-        own["CUDA_VISIBLE_DEVICES"] = ""
+        changed["CUDA_VISIBLE_DEVICES"] = ""
     if task.threads is not None:
-        own |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
-    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | own
+        changed |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
+    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | changed
 
 
 def _says_full_memory(text: str) -> bool:

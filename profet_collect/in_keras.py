@@ -98,19 +98,19 @@ def build(graph: Graph) -> Any:
     InputError : a kind of layer that can't be built in Keras, by its name.
     """
     keras = load_keras()
-    own = _own_layers(keras)
+    custom = _custom_layers(keras)
     values: list[Any] = []
     for node in graph.nodes:
         if node.kind == "input":
             values.append(keras.Input(node.shape))
         else:
-            values.append(_applied(keras, own, node, [values[index] for index in node.inputs]))
+            values.append(_applied(keras, custom, node, [values[index] for index in node.inputs]))
     # A mixed model ends in FP32, as its guide has it.
     output = keras.layers.Activation("linear", dtype="float32")(values[-1])
     return keras.Model(values[0], output, name="network")
 
 
-def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
+def _applied(keras: Any, custom: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
     first, layers = inputs[0], keras.layers
     match node.kind:
         case "convolution" | "depthwise convolution":
@@ -145,16 +145,16 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> 
             # Older Keras has no activation named relu6.
             return layers.ReLU(6.0 if node.kind == "relu6" else None)(first)
         case "hard swish" if not hasattr(keras.activations, "hard_swish"):
-            return own["hard swish"]()(first)
+            return custom["hard swish"]()(first)
         case kind if kind in _ACTIVATIONS:
             return layers.Activation(_ACTIVATIONS[kind])(first)
-        case kind if kind in own:
-            return own[kind](**node.settings)(first)
+        case kind if kind in custom:
+            return custom[kind](**node.settings)(first)
     raise InputError(f"a layer of kind {node.kind!r} can't be built in Keras.")
 
 
 def _padded(layers: Any, node: Node, value: Any) -> tuple[Any, str]:
-    """The value with the margins that Keras' own "same" doesn't make, and the padding that is left to the layer."""
+    """The value with the margins that Keras' custom "same" doesn't make, and the padding that is left to the layer."""
     if node.settings["is_same"]:
         return value, "same"
     margins = node.settings["margins"]
@@ -173,11 +173,11 @@ def _convolution(layers: Any, node: Node, value: Any) -> Any:
     return layers.Conv2D(settings["filters"], settings["kernel"], groups=settings["groups"], **common)(value)
 
 
-def _own_layers(keras: Any) -> dict[str, Any]:
+def _custom_layers(keras: Any) -> dict[str, Any]:
     """Layers that Keras lacks, or that would ask for data before they are made."""
 
     class Scale(keras.layers.Layer):
-        """Each channel times a weight of its own."""
+        """Each channel times a weight of its custom."""
 
         def build(self, shape: Any) -> None:
             self.weight = self.add_weight(name="weight", shape=(shape[-1],), initializer="ones")

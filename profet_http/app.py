@@ -197,7 +197,7 @@ class SecurityHeaders:
         await app(scope, receive, send_with_headers)
 
 
-class OwnOrigin:
+class SameOrigin:
     """ASGI middleware: refuses what has another origin than the host it is sent to.
 
     Streamlit would refuse it too, but first ask a server on the internet for its own address, and wait.
@@ -208,7 +208,7 @@ class OwnOrigin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it with 403."""
-        if scope["type"] not in ("http", "websocket") or _is_own(Headers(scope=scope)):
+        if scope["type"] not in ("http", "websocket") or _is_same_origin(Headers(scope=scope)):
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
             await JSONResponse(_REFUSAL, 403)(scope, receive, send)
@@ -217,7 +217,7 @@ class OwnOrigin:
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
 
 
-def _is_own(headers: Headers) -> bool:
+def _is_same_origin(headers: Headers) -> bool:
     origin = headers.get("origin")
     if origin is None:
         return True

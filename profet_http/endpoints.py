@@ -89,14 +89,14 @@ def _endpoint(
     """An endpoint that also takes custom GPUs, which are part of what the question is asked of."""
 
     def answered(context: Context, values: Values) -> object:
-        own = []
+        gpus = []
         for cells in values.get("own_gpus", ()):
             row = custom_gpu_from({name: str(cell) for name, cell in cells.items() if cell is not None}, context.gpus)
-            own.append(row)
+            gpus.append(row)
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_custom_gpus(checked_custom_gpus(own)), question(**others))
+        return answer(context.with_custom_gpus(checked_custom_gpus(gpus)), question(**others))
 
     return Endpoint(summary, {**fields, "own_gpus": _CUSTOM_GPUS}, answered, document)
 
@@ -182,8 +182,8 @@ def _operation(name: str, summary: str, answered: str, answer: Schema, *failures
     for status in sorted({*failures, "403", "404", "405", "429"}):
         found[status] = _FAILURES[status], JSON, _ERROR.schema
     responses = {
-        status: {"description": said, "content": {kind: {"schema": schema}}}
-        for status, (said, kind, schema) in found.items()
+        status: {"description": when, "content": {kind: {"schema": schema}}}
+        for status, (when, kind, schema) in found.items()
     }
     return {"operationId": name, "summary": summary, "responses": responses}
 
@@ -239,8 +239,8 @@ def _parameters(fields: Fields) -> list[Document]:
     for name, field in fields.items():
         if field.kind is not PROFILE:
             more = " (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""
-            said = {"description": _described(field) + more, "schema": _as_text(field)}
-            found.append({"name": name, "in": "query", "required": field.required, **said})
+            described = {"description": _described(field) + more, "schema": _as_text(field)}
+            found.append({"name": name, "in": "query", "required": field.required, **described})
     return found
 
 
