@@ -434,12 +434,12 @@ class ScaleoutPlans:
         name, batch = source.instance if offer is None else offer.name, question.global_batch
         one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
-        asked = Strategy(question.scaling.strategy)
+        chosen = Strategy(question.scaling.strategy)
         every = {
             each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
-            for each in dict.fromkeys((asked, *can))
+            for each in dict.fromkeys((chosen, *can))
         }
-        epoch, over_one = every[asked], None
+        epoch, over_one = every[chosen], None
         if batch is not None and _scalable(batch) and source.supports_batch(batch):
             # At most the number of GPUs: one GPU can process the whole batch in consecutive parts.
             whole_ms = source.step_at(name, batch).latency_ms
@@ -552,7 +552,7 @@ _ON_GPUS: Keys = {
         speed_up_high=at(lambda step: step.speed_up_range and step.speed_up_range[1], maybe(NUMBER)),
         **keys(ScaledStep, "one_gpu_ms"),
     ),
-    # Of one GPU; null where it is not known, or not asked as the step was measured.
+    # Of one GPU; null where it is unknown, or where the step was measured.
     "fits_in_memory": at("fit.verdict", maybe(VERDICT)),
     "largest_batch": at("fit.largest_batch", maybe(WHOLE)),
 }
