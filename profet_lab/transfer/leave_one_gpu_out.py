@@ -178,7 +178,9 @@ def _spread_within(errors: np.ndarray) -> float:
 def measured_latencies(steps: Steps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
 
-    return lambda anchor, instance, latency_known: Estimate(latency_ms=steps.latency_ms[instance], log_sd=0.0)
+    return lambda anchor, instance, latency_known: Estimate(
+        latency_ms=steps.latency_ms[instance], log_sd=np.zeros(len(steps.latency_ms[instance]))
+    )
 
 
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:
