@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_core.answers.context import Context
-from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, Field, Fields
-from profet_core.answers.questions import PREDICT
+from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, Field, Fields
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from profet_cli.arguments import add_format, read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.answers.fields import names
+from profet_core.answers.questions import names
 from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
 from profet_core.training.many_core import (

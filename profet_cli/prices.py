@@ -16,7 +16,7 @@ from typing import Any
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.answers.documents import OFFER
-from profet_core.answers.fields import names
+from profet_core.answers.questions import names
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     check_believable,

@@ -14,15 +14,20 @@ from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.context import Context, answer_instances
 from profet_core.answers.documents import ADVICE, COSTS, OFFERS, PREDICTION
 from profet_core.answers.estimate import ESTIMATE, ESTIMATED, answer_estimate, named_question, with_profiled
-from profet_core.answers.fields import MAX_TEXT_CHARACTERS, NUMBERS, PROFILE, Field, Fields, Kind
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import (
     ADVISE,
     COST,
     INSTANCES,
+    MAX_TEXT_CHARACTERS,
+    NUMBERS,
     PREDICT,
+    PROFILE,
     AdviseQuestion,
+    Field,
+    Fields,
     InstancesQuestion,
+    Kind,
     PredictQuestion,
     TrainingQuestion,
 )

@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from profet_core.answers.fields import PROFILE, Fields, Kind
+from profet_core.answers.questions import PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
 from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import read_profile

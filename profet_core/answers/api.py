@@ -119,8 +119,8 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
     question : these, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
         `instance`, `strategy`, `images`.
     """
-    asked = scaleout_question({"profile": profile, **question})
-    return answer_scaleout(_context(models, catalog), asked)
+    built = scaleout_question({"profile": profile, **question})
+    return answer_scaleout(_context(models, catalog), built)
 
 
 def _context(models: Models, catalog: Catalog) -> Context:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from profet_core.answers import fields as field
+from profet_core.answers import questions
 from profet_core.answers.context import Context, filtered_context, filtered_rows
 from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
-from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import COST, ProfileQuestion, StepsQuestion
+from profet_core.answers.questions import COST, WHOLE, Field, Fields, ProfileQuestion, StepsQuestion, fields_of, option
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
@@ -58,7 +57,7 @@ class EstimateQuestion(StepsQuestion):
 
 #: Fields of `named_question`, and those of the profile to compare with.
 ESTIMATE: Fields = {
-    "network": Field(field.TEXT, "network name, such as resnet50", "NAME", required=True),
+    "network": Field(questions.TEXT, "network name, such as resnet50", "NAME", required=True),
     "batch": Field(WHOLE, "batch size", required=True),
     "pixels": Field(WHOLE, "height and width of the image (default: the network's, or the file's)"),
     "classes": Field(WHOLE, "number of classes of a named network (default: the network's)"),

@@ -16,9 +16,17 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
-from profet_core.answers.fields import LARGE, Fields, fields_of, option, part
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.answers.questions import ADVISE, StepsQuestion, TrainingQuestion
+from profet_core.answers.questions import (
+    ADVISE,
+    LARGE,
+    Fields,
+    StepsQuestion,
+    TrainingQuestion,
+    fields_of,
+    option,
+    part,
+)
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
@@ -426,12 +434,12 @@ class ScaleoutPlans:
         name, batch = source.instance if offer is None else offer.name, question.global_batch
         one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
-        asked = Strategy(question.scaling.strategy)
+        chosen = Strategy(question.scaling.strategy)
         every = {
             each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
-            for each in dict.fromkeys((asked, *can))
+            for each in dict.fromkeys((chosen, *can))
         }
-        epoch, over_one = every[asked], None
+        epoch, over_one = every[chosen], None
         if batch is not None and _scalable(batch) and source.supports_batch(batch):
             # At most the number of GPUs: one GPU can process the whole batch in consecutive parts.
             whole_ms = source.step_at(name, batch).latency_ms
@@ -544,7 +552,7 @@ _ON_GPUS: Keys = {
         speed_up_high=at(lambda step: step.speed_up_range and step.speed_up_range[1], maybe(NUMBER)),
         **keys(ScaledStep, "one_gpu_ms"),
     ),
-    # Of one GPU; null where it is not known, or not asked as the step was measured.
+    # Of one GPU; null where it is unknown, or where the step was measured.
     "fits_in_memory": at("fit.verdict", maybe(VERDICT)),
     "largest_batch": at("fit.largest_batch", maybe(WHOLE)),
 }

@@ -99,7 +99,7 @@ class Catalog(dict[str, Instance]):
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
         rows = [
-            replace(row, status=said.status, vcpus=said.vcpus, host=said.host) if (said := first.get(row.name)) else row
+            replace(row, status=mine.status, vcpus=mine.vcpus, host=mine.host) if (mine := first.get(row.name)) else row
             for row in self.all_offers
             if row.offer_key not in taken
         ]
@@ -323,9 +323,9 @@ def filtered_offers(offers: Iterable[Instance], offer_filter: OfferFilter, gpus:
         f"{_words(name, offer_filter)} ({count} offer{'s' if count > 1 else ''} without it)"
         for name, count in left.items()
     ]
-    asked = ", ".join(_words(name, offer_filter) for name in conditions)
+    every_word = ", ".join(_words(name, offer_filter) for name in conditions)
     ways_out = " or ".join(ways) or "more than one of them"
-    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", without=left)
+    raise NoOffersError(f"No offer matches all of {every_word}: relax {ways_out}.", without=left)
 
 
 def filtered_catalog(

@@ -181,8 +181,8 @@ class Gpus(dict[str, Gpu]):
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
         """
         same = self.named(name)
-        if told_gib := memory_in_name_gib(name):
-            same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
+        if named_gib := memory_in_name_gib(name):
+            same = [gpu for gpu in same if gpu.has_memory(named_gib)] or same
         return _of_form(name, same) if _FORM.search(name) else same
 
     def without_offer(self, name: str) -> str:

@@ -68,12 +68,12 @@ class Instance:
     gpu_memory_gib : of one GPU.
     vcpus : None if unknown.
     usd_per_hour : of the whole instance with all its GPUs.
-    region, os, market : what the price is for; market is one of `MARKETS`, or `OWN_PRICE`.
+    region, os, market : what the price is for; market is one of `MARKETS`, or `CUSTOM_PRICE`.
     as_of : date of the price: year, year-month or year-month-day.
     source : source of the price.
     own : the row comes from the user's file.
     machine_source : source of GPU and status; for a retired instance also why it is retired.
-    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for custom hardware.
+    provider : the cloud that rents it out, such as "aws"; `CUSTOM_PROVIDER` for custom hardware.
     host : generation of the host CPU, such as "cascade-lake"; "" if unknown.
     """
 

@@ -107,8 +107,8 @@ class Interconnects(dict[str, Interconnect]):
         row = self.get(gpu) or self.get(gpu_model(gpu))
         if row is None:
             return replace(_ASSUMED, gpus=gpus)
-        said = "typical links for this GPU's form factor"
-        return replace(row, gpus=gpus, assumed="; ".join(filter(None, (said, row.assumed))))
+        typical = "typical links for this GPU's form factor"
+        return replace(row, gpus=gpus, assumed="; ".join(filter(None, (typical, row.assumed))))
 
 
 @cache

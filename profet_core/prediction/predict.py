@@ -209,7 +209,7 @@ class _Question:
         """Run the stages, each from table to table, on steps that were recorded in one precision.
 
         Those for all profiles run here; the returned function runs the others for one, by its index. The last stage,
-        `sizes.resized`, runs on their table for each size that is asked for.
+        `sizes.resized`, runs on their table for each requested size.
         """
         models, method, anchor = self.models, self.method, self.anchor
         read = [without_input_wait(step.base, step.base_ms) for step in steps]

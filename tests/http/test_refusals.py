@@ -11,7 +11,7 @@ from itertools import combinations
 
 import pytest
 
-from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, TEXT, Field
+from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, TEXT, Field
 from profet_http.app import MAX_FILES
 from profet_http.endpoints import CUSTOM_GPUS, QUESTIONS
 from profet_http.requests import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S
