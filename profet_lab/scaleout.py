@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, linprog
 
 from profet_core.catalog.gpus import gpu_model
-from profet_core.catalog.interconnects import PCIE_GB_PER_S, Interconnect, Link
+from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.errors import InputError
 from profet_core.files import sha256_hex
 from profet_core.latency import LEVEL, quantile
+from profet_core.layers.networks import named_network
 from profet_core.training.scaling_model import (
     NUMBERS,
     SCALEOUT_VERSION,
@@ -37,95 +39,26 @@ from profet_lab.measurements.tables import DataError
 from profet_lab.models_folder import signed
 from profet_lab.tasks import Progress, held_out, run_tasks
 
-#: Network with 1,000 classes -> millions of parameters, and weight tensors as PyTorch counts them (None where no
-#: measurement by one process needs them). Counts are torchvision's, else those of the network's paper or of
-#: tf_cnn_benchmarks. What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is excluded.
-WEIGHTS: Mapping[str, tuple[float, int | None]] = MappingProxyType(
-    {
-        "AlexNet": (61.1, 16),
-        "EfficientNet-B0": (5.29, None),
-        "EfficientNet-B4": (19.34, None),
-        "InceptionV3": (23.85, None),
-        "InceptionV4": (42.68, None),
-        "MobileNetV2": (3.50, 158),
-        "ResNeXt101-32x4d": (44.18, None),
-        "ResNet101": (44.55, 314),
-        "ResNet152": (60.19, 467),
-        "ResNet18": (11.69, 62),
-        "ResNet34": (21.80, 110),
-        "ResNet50": (25.56, 161),
-        "SE-ResNeXt101-32x4d": (48.96, None),
-        "UNet Medical": (31.03, None),
-        "VGG11": (132.86, 22),
-        "VGG13": (133.05, 26),
-        "VGG16": (138.36, 32),
-        "VGG19": (143.67, 38),
-        "densenet121": (7.98, 364),
-        "densenet161": (28.68, 484),
-        "densenet169": (14.15, 508),
-        "densenet201": (20.01, 604),
-        "mnasnet0_5": (2.22, 158),
-        "mnasnet0_75": (3.17, 158),
-        "mnasnet1_0": (4.38, 158),
-        "mnasnet1_3": (6.28, 158),
-        "resnext101_32x8d": (88.79, 314),
-        "resnext50_32x4d": (25.03, 161),
-        "shufflenet_v2_x0_5": (1.37, 170),
-        "shufflenet_v2_x1_0": (2.28, 170),
-        "shufflenet_v2_x1_5": (3.50, 170),
-        "shufflenet_v2_x2_0": (7.39, 170),
-        "squeezenet1_0": (1.25, 52),
-        "squeezenet1_1": (1.24, 52),
-        "vgg11_bn": (132.87, 38),
-        "vgg13_bn": (133.05, 46),
-        "vgg16_bn": (138.37, 58),
-        "vgg19_bn": (143.68, 70),
-        "wide_resnet101_2": (126.89, 314),
-        "wide_resnet50_2": (68.88, 161),
-    }
-)
-
-
-_SHEET = "NVIDIA's data sheet"
-
-
-def _node(
-    link: Link, gb_per_s: float, generation: int, *, gpus: int = 8, root: int = 2, source: str = _SHEET
-) -> Interconnect:
-    return Interconnect(gpus, link, gb_per_s, generation, root, 10.0, source)
-
-
-#: Published GPU -> its machine. GeForce cards and TITANs communicate through host memory, whose bandwidth does
-#: not rise with PCIe 4 (two RTX 3080 share gradients at the rate of two RTX 2080 Ti). Folders whose name says NVLink
-#: are as slow as those without (2080 Ti, RTX 8000): they count as PCIe.
-RIGS: Mapping[str, Interconnect] = MappingProxyType(
-    {
-        "A100-PCIE-40GB": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
-        "A100-SXM4-40GB": _node(Link.NVSWITCH, 300.0, 4),
-        "A100-SXM4-80GB": _node(Link.NVSWITCH, 300.0, 4),
-        "Tesla V100-SXM2-16GB": _node(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM2-32GB": _node(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM3-32GB": _node(Link.NVSWITCH, 150.0, 3, gpus=16),
-        "GeForce RTX 2080 Ti": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "GeForce RTX 3070": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3080": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3090": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "TITAN RTX": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "TITAN Xp": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 6000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 8000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "RTX A6000": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
-    }
-)
-#: Platform of the benchmarks of 2017 -> its nodes. A K80 board is two GPUs; eight of them hang on two root ports.
-PLATFORMS_2017: Mapping[str, Interconnect] = MappingProxyType(
-    {
-        "DGX-1": _node(Link.NVLINK, 80.0, 3),
-        "GCE n1-standard-32-k80x8": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge distributed": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4, source="AWS's instance types"),
-    }
-)
+#: What the throughputs call a network -> its name in the table of networks.
+NETWORKS = {
+    "InceptionV3": "keras/InceptionV3",
+    "ResNeXt101-32x4d": "resnext101_32x4d",
+    "SE-ResNeXt101-32x4d": "seresnext101_32x4d",
+    "UNet Medical": "unet",
+}
+#: Published GPU or platform -> the GPU whose typical links it has. Folders whose name says NVLink are as slow as those
+#: without (2080 Ti, RTX 8000): they count as PCIe. TITANs communicate through host memory, as GeForce cards do.
+_LINKS_OF = {
+    "DGX-1": "Tesla P100-SXM2-16GB",
+    "GCE n1-standard-32-k80x8": "Tesla K80",
+    "EC2 p2.8xlarge": "Tesla K80",
+    "EC2 p2.8xlarge distributed": "Tesla K80",
+    "Tesla V100-SXM2-32GB": "Tesla V100-SXM2-16GB",
+    "TITAN RTX": "GeForce RTX 2080 Ti",
+    "TITAN Xp": "GeForce RTX 2080 Ti",
+}
+#: Sixteen V100 behind switches.
+_DGX_2 = Interconnect(16, Link.NVSWITCH, 150.0, 3, 2, 10.0, "NVIDIA's data sheet")
 
 
 TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
@@ -167,9 +100,31 @@ def load_scale_rows(folder: Path) -> tuple[pd.DataFrame, dict[str, int]]:
     except (OSError, KeyError) as error:
         raise DataError(f"The published multi-GPU speeds can't be read: {error}.") from None
     rows = pd.concat([first, second], ignore_index=True)
-    millions, tensors = zip(*rows["network"].map(WEIGHTS), strict=True)
-    gradient_bytes = 1e6 * np.array(millions) * rows["precision"].map(GRADIENT_BYTES)
-    return with_nodes(rows.assign(gradient_bytes=gradient_bytes, tensors=[count or 0 for count in tensors])), unusable
+    parameters, tensors = zip(*map(_weights, rows["network"]), strict=True)
+    gradient_bytes = np.array(parameters) * rows["precision"].map(GRADIENT_BYTES)
+    return with_nodes(rows.assign(gradient_bytes=gradient_bytes, tensors=tensors)), unusable
+
+
+@cache
+def _weights(name: str) -> tuple[float, int] | None:
+    """Parameters, to 10,000, and weight tensors of a network, as PyTorch has them; None if it isn't known."""
+    if "(" in name:
+        # A detector with another backbone than the known one's.
+        return None
+    try:
+        counts = named_network(NETWORKS.get(name, name)).counts
+    except InputError:
+        return None
+    layers = counts.layers
+    # A convolution has a bias where no normalization follows it, and in VGG.
+    has_biases = not layers.normalizations or name.lower().startswith("vgg")
+    tensors = layers.convolutions * (1 + has_biases) + 2 * (layers.normalizations + layers.dense)
+    return round(counts.parameters, -4), tensors
+
+
+def _links(name: str) -> Interconnect:
+    """The machine of a published GPU or platform, 10 Gb/s between nodes."""
+    return _DGX_2 if name == "Tesla V100-SXM3-32GB" else load_interconnects().of_gpu(_LINKS_OF.get(name, name), 8)
 
 
 def with_nodes(rows: pd.DataFrame) -> pd.DataFrame:
@@ -211,13 +166,18 @@ def _tensorflow_2017(table: pd.DataFrame) -> pd.DataFrame:
             "precision": "fp32",
             "strategy": np.select([is_server & on_gpu, is_server], [Strategy.PS_GPU, Strategy.PS_CPU], Strategy.RING),
             "gpus": rows["num_gpus"],
-            "interconnect": rows["platform"].map(PLATFORMS_2017),
+            "interconnect": rows["platform"].map(_links),
             "batch_per_gpu": rows["batch_per_gpu"],
             "one_gpu_ms": rows["alone"],
             "latency_ms": rows["step_ms"],
             "excluded": np.where(rows["data"] == "real", REAL_DATA, ""),
         }
     )
+
+
+def _first_of(reasons: Mapping[str, Any]) -> np.ndarray:
+    """The first reason whose mask holds a row, of each row; "" if none does."""
+    return np.select([np.asarray(rows) for rows in reasons.values()], [np.array(reason) for reason in reasons], "")
 
 
 _FP32_GRADIENTS = ("fp32", "fp32-inferred", "tf32", "tf32-conv")
@@ -240,33 +200,33 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         CONTRADICTS: rows["source_repo"].str.startswith("aisensiy"),
         NO_ONE_GPU: rows["alone"].isna(),
         NO_BATCH: rows["batch_size"] == 0,
-        NO_WEIGHTS: ~rows["network"].isin(WEIGHTS),
+        NO_WEIGHTS: [_weights(name) is None for name in rows["network"]],
     }
-    why = np.select([*reasons.values()], [*reasons], "")
+    why = _first_of(reasons)
     unusable = dict(Counter(why[why != ""].tolist()))
-    rows = rows[why == ""]
+    rows = rows.loc[why == ""]
 
-    is_lambdal, machine = rows["source_repo"].str.startswith("lambdal"), rows["machine"]
+    is_lambdal, names = rows["source_repo"].str.startswith("lambdal"), rows["machine"]
     is_xla = rows["framework_version"].str.contains("XLA", na=False)
-    reasons = {
+    excluded = {
         FP16_WITHOUT_XLA: is_lambdal & (rows["precision"] == "fp16") & ~is_xla,
-        SLOW_ONE_GPU: is_lambdal & machine.str.contains("RTX_2080_Ti_NVLink") & machine.str.contains("trt2"),
+        SLOW_ONE_GPU: is_lambdal & names.str.contains("RTX_2080_Ti_NVLink") & names.str.contains("trt2"),
         BROKEN_FILE: (rows["gpu"] == "TITAN Xp") & (rows["precision"] == "fp32") & (rows["gpus"] == 4),
     }
     is_one_process = rows["framework"].str.contains("torchvision")
     found = {
         "data_set": THROUGHPUTS,
-        "source": rows["source_repo"] + " " + machine,
+        "source": rows["source_repo"] + " " + names,
         "gpu": rows["gpu"].map(gpu_model),
         "network": rows["network"],
         "precision": np.where(rows["precision"].isin(_FP32_GRADIENTS), "fp32", "fp16"),
         "strategy": np.where(is_one_process, Strategy.ONE_PROCESS, Strategy.RING),
         "gpus": rows["gpus"],
-        "interconnect": rows["gpu"].map(RIGS),
+        "interconnect": rows["gpu"].map(_links),
         "batch_per_gpu": rows["batch_size"],
         "one_gpu_ms": rows["batch_size"] / rows["alone"] * MS_PER_S,
         "latency_ms": rows["gpus"] * rows["batch_size"] / rows["images_per_s"] * MS_PER_S,
-        "excluded": np.select([*reasons.values()], [*reasons], ""),
+        "excluded": _first_of(excluded),
     }
     return pd.DataFrame(found), unusable
 
@@ -281,20 +241,12 @@ _PRIOR_WEIGHT = 0.02
 _RANGE = 6.0
 _LINK = "link "
 #: Coefficient -> where its fit starts. Bridges were in no published machine: they take NVLink's.
-STARTS: Mapping[str, float] = MappingProxyType(
-    {
-        **{f"{_LINK}{link}": 0.3 for link in Link if link is not Link.BRIDGE},
-        "host_efficiency": 0.5,
-        "network_efficiency": 0.5,
-        "message_ms": 0.5,
-        "overlap": 0.5,
-        "straggling": 0.01,
-        "network_straggling": 0.01,
-        "copy_efficiency": 0.5,
-        "tensor_ms": 0.1,
-        "tensor_gpu_ms": 0.1,
-    }
-)
+STARTS = {
+    **{f"{_LINK}{link}": 0.3 for link in Link if link is not Link.BRIDGE},
+    **dict.fromkeys(("host_efficiency", "network_efficiency", "message_ms", "overlap"), 0.5),
+    **{"straggling": 0.01, "network_straggling": 0.01},
+    **{"copy_efficiency": 0.5, "tensor_ms": 0.1, "tensor_gpu_ms": 0.1},
+}
 _SHARES = tuple(name for name in STARTS if name.startswith(_LINK) or name.endswith("efficiency") or name == "overlap")
 
 

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from profet_recorder import VERSION
 from profet_recorder.errors import InputError, ProfetError
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def main() -> int:
         prog="profet",
         description="The recorder of PROFET. `pip install .` in the project's folder installs the other commands.",
     )
-    parser.add_argument("-V", "--version", action="version", version=f"profet {VERSION}", help="print the version")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"profet {version('profet-recorder')}", help="print the version"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=OneLineParser)
     line = "Record a profile of your own training script."
     add_arguments(commands.add_parser("profile", help=line, description=line))

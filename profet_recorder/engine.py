@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import several_calls_note
+from profet_recorder.profiles.record import ProfileMeta, several_calls_note
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -278,28 +278,9 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
         yield tuple(0 if size is None else int(size) for size in part.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class StepFacts:
-    """What was found out about the step; what stayed unknown is None.
-
-    Attributes
-    ----------
-    gpu : name of the GPU it ran on; None: on a CPU.
-    parameters : of all networks that are trained.
-    compiled : it ran through a compiler that joins operations.
-    peak_memory_mib : before the profiler's own buffers; None on a CPU.
-    warnings : what makes its times less sure, one sentence each.
-    """
-
-    gpu: str | None = None
-    framework: str | None = None
-    precision: str | None = None
-    parameters: int | None = None
-    sizes: BatchSizes = NO_SIZES
-    compiled: bool | None = None
-    onednn: bool | None = None
-    peak_memory_mib: float | None = None
-    warnings: tuple[str, ...] = ()
+#: What was found out about a step: of its meta all but the sizes and the latency, the sizes, and what makes its times
+#: less sure, one sentence each. Without a GPU's name it ran on a CPU.
+StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
 def step_warnings(

@@ -28,6 +28,7 @@ from profet_recorder.engine import (
     step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
+from profet_recorder.profiles.record import ProfileMeta
 
 _TRACE_NAME = "recorded.pt.trace.json"
 COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
@@ -176,15 +177,14 @@ class PyTorchEngine:
         gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
         keras = sys.modules.get("keras") if keras_flavour(self._model) else None
         version = str(self._torch.__version__).partition("+")[0]
-        return StepFacts(
+        meta = ProfileMeta(
             gpu=gpu,
             framework=f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else ""),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
-            sizes=self._step_sizes(),
             compiled=self._calls.saw_compiled and not can_set_stance(self._torch),
-            warnings=tuple(self._warnings(gpu)),
         )
+        return meta, self._step_sizes(), tuple(self._warnings(gpu))
 
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls

@@ -25,6 +25,7 @@ from profet_recorder.engine import (
     step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
+from profet_recorder.profiles.record import ProfileMeta
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
@@ -202,16 +203,15 @@ class TensorFlowEngine:
     def facts(self) -> StepFacts:
         """From TensorFlow and the model."""
         gpu = self._gpu()
-        return StepFacts(
+        meta = ProfileMeta(
             gpu=None if gpu is None else self._details(gpu).get("device_name") or "unknown GPU",
             framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if self._networks() else ""),
             precision=self._precision(),
             parameters=self._parameters(),
-            sizes=either(self._sizes.last, self._calls.sizes.last),
             compiled=self._saw_compiled or None,
             onednn=_onednn(),
-            warnings=tuple(self._warnings()),
         )
+        return meta, either(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
 
     def _trained(self) -> dict[int, Any]:
         """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from profet_core.answers.context import Context, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
-from profet_core.catalog.gpus import FP32, TF32, canonical, is_half, requested_precision
+from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
@@ -21,7 +21,7 @@ from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import joint_predictions, other_networks, steps_at
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
-from profet_core.training.memory import FitAnswer, fits_by_instance, gpu_memory_gib, recorded_step
+from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.units import format_ms, format_significant, positive_number, whole_number
 from profet_recorder.profiles import Profile
@@ -38,20 +38,16 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     more: PredictOptions = {"targets": targets}
     if question.measured.latencies_ms:
         more |= {"measured_ms": question.measured.latencies_ms}
-        if question.measured.profile is not None:
-            more |= {"measured_from": _measured_prediction(context, question, question.measured.profile, targets)}
+        if (recorded := question.measured.profile) is not None:
+            # Of the profile that the measured latencies belong to.
+            question_anchor(context, question)
+            try:
+                known_ms = question.measured.anchor_ms
+                more |= {"measured_from": predicted_profile(context, question, recorded, known_ms, targets=targets)}
+            except NoPredictionError as error:
+                lines = f"{{measured_trace}}: {error.args[0]}"
+                raise NoPredictionError(lines, "measured_trace", *error.fields) from None
     return predicted_profile(context, question, profile, question.latency_ms, **more)
-
-
-def _measured_prediction(
-    context: Context, question: ProfileQuestion, profile: Profile, targets: Sequence[str] | None
-) -> Prediction:
-    """Prediction from the profile that the measured latencies belong to."""
-    question_anchor(context, question)
-    try:
-        return predicted_profile(context, question, profile, question.measured.anchor_ms, targets=targets)
-    except NoPredictionError as error:
-        raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
 
 def predicted_profile(
@@ -88,6 +84,8 @@ def predicted_profile(
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
     """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    if batch_size is None and pixels is None:
+        return profile
     found: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
@@ -206,19 +204,22 @@ def memory_fits(
     ----------
     known : one or two predictions of the network.
     ran_on : other instances that the first one's step ran on.
-    size : as `fits_by_instance` takes it.
+    size : as `fit_answer` takes it.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
     first, second = known[0], known[1].profile if len(known) > 1 else None
-    half, recorded_half = is_half(first.precision), is_half(first.profile.meta.precision)
+    half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
     step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
-    return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
+    # Only an instance's memory matters, and many have the same.
+    every = set(memories_gib.values())
+    answers = {gib: fit_answer(models.memory, step, gib, precision_growth=growth, **size) for gib in every}
+    return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):

@@ -198,29 +198,21 @@ def offers_in_market(
         for offer in offers:
             listed.setdefault(offer.market, offer)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
-            listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
+            if positive_number("The spot discount", spot_discount) >= 1:
+                raise InputError(f"The spot discount must be between 0 and 1, such as 0.6, not {spot_discount:g}.")
+            usd_per_hour = listed[ON_DEMAND].usd_per_hour * (1 - spot_discount)
+            source = f"{_GUESSED} {spot_discount:.0%} below on-demand"
+            listed[SPOT] = replace(listed[ON_DEMAND], usd_per_hour=usd_per_hour, market=SPOT, as_of="", source=source)
         found += [offer for key, offer in listed.items() if key == CUSTOM_HARDWARE or market in (key, ANY_MARKET)]
     if not found:
-        guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
-        raise NoOffersError(f"The catalog has no {market} prices: give your own prices{guess}.")
+        more = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
+        raise NoOffersError(f"The catalog has no {market} prices: give your own prices{more}.")
     return tuple(found)
 
 
 def is_guess(offer: Instance) -> bool:
     """Whether an offer's price is a spot price estimated from the user's discount."""
     return offer.source.startswith(_GUESSED)
-
-
-def _at_discount(offer: Instance, discount: float) -> Instance:
-    if positive_number("The spot discount", discount) >= 1:
-        raise InputError(f"The spot discount must be between 0 and 1, such as 0.6, not {discount:g}.")
-    return replace(
-        offer,
-        usd_per_hour=offer.usd_per_hour * (1 - discount),
-        market=SPOT,
-        as_of="",
-        source=f"{_GUESSED} {discount:.0%} below on-demand",
-    )
 
 
 #: Confidence levels, ascending.
@@ -377,7 +369,9 @@ def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]
 
     def some(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(offer_filter, name)
-        excepted = _excepted(chosen, options[name])
+        # Those that aren't chosen, if they are few beside the others.
+        excepted = [option for option in options[name] if option not in chosen]
+        excepted = excepted if len(excepted) * 2 < len(chosen) else []
         # All of them: each is chosen while some are about to be removed.
         if len(chosen) == len(options[name]):
             return ""
@@ -393,9 +387,3 @@ def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]
         "confidence": offer_filter.confidence and f"confidence: {CONFIDENCE_LABELS[offer_filter.confidence]}",
     }
     return {name: words for name, words in found.items() if words}
-
-
-def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
-    others = [option for option in options if option not in chosen]
-    return others if len(others) * 2 < len(chosen) else []

@@ -252,10 +252,9 @@ class OperationClasses:
             part = self.encode_table(names, times_us, np.array([profiles[row].may_be_cut for row in rows]))
             for name in ClassTimes.__dataclass_fields__:
                 getattr(times, name)[rows] = getattr(part, name)
-            column_of = self.place(
-                [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
-            )
-            for row in rows if column_of else ():
+            outside = [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
+            column_of = self.place(outside) if outside else {}
+            for row in rows if outside else ():
                 # Outside the table: of unknown kind, or of a new one that takes a notable time.
                 least_us, us = NOTABLE_SHARE * profiles[row].busy_total_us, profiles[row].operations
                 notable = [

@@ -33,20 +33,14 @@ _RECURRENT = ("LSTM", "GRU", "RNN")
 _OTHER_OPERATIONS = frozenset({"Average", "Identity"})
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
-#: Shapes before and after a layer, with the batch, where the file has them.
-_Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
+#: A shape with the batch, where the file has one, and those before and after a layer.
+_Stated = tuple[int | None, ...] | None
+_Recorded = tuple[_Stated, _Stated]
 
 #: A call: the layer's name and which of its calls it is.
 Call = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor that a layer is called on."""
-
-    call: Call
-    index: int
-    recorded: tuple[int | None, ...] | None = None
+#: A tensor that a layer is called on: the call that puts it out, which of its outputs it is, and its shape.
+Tensor = tuple[Call, int, _Stated]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +79,18 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     """All tensors of one call, in order: records of Keras 3, or lists of Keras 2."""
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
-            yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
+            yield (name, call), index, recorded_shape(value["config"].get("shape"))
         case ["_CONSTANT_VALUE", *_]:
             return
         case [str(name), int(call), int(index), *rest]:
-            yield Tensor((name, call), index)
+            yield (name, call), index, None
             yield from _tensors(rest)
         case dict() | list():
             for each in value.values() if isinstance(value, dict) else value:
                 yield from _tensors(each)
 
 
-def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
+def recorded_shape(shape: object) -> _Stated:
     """A shape with the batch as a file has it, None if it is none."""
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
         return None
@@ -108,7 +102,7 @@ def in_order(layers: list[LayerRecord]) -> list[Call]:
     needs: dict[Call, list[Call]] = {}
     for layer in layers:
         for number, tensors in enumerate(layer.calls or ((),)):
-            needs[layer.name, number] = [tensor.call for tensor in tensors]
+            needs[layer.name, number] = [call for call, _, _ in tensors]
     for call, others in needs.items():
         for other in others:
             if other not in needs:
@@ -182,12 +176,12 @@ class KerasModel:
         # A tensor, a list of them, or a record of them.
         entries, ends = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
         by_name = {layer.name: layer for layer in layers}
-        recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
+        recorded = {call: stated for layer in layers for tensors in layer.calls for call, _, stated in tensors}
         outputs: dict[Call, list[Shape]] = {}
         if inputs is not None:
             if len(entries) != len(inputs):
                 raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
-            outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
+            outputs = {call: [shape] for (call, _, _), shape in zip(entries, inputs, strict=True)}
         for call in in_order(layers):
             if call in outputs:
                 continue
@@ -198,21 +192,22 @@ class KerasModel:
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
-            before = tensors[0].recorded if len(tensors) == 1 else None
+            before = tensors[0][2] if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
         if not ends:
             raise InputError("it has no outputs.")
         return [self._tensor(end, outputs) for end in ends]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
-        shapes = outputs.get(tensor.call)
-        if shapes is None or not 0 <= tensor.index < len(shapes):
-            raise InputError(f"layer {shown(tensor.call[0])} doesn't have the output that the file names.")
-        shape = shapes[tensor.index]
-        if self._pixels is None and tensor.recorded is not None:
-            stated = tensor.recorded[1:]
-            if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
-                where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
+        call, index, stated = tensor
+        shapes = outputs.get(call)
+        if shapes is None or not 0 <= index < len(shapes):
+            raise InputError(f"layer {shown(call[0])} doesn't have the output that the file names.")
+        shape = shapes[index]
+        if self._pixels is None and stated is not None:
+            sides = stated[1:]
+            if len(sides) != len(shape) or any(a not in (None, b) for a, b in zip(sides, shape, strict=True)):
+                where = f"layer {shown(call[0])} would put out {shape_text(shape)} by its settings"
                 raise InputError(f"{where}, and the file says otherwise: save the model again.")
         return shape
 
@@ -289,7 +284,7 @@ def _batch_shape(layer: LayerRecord) -> object:
     return layer.config.get("batch_shape", layer.config.get("batch_input_shape"))
 
 
-def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
+def _built_shape(layer: LayerRecord) -> _Stated:
     """The shape that a layer of a sequence was built for, where the file has it."""
     built = layer.record.get("build_config")
     return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None

@@ -361,14 +361,6 @@ class KnownPoint:
     growth: Growth | GrowthBySource
 
 
-def scale_from_one(known: KnownPoint, error: ScalingError, sizes: FloatArray) -> Estimate:
-    """Latencies at `log_sizes`, (instances, sizes); non-decreasing in batch and area, exact at the known size."""
-    away = sizes - known.at
-    log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
-    scaling_log_sd = error.log_sd(known.growth.share[:, None], *away)
-    return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], scaling_log_sd))
-
-
 def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: FloatArray) -> Estimate:
     """Latencies at `log_sizes`, (instances, sizes), exact at both known sizes.
 

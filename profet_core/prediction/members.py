@@ -54,8 +54,7 @@ class Estimates:
     ----------
     targets : instances.
     member_ms : member -> (targets, profiles), milliseconds.
-    joined_ms : (targets, profiles), members combined.
-    floor_ms : (targets,), see `floors_ms`.
+    latency_ms, at_floor : (targets, profiles), members combined, and where the lower bound holds; see `floored`.
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
     interval_level : target coverage of the intervals.
     unknown : per profile, operations without a class or cluster.
@@ -65,19 +64,14 @@ class Estimates:
 
     targets: Sequence[str]
     member_ms: Mapping[str, FloatArray]
-    joined_ms: FloatArray
-    floor_ms: FloatArray
+    latency_ms: FloatArray
+    at_floor: np.ndarray
     log_sd: FloatArray | None
     interval_level: float | None
     unknown: Sequence[UnknownOperations]
     distance: FloatArray | None = None
     scale: IntervalScale | None = None
     repaired: FloatArray | None = None
-
-    @property
-    def latency_ms(self) -> FloatArray:
-        """Combined latencies with the lower bound applied, (targets, profiles)."""
-        return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
     def similarity(self, number: int) -> Similarity | None:
         """Similarity of one profile to the training data."""
@@ -126,9 +120,13 @@ class Estimates:
         )
 
 
-def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
-    """Half the fastest training step per target, (targets,); a bound because members may extrapolate below zero."""
-    return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
+def floored(models: Models, targets: Sequence[str], combined_ms: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """Latencies of at least half the fastest training step, and where that holds, both (targets, profiles).
+
+    The members may extrapolate below zero.
+    """
+    floor_ms = np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])[:, None]
+    return np.maximum(combined_ms, floor_ms), combined_ms <= floor_ms
 
 
 def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = None) -> FloatArray:
@@ -171,11 +169,13 @@ def documented_estimates(models: Models, method: Method, batch: ProfileBatch, ta
         inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
     rule = method.rules[batch.latency_ms is not None]
     member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
+    combined_ms = combine(np.stack(list(member_ms.values()), axis=-1), rule.combine)
+    latency_ms, at_floor = floored(models, targets, combined_ms)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
-        joined_ms=combine(np.stack(list(member_ms.values()), axis=-1), rule.combine),
-        floor_ms=floors_ms(models, targets),
+        latency_ms=latency_ms,
+        at_floor=at_floor,
         log_sd=None,
         interval_level=None,
         unknown=unknown,
@@ -202,19 +202,20 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
         for column, member in enumerate(rule.members):
             stack = models.stack(batch.anchor, member, latency_known=known, sizes_known=with_sizes)
             there = stack.constants, stack.typical_log_ratio
-            latency_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
-            member_ms[:, rows, column] = latency_ms[[stack.targets.index(target) for target in targets]]
+            on_all_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
+            member_ms[:, rows, column] = on_all_ms[[stack.targets.index(target) for target in targets]]
     shares = class_shares(batch.inputs.classes_ms, device)
     distance = nearest_distance(shares, models.reference(batch.anchor))
     scale, log_sd = models.interval_scales.get(known), None
     if scale is not None:
         log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
         log_sd = log_sd + unattributed_log_sd(batch.profiles)
+    latency_ms, at_floor = floored(models, targets, combine(member_ms, rule.combine, rule.weights))
     return Estimates(
         targets=targets,
         member_ms={member: member_ms[..., column] for column, member in enumerate(rule.members)},
-        joined_ms=combine(member_ms, rule.combine, rule.weights),
-        floor_ms=floors_ms(models, targets),
+        latency_ms=latency_ms,
+        at_floor=at_floor,
         log_sd=log_sd,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
@@ -271,6 +272,6 @@ def caveats(
             side = "shorter" if total < low else "longer"
             times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
             found.append(Note(Code.OUT_OF_RANGE, side=side, anchor=anchor.name, **times))
-    if at_floor := list(compress(estimates.targets, estimates.joined_ms[:, number] <= estimates.floor_ms)):
+    if at_floor := list(compress(estimates.targets, estimates.at_floor[:, number])):
         found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
     return found

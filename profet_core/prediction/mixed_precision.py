@@ -23,7 +23,6 @@ from profet_core.catalog.gpus import (
     Gpu,
     canonical,
     has_tensor_cores,
-    is_half,
     supported_precisions,
 )
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
@@ -222,7 +221,7 @@ class Change:
         recorded, profiled_tuned = step.precision, is_tuned(step.profile)
         precision = recorded if requested == AS_PROFILED and recorded in HALF else requested
         tuned = profiled_tuned if training_code == AS_PROFILED else training_code != PLAIN
-        same = is_half(precision) == (recorded in HALF)
+        same = (precision in HALF) == (recorded in HALF)
         return cls(models, anchor, step, requested, precision, tuned, same, tuned == profiled_tuned)
 
     @property
@@ -233,7 +232,7 @@ class Change:
     def in_precision(self, table: StepTable) -> StepTable:
         """The table of one profile in the precision and code of the answer."""
         models, anchor, step, precision = self.models, self.anchor, self.step, self.precision
-        half = is_half(precision)
+        half = precision in HALF
         if (not half and step.log_slower == 0 and self.requested != FP32) or not table.known.any():
             return table
         work = work_of(models, anchor, step.base, step.base_ms)
@@ -284,7 +283,7 @@ class Change:
 
         There and back is the same step. Launches and gaps of the recorded step say nothing of another GPU.
         """
-        if not is_half(self.precision) or not self.same_precision:
+        if self.precision not in HALF or not self.same_precision:
             return 0.0, 0.0
         base_ms = self.step.base_ms or self.step.base.device_total_us / US_PER_MS
         gpu = anchor_gpu(self.models, self.anchor)
@@ -295,13 +294,13 @@ class Change:
 
     def limited(self, gpu: Gpu, log_speedup: float) -> float:
         """A step that was recorded in half precision is no slower in it on tensor cores."""
-        recorded = is_half(self.precision) and self.same_precision and self.precision in supported_precisions(gpu)
+        recorded = self.precision in HALF and self.same_precision and self.precision in supported_precisions(gpu)
         return max(log_speedup, 0.0) if recorded else log_speedup
 
     def factors(self, gpu: Gpu, basis: Basis, gains: tuple[float, float]) -> tuple[Factors, float, float, float]:
         """Speedups on a GPU, their sign, the uncertainty, and which of `log_gains` counts; `basis` : of the step."""
         given = basis is Basis.GIVEN
-        own, half = anchor_gpu(self.models, self.anchor), is_half(self.precision)
+        own, half = anchor_gpu(self.models, self.anchor), self.precision in HALF
         transfer = self.models.transfer
         if half:
             factors, sign = _amp(self.models, gpu, self.precision, self.tuned, basis is Basis.TRANSFERRED), 1.0
@@ -322,7 +321,7 @@ class Change:
 
     def is_given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
-        if is_half(self.precision):
+        if self.precision in HALF:
             return self.same_code and self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
         return self.requested != FP32 or not ran_in_tf32
@@ -337,7 +336,7 @@ class Change:
 def precision_notes(change: Change) -> list[Note]:
     """Caveats of an answer in a precision and training code, from a profile recorded in others or the same."""
     found, precision, recorded = [], change.precision, change.step.precision
-    if is_half(precision):
+    if precision in HALF:
         found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
         if change.tuned:
             found.append(Note(Code.TUNED_SPEEDUP))
@@ -357,7 +356,7 @@ def with_other_kernels(table: StepTable, change: Change) -> StepTable:
     """
     meta = change.step.profile.meta
     # What they gain in half precision has a range of its own.
-    unlike = not change.same_code and not is_half(change.precision)
+    unlike = not change.same_code and change.precision not in HALF
     kinds = bool(meta.compiled), bool(meta.channels_last), unlike
     if not any(kinds):
         return table

@@ -13,7 +13,7 @@ from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
-from profet_core.prediction.members import Estimates, class_estimates, floors_ms
+from profet_core.prediction.members import Estimates, class_estimates, floored
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable
 from profet_core.prediction.targets import Anchor, TransferPlan
@@ -207,21 +207,18 @@ def _joined(
         batches[name] = replace(batch, anchor=name, latency_ms=there.latency_ms, inputs=inputs)
     others = {name: [other for other in names if other != name] for name in names}
     estimates = {name: class_estimates(models, method, one, others[name]) for name, one in batches.items()}
-    nearest, each = estimates[batch.anchor], {name: one.joined_ms for name, one in estimates.items()}
-    floor_ms = floors_ms(models, names)
-    lowest_ms = dict(zip(names, floor_ms, strict=True))
     rows = []
     for name, there in mapped.items():
-        member_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
-        rows.append(combined_ms(there.latency_ms, np.maximum(member_ms, lowest_ms[name])))
-    joined_ms = np.array(rows)
+        by_models = [estimates[one].latency_ms[others[one].index(name)] for one in others[name]]
+        rows.append(combined_ms(there.latency_ms, np.array(by_models)))
+    latency_ms, at_floor = floored(models, names, np.array(rows))
     return replace(
-        nearest,
+        estimates[batch.anchor],
         targets=names,
         member_ms={},
-        joined_ms=joined_ms,
-        floor_ms=floor_ms,
-        log_sd=np.broadcast_to(log_sd, joined_ms.shape),
+        latency_ms=latency_ms,
+        at_floor=at_floor,
+        log_sd=np.broadcast_to(log_sd, latency_ms.shape),
     )
 
 

@@ -29,7 +29,6 @@ from profet_core.prediction.growth import (
     GrowthModel,
     KnownPoint,
     log_sizes,
-    scale_from_one,
     scale_from_two,
     step_signs,
 )
@@ -337,7 +336,13 @@ def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray)
 def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> Estimate:
     """Scaled latencies, (targets, sizes); NaN if unknown."""
     points = [_point(growth, step) for step in known]
-    alone = [scale_from_one(point, growth.error, sizes) for point in points]
+    alone = []
+    for point in points:
+        away = sizes - point.at
+        log_ms = point.log_ms[:, None] + point.growth.log_growth(*away)
+        scaling_log_sd = growth.error.log_sd(point.growth.share[:, None], *away)
+        log_sd = combined_sd(point.log_sd[:, None], scaling_log_sd)
+        alone.append(Estimate(latency_ms=np.exp(log_ms), log_sd=log_sd))
     first, second = points[0], points[-1]
     best = alone[0] if (first.at == second.at).all() else scale_from_two(first, second, growth.error, sizes)
     # A target that only one of the steps is known on.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
@@ -113,10 +113,6 @@ class PeakRelation:
     log_scale_a_doubling: float
     unsplit_log_scale_a_doubling: float
 
-    def base_gib(self, parameters: float) -> float:
-        """Part outside the peak: the context, and workspace for the weights."""
-        return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNetwork:
@@ -168,6 +164,16 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
 def memory_model(content: JsonObject) -> MemoryModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     traffic = content["traffic"]
+    measured = [
+        MeasuredNetwork(
+            parameters={int(pixels): int(count) for pixels, count in row["parameters"].items()},
+            largest_batch={
+                int(pixels): {float(gib): int(batch) for gib, batch in batches.items()}
+                for pixels, batches in row["largest_batch"].items()
+            },
+        )
+        for row in content["measured"]
+    ]
     return MemoryModel(
         formula=MemoryFormula(**_positive(MemoryFormula, content["law"])),
         traffic=TrafficRelation(
@@ -181,18 +187,8 @@ def memory_model(content: JsonObject) -> MemoryModel:
         ran_probability=finite_number(content["ran_probability"]),
         fitted_on={str(name): str(value) for name, value in content["fitted_on"].items()},
         peak=PeakRelation(**_positive(PeakRelation, content["peak"])),
-        measured=tuple(map(_measured, content["measured"])),
+        measured=tuple(measured),
         checksum=str(content["checksum"]),
-    )
-
-
-def _measured(row: JsonObject) -> MeasuredNetwork:
-    return MeasuredNetwork(
-        parameters={int(pixels): int(count) for pixels, count in row["parameters"].items()},
-        largest_batch={
-            int(pixels): {float(gib): int(batch) for gib, batch in batches.items()}
-            for pixels, batches in row["largest_batch"].items()
-        },
     )
 
 
@@ -378,8 +374,10 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
     framework = (meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
     known = ", ".join(word for word in (name, meta.precision) if word)
+    # Outside the peak: the context, and workspace for the weights.
+    base_gib = relation.fixed_gib + relation.per_parameter * (parameters or 0.0) * GIB_PER_VALUE
     return MemoryNeed(
-        held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
+        held_gib=base_gib + relation.per_peak * (peak_gib - grows_gib),
         activation_gib=relation.per_peak * grows_gib,
         log_scale=relation.log_scale,
         activation_log_scale=0.0,
@@ -446,28 +444,6 @@ def verdict_of(model: MemoryModel, chance: float) -> Verdict:
 def does_not_fit(answer: FitAnswer | None) -> bool:
     """Whether the step is known not to fit."""
     return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
-
-
-def fits_by_instance(
-    model: MemoryModel,
-    step: RecordedStep,
-    memories_gib: Mapping[str, float],
-    *,
-    batch_size: int | None = None,
-    pixels: int | None = None,
-    precision_growth: float = 1.0,
-) -> dict[str, FitAnswer]:
-    """Instance -> whether the profiled step fits there, on one of its GPUs.
-
-    Parameters
-    ----------
-    memories_gib : instance -> nominal memory of one GPU.
-    batch_size, pixels, precision_growth : as `fit_answer` takes them.
-    """
-    size: dict[str, Any] = {"batch_size": batch_size, "pixels": pixels, "precision_growth": precision_growth}
-    # Only an instance's memory matters, and many have the same.
-    answers = {gib: fit_answer(model, step, gib, **size) for gib in set(memories_gib.values())}
-    return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
 def fit_answer(
