@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -212,17 +212,6 @@ def _put_gpus(rows: Sequence[CustomGpu]) -> None:
     forget_other_anchors(visitors_resources())
 
 
-@dataclass(slots=True)
-class _Editing:
-    """What the table opened with, and the rows that count now."""
-
-    number: int
-    columns: str
-    opened: list[Cells]
-    now: Sequence[Any]
-    problems: list[str]
-
-
 def _custom_table(
     key: str,
     columns: Mapping[str, Any],
@@ -236,25 +225,32 @@ def _custom_table(
     `columns`: column -> its configuration. `rows`: the visitor's rows. `cells`: a row's text cells. `make`: reads a row
     of cells; raises ProfetError. `keep`: replaces the visitor's rows; raises ProfetError.
     """
-    held = _editing(key, repr(columns), rows, cells)
-    editor_key = f"{key}:editor:{held.number}"
+    # What the table opened with, and the rows that count now: anew where it was closed, or its columns or the visitor's
+    # rows changed elsewhere.
+    state: dict[str, Any] = st.session_state.get(f"{key}:table", {"number": -1, "now": ()})
+    is_open = f"{key}:editor:{state['number']}" in st.session_state and state["columns"] == repr(columns)
+    if not is_open or len(rows) != len(state["now"]) or any(row not in rows for row in state["now"]):
+        state = {"number": state["number"] + 1, "columns": repr(columns), "now": rows, "problems": []}
+        state["opened"] = [cells(row) for row in rows]
+        st.session_state[f"{key}:table"] = state
+    editor_key = f"{key}:editor:{state['number']}"
 
     def take_edits() -> None:
         made: list[Row] = []
-        held.problems = []
-        for found in _edited_rows(held.opened, st.session_state[editor_key]):
+        problems = state["problems"] = []
+        for found in _edited_rows(state["opened"], st.session_state[editor_key]):
             try:
                 made.append(make(dict.fromkeys(columns, "") | found))
             except ProfetError as error:
-                held.problems.append(str(error))
+                problems.append(str(error))
         try:
-            if not held.problems:
+            if not problems:
                 keep(made)
-                held.now = made
+                state["now"] = made
         except ProfetError as error:
-            held.problems.append(str(error))
+            problems.append(str(error))
 
-    data = pd.DataFrame(held.opened, columns=[*columns], dtype=object)
+    data = pd.DataFrame(state["opened"], columns=[*columns], dtype=object)
     for column in columns:
         # Empty text is no number; whole numbers may become others.
         numeric = columns[column]["type_config"]["type"] == "number"
@@ -268,23 +264,8 @@ def _custom_table(
         key=editor_key,
         on_change=take_edits,
     )
-    for problem in held.problems:
+    for problem in state["problems"]:
         show_error(problem)
-
-
-def _editing(key: str, columns: str, rows: Sequence[Row], cells: Callable[[Row], Cells]) -> _Editing:
-    """The table's state: anew where it was closed, or its columns or the visitor's rows changed elsewhere."""
-    held: _Editing | None = st.session_state.get(f"{key}:table")
-    if (
-        held is None
-        or held.columns != columns
-        or f"{key}:editor:{held.number}" not in st.session_state
-        or len(rows) != len(held.now)
-        or any(row not in rows for row in held.now)
-    ):
-        number = 0 if held is None else held.number + 1
-        held = st.session_state[f"{key}:table"] = _Editing(number, columns, [cells(row) for row in rows], rows, [])
-    return held
 
 
 def _edited_rows(opened: Sequence[Cells], edits: Mapping[str, Any]) -> list[dict[str, str]]:
