@@ -24,9 +24,8 @@ from profet_core.ensemble.members import (
 from profet_core.latency import quantile
 from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.members import combine
-from profet_lab.class_bank import ClassBank, Training
-from profet_lab.class_members import STEPS, fit_member
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
+from profet_lab.class_members import STEPS, Training, fit_member
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, ClassBank, Pair
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.profiles.record import ProfileMeta
 
@@ -83,22 +82,16 @@ class OutOfFold:
         return np.sum(found, axis=0)
 
 
-@dataclass(frozen=True)
-class ClassFold:
-    """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
-
-    training: Training
-    held_out: Mapping[str, np.ndarray]
-
-
+#: What the models of one pair learn from, and the rows (boolean masks) they then predict, by name.
+Fold = tuple[Training, Mapping[str, np.ndarray]]
 #: Folds whose models see the same of a profile.
-FoldCase = Sequence[ClassFold]
+FoldCase = Sequence[Fold]
 
 
 def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool, sizes_known: bool = False) -> FoldCase:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        ClassFold(Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
+        (Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
         for pair in pairs
         for name in np.unique(groups)
     ]
@@ -110,34 +103,30 @@ def predict_cases(
     """Of each case: fit every member on every fold and predict the fold's held-out rows."""
     tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
     predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
-    return [_joined(case, [next(predicted) for _ in MEMBERS]) for case in cases]
+    found = []
+    for case in cases:
+        by_member = [next(predicted) for _ in MEMBERS]
+        members_ms = {
+            (training.pair, name): np.column_stack([by_fold[number][name] for by_fold in by_member])
+            for number, (training, held_out) in enumerate(case)
+            for name in held_out
+        }
+        found.append(OutOfFold({name: rows for _, held_out in case for name, rows in held_out.items()}, members_ms))
+    return found
 
 
 def _predict_member(
     bank: ClassBank, member: str, case: FoldCase, seed: int, steps: int, progress: Progress | None
 ) -> list[dict[str, np.ndarray]]:
     """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
-    models = fit_member(bank, member, [fold.training for fold in case], seed, steps, progress)
+    models = fit_member(bank, member, [training for training, _ in case], seed, steps, progress)
     return [
         {
-            name: models.predict(
-                number, fold_inputs(bank, fold.training, rows, models.unseen[number]), bank.device_classes
-            )
-            for name, rows in fold.held_out.items()
+            name: models.predict(number, fold_inputs(bank, training, rows, models.unseen[number]), bank.device_classes)
+            for name, rows in held_out.items()
         }
-        for number, fold in enumerate(case)
+        for number, (training, held_out) in enumerate(case)
     ]
-
-
-def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> OutOfFold:
-    return OutOfFold(
-        rows={name: rows for fold in case for name, rows in fold.held_out.items()},
-        members_ms={
-            (fold.training.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
-            for number, fold in enumerate(case)
-            for name in fold.held_out
-        },
-    )
 
 
 def fold_inputs(bank: ClassBank, training: Training, rows: np.ndarray, unseen: np.ndarray) -> StepInputs:
@@ -459,12 +448,12 @@ def inner_name(inner: str, outer: str) -> str:
 
 def two_held_out(bank: ClassBank, pairs: Sequence[Pair], latency_known: bool) -> FoldCase:
     """Predictions with every two architectures held out."""
-    folds = []
+    folds: list[Fold] = []
     for pair in pairs:
         for first, second in combinations(np.unique(bank.architectures), 2):
             rows = {name: bank.architectures == name for name in (first, second)}
             held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
-            folds.append(ClassFold(Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
+            folds.append((Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
     return folds
 
 
@@ -500,7 +489,6 @@ def nested_scale(
 
 def default_table(
     bank: ClassBank,
-    workloads: pd.DataFrame,
     wanted: Sequence[Pair],
     *,
     seed: int,
@@ -515,7 +503,7 @@ def default_table(
         (`_family`), the log half-widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
         boosted trees (`_tree_weight`).
     """
-    parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
+    parts = {pair: bank.workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
     for known, case in CASES.items():

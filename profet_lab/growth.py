@@ -27,8 +27,7 @@ from profet_core.prediction.growth import (
     step_signs,
 )
 from profet_core.prediction.scaler import KNOTS
-from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, DataError, Measurements
+from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, ClassBank, DataError, Measurements, class_bank
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import run_tasks
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.linear_model import LinearRegression
 
-    from profet_lab.documented import DenseWeights
-
 #: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
 _CATALOG = (CUSTOM_NAME, CUSTOM_GPUS_NAME)
@@ -185,10 +183,12 @@ def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
     return DenseStack((kernel,), (bias,), "relu")
 
 
-def dense_stack(networks: Sequence[DenseWeights]) -> DenseStack:
+def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
     """The documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
-    kernels = [np.stack(layer) for layer in zip(*(network.kernels for network in networks), strict=True)]
-    biases = [np.stack(layer)[:, None] for layer in zip(*(network.biases for network in networks), strict=True)]
+    kernels, biases = (
+        [np.concatenate(layer) for layer in zip(*(getattr(network, part) for network in networks), strict=True)]
+        for part in ("kernels", "biases")
+    )
     kernels[-1], biases[-1] = kernels[-1] / US_PER_MS, biases[-1] / US_PER_MS
     return network_stack(kernels, biases, "relu")
 

@@ -22,9 +22,17 @@ from profet_core.layers.rates import KINDS, Mode, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.class_bank import ClassBank, Training, class_bank
-from profet_lab.class_folds import ClassFold, predict_cases
-from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.class_folds import Fold, predict_cases
+from profet_lab.class_members import Training
+from profet_lab.measurements.tables import (
+    WORKLOAD,
+    ClassBank,
+    Measurements,
+    class_bank,
+    data_folder,
+    load_measurements,
+    load_parameters,
+)
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
 from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
@@ -282,7 +290,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
 def _sample_folds(
     bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
-) -> list[ClassFold]:
+) -> list[Fold]:
     """A fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
     for choice, row in rows.items():
@@ -290,7 +298,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
+        (Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

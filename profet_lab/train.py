@@ -22,7 +22,6 @@ from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
-from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     OutOfFold,
     distances,
@@ -32,9 +31,9 @@ from profet_lab.class_folds import (
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, MemberModels, fit_member
-from profet_lab.documented import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
-from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, Training, fit_member
+from profet_lab.documented import EPOCHS, PROFET_METHOD, fit_folds, training_steps
+from profet_lab.measurements.tables import ClassBank, Measurements, Pair, check_instances, class_bank, pairs
 from profet_lab.models_folder import (
     boosted_stack,
     dense_stack,
@@ -215,17 +214,17 @@ def _train_documented(
     measurements: Measurements, folder: Path, anchors: Sequence[str], seed: int, epochs: int, progress: Progress
 ) -> tuple[list[dict], FeatureSpec]:
     """Fit and write the documented members, a file for all targets of an anchor; the manifest's rows and features."""
-    wanted = [DocumentedFold(*pair, frozenset()) for pair in pairs(measurements.instances) if pair[0] in anchors]
+    wanted = [(*pair, frozenset[str]()) for pair in pairs(measurements.instances) if pair[0] in anchors]
     fitted = fit_folds(measurements, wanted, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for anchor in anchors:
-        own = [one for one in fitted if one.fold.anchor == anchor]
+        own = [one for one in fitted if one.anchor == anchor]
         stacks: dict[str, tuple[str, Fitted]] = {
             "line": ("latency_ms", line_stack([one.line for one in own])),
             "forest": ("clusters", forest_stack([one.forest for one in own])),
             "dense": ("clusters", dense_stack([one.dense for one in own])),
         }
-        targets = [one.fold.target for one in own]
+        targets = [one.target for one in own]
         for member, (kind, stack) in stacks.items():
             name = write_fitted(stack, folder, anchor, member)
             rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})

@@ -64,14 +64,14 @@ def _report(
 ) -> Report:
     """All of `--card`, the documented method, a scaler or the default method."""
     with training_set():
-        from profet_lab.class_bank import class_bank
         from profet_lab.class_folds import default_report, default_table
         from profet_lab.documented import documented_report, documented_table, scaler_report
+        from profet_lab.measurements.tables import class_bank
     how: dict[str, Any] = {"seed": options.seed, "progress": progress}
     if options.scaler or options.method == "profet":
         predictions = documented_table(measurements, pairs, **how)
         return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
-    return default_report(default_table(class_bank(measurements), measurements.workloads, pairs, **how))
+    return default_report(default_table(class_bank(measurements), pairs, **how))
 
 
 def _print_method(report: Report) -> None:

@@ -20,10 +20,9 @@ from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
-from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import (
     LEVEL,
-    ClassFold,
+    Fold,
     OutOfFold,
     Weights,
     ensemble_ms,
@@ -32,7 +31,7 @@ from profet_lab.class_folds import (
     predict_cases,
 )
 from profet_lab.class_members import MemberModels, fit_member
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, Pair, pairs
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, ClassBank, Pair, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
@@ -272,15 +271,15 @@ class FoldModels:
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank
-    folds: Sequence[ClassFold]
+    folds: Sequence[Fold]
     members: Mapping[str, MemberModels]
 
     def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
         """Latencies on the target, (rows,), of steps mapped to the anchor; no model saw the architecture."""
         number = next(
             number
-            for number, fold in enumerate(self.folds)
-            if fold.training.pair == (anchor, target) and architecture in fold.held_out
+            for number, (training, names) in enumerate(self.folds)
+            if training.pair == (anchor, target) and architecture in names
         )
         found = [
             models.predict(
@@ -314,7 +313,7 @@ class FoldModels:
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
     folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
-    tasks = [(bank, member, [fold.training for fold in folds], seed, steps) for member in MEMBERS]
+    tasks = [(bank, member, [training for training, _ in folds], seed, steps) for member in MEMBERS]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 

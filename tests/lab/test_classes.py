@@ -10,7 +10,6 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
-from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
     ensemble_ms,
@@ -20,7 +19,8 @@ from profet_lab.class_folds import (
     one_held_out,
     summed_errors,
 )
-from profet_lab.class_members import RECIPES, REPEATS, MemberModels, fit_member, fit_trees
+from profet_lab.class_members import RECIPES, REPEATS, MemberModels, Training, fit_member, fit_trees
+from profet_lab.measurements.tables import ClassBank, class_bank
 from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
@@ -169,13 +169,13 @@ def test_folds_and_nearest_others_leave_out_what_is_held_out():
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
     groups = np.array(list("ABBCA"))
     folds = one_held_out(groups, [PAIR, PAIR[::-1]], latency_known=True)
-    assert [(*fold.training.pair, *fold.held_out) for fold in folds] == [
+    assert [(*training.pair, *held_out) for training, held_out in folds] == [
         (*pair, name) for pair in (PAIR, PAIR[::-1]) for name in "ABC"
     ]
-    for fold in folds:
-        ((name, rows),) = fold.held_out.items()
+    for training, held_out in folds:
+        ((name, rows),) = held_out.items()
         assert set(groups[rows]) == {name}
-        assert (fold.training.rows == ~rows).all()
+        assert (training.rows == ~rows).all()
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
@@ -227,13 +227,13 @@ def predicted_ms(bank, networks, rows, known=True, sizes=False):
 def test_constants_are_the_ratios_of_the_training_rows(classed):
     bank = class_bank(classed)
     learned = bank.architectures != "D"
-    ratios, typical = bank.log_ratios(Training(*PAIR, learned, True))
+    ratios, typical = Training(*PAIR, learned, True).log_ratios(bank)
     np.testing.assert_allclose(ratios, np.log(0.5))
     assert typical == pytest.approx(np.log(0.5))
-    unseen = bank.unseen("slow", learned)
+    unseen = Training(*PAIR, learned, True).unseen(bank)
     names = np.array(bank.classes.names)
     depthwise = names == "depthwise"
-    assert unseen[depthwise].all() and not bank.unseen("slow", ~learned)[depthwise].any()
+    assert unseen[depthwise].all() and not Training(*PAIR, ~learned, True).unseen(bank)[depthwise].any()
     assert not unseen[names == "convolution"].any() and not unseen[bank.device_classes :].any()
 
 

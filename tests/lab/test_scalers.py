@@ -14,7 +14,6 @@ from profet_core.latency import quantile
 from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
 from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
 from profet_lab import train as training
-from profet_lab.class_bank import class_bank
 from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
 from profet_lab.growth import (
     fit_error,
@@ -25,7 +24,7 @@ from profet_lab.growth import (
     held_out_growth,
     predicted_growth,
 )
-from profet_lab.measurements.tables import DataError
+from profet_lab.measurements.tables import DataError, class_bank
 from profet_lab.scalers import (
     curve_from_bend,
     curve_rows,

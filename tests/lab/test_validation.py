@@ -14,7 +14,6 @@ from profet_core import load_models
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_core.prediction.correction import share_transferred
 from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
-from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import (
     WEIGHTS,
     default_report,
@@ -30,7 +29,7 @@ from profet_lab.class_folds import (
     two_held_out,
     weights_without,
 )
-from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.measurements.tables import WORKLOAD, class_bank
 from profet_lab.reports import load_validation
 from profet_recorder.profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
@@ -180,12 +179,12 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
     bank = class_bank(classed)
     folds = two_held_out(bank, [PAIR], latency_known=True)
     assert len(folds) == 6
-    for fold in folds:
-        assert len(fold.held_out) == 2
-        for name, rows in fold.held_out.items():
+    for training, held_out in folds:
+        assert len(held_out) == 2
+        for name, rows in held_out.items():
             first, second = name.split("|")
             assert set(bank.architectures[rows]) == {first}
-            assert set(bank.architectures[fold.training.rows]) == set("ABCD") - {first, second}
+            assert set(bank.architectures[training.rows]) == set("ABCD") - {first, second}
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
