@@ -12,17 +12,14 @@ from starlette.middleware import Middleware
 from streamlit import App
 
 from profet_core.answers.context import Context
-from profet_http.app import Api
-from profet_http.context import SharedContext
-from profet_http.headers import OwnOrigin, SecurityHeaders
-from ui.recorder import recorder_route
-from ui.server import CompressedPage, bounded_uploads, content_policy, warm_up
+from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
+from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
 
 def _context() -> Context:
     """What the pages predict from, for the endpoint beside them."""
-    from ui.state.resources import load_resources
+    from ui.resources import load_resources
 
     return load_resources()
 
@@ -48,7 +45,7 @@ app = App(
     lifespan=_bounded_and_warmed_up,
     middleware=[
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
-        Middleware(OwnOrigin),
+        Middleware(SameOrigin),
         Middleware(CompressedPage),
     ],
 )

@@ -22,17 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.code import (
+    BARE,
     IMPORT,
     MANY,
+    PREDICT,
     TRACE,
     WARM,
     answer_calls,
     answers,
-    bare_process,
     measured,
     measures,
-    predict_process,
-    training_process,
 )
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
@@ -96,20 +95,24 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
             Figure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
         ]
 
-    yield Figure("python -c 'import numpy'", [bare_process() for _ in range(options.rounds)], "s")
-    yield from in_turns("profet predict, fresh process, all offers", predict_process, 0.40, 150)
+    yield Figure("python -c 'import numpy'", [measured(*BARE)[0] for _ in range(options.rounds)], "s")
+    yield from in_turns(
+        "profet predict, fresh process, all offers", lambda checkout: measured(*PREDICT, checkout=checkout), 0.40, 150
+    )
     for name, snippet, target_s in (
         ("import profet_core", IMPORT, 0.08),
         ("warm: one profile, all offers", WARM, 0.0012),
         ("warm: 10,000 profiles, all GPUs", MANY, 0.7),
     ):
-        yield in_turns(name, lambda checkout, snippet=snippet: measured(snippet, checkout=checkout), target_s, 0)[0]
+        yield in_turns(name, lambda checkout, snippet=snippet: measured("-c", snippet, checkout=checkout), target_s, 0)[
+            0
+        ]
     with tempfile.TemporaryDirectory() as folder:
         for megabytes, target_s, most_mb in ((15, 0.4, 150), (300, 4, 150)):
             path = Path(folder) / "made.pt.trace.json"
             with path.open("w", encoding="utf-8") as file:
                 steps = write_pytorch_trace(file, megabytes * 1_000_000)
-            arguments = (TRACE, str(path), str(steps))
+            arguments = ("-c", TRACE, str(path), str(steps))
             read = lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout)  # noqa: E731
             yield from in_turns(f"PyTorch trace of {megabytes} MB", read, target_s, most_mb)
     size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
@@ -146,22 +149,24 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
     from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened
 
     with chromium() as browser:
-        found, bare = (opened(browser, options.rounds, script) for script in (SCRIPT, BARE_PAGE))
-    line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
-    for name, pages, bare_pages, answer_s, target_s in (
-        ("app, cold server", found.cold, bare.cold, 1.5, 3.5),
-        ("app, warm server", found.warm, bare.warm, None, 1.2),
-        (line, found.slow, bare.slow, 3, 4),
+        (found, moves_ms), (bare, bare_ms) = (opened(browser, options.rounds, each) for each in (SCRIPT, BARE_PAGE))
+
+    def pages(name: str, line: str, unit: str, kind: str, target: float | None) -> Figure:
+        values, of_bare = ([page[name] for page in every[kind]] for every in (found, bare))
+        return Figure(line, values, unit, target, () if name == "answer_s" else of_bare)
+
+    slow = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
+    for line, kind, answer_s, target_s in (
+        ("app, cold server", "cold", 1.5, 3.5),
+        ("app, warm server", "warm", None, 1.2),
+        (slow, "slow", 3, 4),
     ):
-        yield Figure(f"{name}: first answer", [page.answer_s for page in pages], "s", answer_s)
-        seconds, of_bare = ([page.complete_s for page in every] for every in (pages, bare_pages))
-        yield Figure(f"{name}: first page", seconds, "s", target_s, of_bare)
+        yield pages("answer_s", f"{line}: first answer", "s", kind, answer_s)
+        yield pages("complete_s", f"{line}: first page", "s", kind, target_s)
     for name, unit, target in (("wire_mb", "MB", 3), ("files", "files", None), ("reload_mb", "MB", 0.3)):
-        values, of_bare = ([getattr(page, name) for page in every] for every in (found.slow, bare.slow))
-        yield Figure(
-            f"app: {'reload' if 'reload' in name else 'first page'} over the line", values, unit, target, of_bare
-        )
-    yield Figure("app: slider to bars, p95", [_p95(found.moves_ms)], "ms", 250, [_p95(bare.moves_ms)])
+        line = f"app: {'reload' if 'reload' in name else 'first page'} over the line"
+        yield pages(name, line, unit, "slow", target)
+    yield Figure("app: slider to bars, p95", [_p95(moves_ms)], "ms", 250, [_p95(bare_ms)])
 
 
 def http(options: argparse.Namespace) -> Iterator[Figure]:
@@ -209,7 +214,7 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
 def train(_: argparse.Namespace) -> Iterator[Figure]:
     """`profet train` on all pairs, into a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds, megabytes = training_process(Path(folder) / "models")
+        seconds, megabytes = measured("-m", "profet_cli", "train", "--out", f"{folder}/models")
     yield Figure("profet train, all 12 pairs: processor time", [seconds / 60], "min", 20)
     yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
 

@@ -61,31 +61,30 @@ print(time.process_time() - start)
 """
 
 
-def measured(code: str, *arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float]:
-    """Seconds that the code prints, and the process's largest memory in MB, in a checkout of some version."""
-    return _run(["-c", code, *arguments], checkout)
+#: All offers.
+PREDICT = (
+    "-m",
+    "profet_cli",
+    "predict",
+    _SAMPLE,
+    "--anchor",
+    _ANCHOR,
+    "--latency-ms",
+    f"{_LATENCY_MS}",
+    "--format=json",
+)
+#: A process that imports numpy: none of the command's can take less.
+BARE = ("-W", "ignore", "-m", "numpy.version")
 
 
-def predict_process(checkout: Path = REPOSITORY) -> tuple[float, float]:
-    """Processor time in seconds and largest memory in MB of `profet predict` as a process of its own, all offers."""
-    command = ["-m", "profet_cli", "predict", _SAMPLE, "--anchor", _ANCHOR]
-    return _run([*command, "--latency-ms", str(_LATENCY_MS), "--format", "json"], checkout)
+def measured(*arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float]:
+    """Processor time in seconds and largest memory in MB of Python with these arguments, in a checkout of some version.
 
-
-def bare_process() -> float:
-    """Processor time in seconds of a process that imports numpy: none of the command's can take less."""
-    return _run(["-W", "ignore", "-m", "numpy.version"], REPOSITORY)[0]
-
-
-def training_process(out: Path) -> tuple[float, float]:
-    """The same of `profet train` on all pairs."""
-    return _run(["-m", "profet_cli", "train", "--out", str(out)], REPOSITORY)
-
-
-def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
-    """By the checkout's own Python, if it has one: another version may need other libraries."""
-    own = checkout / ".venv" / "bin" / "python"
-    command = [str(own.absolute()) if own.exists() else sys.executable, *arguments]
+    The seconds are those that `-c` code prints. It is the checkout's own Python, if it has one: another version may
+    need other libraries.
+    """
+    python = checkout / ".venv" / "bin" / "python"
+    command = [str(python.absolute()) if python.exists() else sys.executable, *arguments]
     paths = os.pathsep.join([str(checkout.resolve()), os.environ.get("PYTHONPATH", "")])
     # Compiled code is kept, as pip and the image keep it; the first of several runs makes it.
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""}
@@ -126,8 +125,8 @@ def called(call: Callable[[], object]) -> list[tuple[str, str]]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        own = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
-        if event == "call" and own and not code.co_name.startswith("<"):
+        is_ours = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
+        if event == "call" and is_ours and not code.co_name.startswith("<"):
             found[str(Path(code.co_filename).relative_to(REPOSITORY)), code.co_qualname] = None
 
     sys.setprofile(note)

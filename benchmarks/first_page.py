@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Request, sync_playwright
@@ -31,20 +30,6 @@ _DRAWN = """() => !document.querySelector('[data-testid=stMain] [data-testid=stS
   .every(chart => chart.querySelector('.main-svg') || !chart.checkVisibility())"""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstPage:
-    """One opening: seconds until the first answer is read and until all is drawn, and what came over a slow line.
-
-    `reload_mb`: what came when the page was loaded again.
-    """
-
-    answer_s: float
-    complete_s: float
-    wire_mb: float
-    files: int
-    reload_mb: float
-
-
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A headless browser."""
@@ -56,8 +41,12 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
-def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> FirstPage:
-    """Open a served page in a new browser profile, over a line that may be made slow."""
+def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> dict[str, float]:
+    """Open a served page in a new browser profile, over a line that may be made slow.
+
+    Seconds until the first answer is read and until all is drawn, and what came over a slow line: megabytes and files,
+    and `reload_mb` when the page was loaded again.
+    """
     page = _new_page(browser)
     received: list[float] = []
     loaded: list[Request] = []
@@ -84,7 +73,13 @@ def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> FirstPa
         _wait_until_drawn(page)
         page.wait_for_load_state("networkidle")
     page.context.close()
-    return FirstPage(answer_s, complete_s, wire_mb, files, sum(received) / 1e6 - wire_mb)
+    return {
+        "answer_s": answer_s,
+        "complete_s": complete_s,
+        "wire_mb": wire_mb,
+        "files": files,
+        "reload_mb": sum(received) / 1e6 - wire_mb,
+    }
 
 
 def _slider_ms(browser: Browser, url: str) -> list[float]:
@@ -124,18 +119,13 @@ def _wait_until_drawn(page: Page) -> None:
     page.wait_for_function(_DRAWN)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """How fast a page is, run by run: on a cold server, a warm one, from that over a slow line; the slider's moves."""
+def opened(
+    browser: Browser, repeats: int, script: Path = SCRIPT
+) -> tuple[dict[str, list[dict[str, float]]], list[float]]:
+    """How fast the app is, or another script that has the same slider and bars; the slider's moves, milliseconds.
 
-    cold: list[FirstPage]
-    warm: list[FirstPage]
-    slow: list[FirstPage]
-    moves_ms: list[float]
-
-
-def opened(browser: Browser, repeats: int, script: Path = SCRIPT) -> Opened:
-    """Measure the app, or another script that has the same slider and bars."""
+    Runs of a first page on a "cold" server, a "warm" one, and from that over a "slow" line.
+    """
     cold = []
     for _ in range(repeats):
         with served(script) as url:
@@ -144,4 +134,4 @@ def opened(browser: Browser, repeats: int, script: Path = SCRIPT) -> Opened:
         _first_page(browser, url)
         warm = [_first_page(browser, url) for _ in range(repeats)]
         slow = [_first_page(browser, url, is_slow=True) for _ in range(repeats)]
-        return Opened(cold, warm, slow, _slider_ms(browser, url))
+        return {"cold": cold, "warm": warm, "slow": slow}, _slider_ms(browser, url)

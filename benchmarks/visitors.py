@@ -178,8 +178,8 @@ async def run_level(
 
     async def arrive(number: int) -> None:
         await asyncio.sleep(number * arrival_s)
-        own = [actions[(number + place) % len(actions)] for place in places]
-        await visit(urls[number % len(urls)], own, interval_s, (begin, begin + seconds), seen)
+        mine = [actions[(number + place) % len(actions)] for place in places]
+        await visit(urls[number % len(urls)], mine, interval_s, (begin, begin + seconds), seen)
 
     every = [asyncio.create_task(arrive(number)) for number in range(visitors)]
     await asyncio.sleep(begin - time.perf_counter())

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -66,37 +65,26 @@ This project is under the MIT license (`LICENSE`). Its models and traces derive 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Licensed:
-    """One locked package; `license` is an SPDX expression, or the package's own text."""
-
-    name: str
-    version: str
-    license: str
-
-    @property
-    def permitted(self) -> bool:
-        """True if every part of the expression is permitted (of alternatives, one)."""
-        if not self.license:
-            return False
-        parts = self.license.replace("(", " ").replace(")", " ").split(" AND ")
-        return all(any(each.strip() in PERMITTED for each in part.split(" OR ")) for part in parts)
+def is_permitted(license: str) -> bool:
+    """Whether every part of an SPDX expression is permitted; of alternatives, one."""
+    parts = license.replace("(", " ").replace(")", " ").split(" AND ")
+    return all(any(each.strip() in PERMITTED for each in part.split(" OR ")) for part in parts)
 
 
 def write_licenses() -> None:
     """Write the document; exit with a line for every package with a license that is not permitted."""
     packages = list(licensed())
-    wrong = [package for package in packages if not package.permitted]
-    for package in wrong:
-        print(f"{package.name} {package.version}: {package.license or 'no license'} is not permitted", file=sys.stderr)
+    wrong = [package for package in packages if not is_permitted(package[2])]
+    for name, version, license in wrong:
+        print(f"{name} {version}: {license or 'no license'} is not permitted", file=sys.stderr)
     if wrong:
         raise SystemExit(1)
     DOCUMENT.write_text(document(packages), encoding="utf-8")
 
 
-def document(packages: list[Licensed]) -> str:
+def document(packages: list[tuple[str, str, str]]) -> str:
     """The table of all packages."""
-    rows = "".join(f"| {package.name} | {package.version} | {package.license} |\n" for package in packages)
+    rows = "".join(f"| {' | '.join(package)} |\n" for package in packages)
     return _HEAD + rows + _TAIL
 
 
@@ -107,8 +95,8 @@ def locked(lock: Path = LOCK) -> Iterator[Requirement]:
             yield Requirement(line.rstrip("\\ "))
 
 
-def licensed() -> Iterator[Licensed]:
-    """Every locked package, as it is installed here; one for other systems or Pythons by the version that is.
+def licensed() -> Iterator[tuple[str, str, str]]:
+    """Name, version and license of every locked package, as installed here; for other systems of the version that is.
 
     Raises
     ------
@@ -122,7 +110,7 @@ def licensed() -> Iterator[Licensed]:
             raise SystemExit(f"{requirement.name} is not installed: pip install -r {LOCK.name}") from None
         if (requirement.marker is None or requirement.marker.evaluate()) and found.version != version:
             raise SystemExit(f"{requirement.name} {found.version} is installed, {version} is locked.")
-        yield Licensed(requirement.name, version, license_of(found))
+        yield requirement.name, version, license_of(found)
 
 
 def license_of(found: Distribution) -> str:
@@ -149,7 +137,8 @@ def audit() -> int:
     try:
         return report(json.loads(done.stdout)["dependencies"])
     except (ValueError, KeyError):
-        print(f"Not audited, the advisory database is not available: {_last_line(done.stderr)}", file=sys.stderr)
+        why = next(iter(reversed(done.stderr.strip().splitlines())), "no reason given")
+        print(f"Not audited, the advisory database is not available: {why}", file=sys.stderr)
         return UNREACHABLE
 
 
@@ -168,10 +157,6 @@ def report(packages: list[dict]) -> int:
         return UNREACHABLE
     print(f"Nothing is known against {len(packages)} packages.")
     return CLEAN
-
-
-def _last_line(text: str) -> str:
-    return next(iter(reversed(text.strip().splitlines())), "no reason given")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -36,8 +37,9 @@ README: tuple[Picture, ...] = tuple((f"predict-{scheme}", "", scheme, LAPTOP) fo
 
 def every_page() -> list[Picture]:
     """Each page and view, light and dark, at each size."""
+    stems = {path: re.sub(r"\W|_", "-", path).strip("-") or "predict" for path in (*PAGES, *VIEWS)}
     return [
-        (f"{_stem(path)}-{scheme}-{size[0]}", path, scheme, size)
+        (f"{stems[path]}-{scheme}-{size[0]}", path, scheme, size)
         for path in (*PAGES, *VIEWS)
         for scheme in ("light", "dark")
         for size in (LAPTOP, SMALL, PHONE)
@@ -95,10 +97,6 @@ def _complete(page: Page) -> None:
     page.evaluate("document.fonts.ready")
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
-
-
-def _stem(path: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in path).strip("-") or "predict"
 
 
 if __name__ == "__main__":

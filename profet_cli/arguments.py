@@ -1,15 +1,31 @@
-"""Arguments: the fields of questions as options, and what several commands take beside them."""
+"""Arguments of several commands, and what these read from them: fields, profile, models and measurements."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, Field, Fields
+from profet_core.answers.context import Context
+from profet_core.answers.fields import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, Field, Fields
 from profet_core.answers.questions import PREDICT
-from profet_core.errors import InputError
+from profet_core.catalog import Gpus, load_catalog, load_gpus
+from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
+from profet_core.catalog.custom_instances import CUSTOM_NAME
+from profet_core.errors import InputError, ProfetError, ProfileError
+from profet_core.prediction.checks import read_as
+from profet_core.prediction.models import load_models
+from profet_core.sandbox import read_guarded
+from profet_recorder.profiles import Profile, read_profile_folder
+
+if TYPE_CHECKING:
+    from profet_core.layers.network import Network
+    from profet_lab.measurements.tables import Measurements
 
 
 def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
@@ -103,3 +119,128 @@ def add_dask(parser: argparse.ArgumentParser) -> None:
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
     parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs with this anchor")
+
+
+#: A file that is read sooner than this shows no progress.
+QUIET_S = 1.0
+
+
+def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
+    """The fields that were given, their profiles read."""
+    given = {name: getattr(options, name) for name in fields if hasattr(options, name)}
+    if "measured" not in given:
+        # Another profile is of interest only where something was measured.
+        given.pop("measured_trace", None)
+    for name, value in given.items():
+        if fields[name].kind is PROFILE:
+            given[name] = read_profile_file(value)
+        elif fields[name].kind is NUMBERS:
+            given[name] = dict(value)
+    return given
+
+
+def read_trace(options: argparse.Namespace) -> Profile:
+    """TRACE, read as covering `--steps` steps if that is given."""
+    return read_as(read_profile_file(options.trace), getattr(options, "steps", None))
+
+
+def read_profile_file(path: str) -> Profile:
+    """The profile in a file or in a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
+    try:
+        with Path(path).open("rb") as file:
+            return read_guarded(file, Path(path).name, progress=_shown_progress())
+    except IsADirectoryError:
+        return read_profile_folder(Path(path), progress=_shown_progress())
+    except OSError as error:
+        raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def read_network_file(path: Path, pixels: int | None) -> Network:
+    """The network in a file, read within the limits of an upload."""
+    from profet_core.layers.reading import read_network_guarded
+
+    try:
+        with path.open("rb") as file:
+            return read_network_guarded(file, path.name, pixels)
+    except OSError as error:
+        raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
+
+
+def _shown_progress() -> Callable[[float], None] | None:
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+
+    def show(share: float) -> None:
+        if time.monotonic() - start > QUIET_S:
+            print(f"\rreading {share:4.0%}", end="\r" if share < 1 else "\r            \r", file=sys.stderr, flush=True)
+
+    return show
+
+
+def known_gpus() -> Gpus:
+    """The GPUs with specs, the user's after them."""
+    shipped = load_gpus()
+    return shipped.with_custom(row.gpu for row in read_custom_gpus(custom_gpus_path(), shipped))
+
+
+def open_context(options: argparse.Namespace) -> Context:
+    """Models, and the catalog with the user's instances and GPUs; lists in the `--models` folder come first."""
+    gpus, catalog = load_gpus(), load_catalog(own=_in_folder(options, CUSTOM_NAME))
+    custom = read_custom_gpus(_in_folder(options, CUSTOM_GPUS_NAME) or custom_gpus_path(), gpus)
+    return Context(load_models(options.models), catalog, gpus).with_custom_gpus(custom)
+
+
+def _in_folder(options: argparse.Namespace, name: str) -> Path | None:
+    path = Path(options.models or "") / name
+    return path if options.models and path.is_file() else None
+
+
+@contextmanager
+def training_set() -> Iterator[None]:
+    """Around imports of `profet_lab`: where one of its libraries is missing, one line says how to install them."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ProfetError(
+            f"This command needs the training set ({error.name} is missing): pip install -r requirements.txt"
+        ) from None
+
+
+def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
+    """The measurements that `--data` names, PROFET's tables or a folder of the data layout, and their folder."""
+    with training_set():
+        from profet_lab.dataset import measurements_from_dataset
+        from profet_lab.dataset_files import is_dataset, read_dataset
+        from profet_lab.measurements.tables import data_folder, load_measurements
+    if options.data and is_dataset(Path(options.data)):
+        return measurements_from_dataset(read_dataset(Path(options.data))), Path(options.data)
+    folder = data_folder(options.data)
+    return load_measurements(folder), folder
+
+
+def on_dask(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
+    """A command's `run` whose fits and folds the cluster that `--dask` names does; without it this process does."""
+
+    @wraps(run)
+    def run_there(options: argparse.Namespace) -> None:
+        if options.dask is None:
+            run(options)
+            return
+        with training_set():
+            import distributed  # noqa: F401, missed here and not in the middle
+
+            from profet_lab.tasks import on_cluster
+        with on_cluster(options.dask):
+            run(options)
+
+    return run_there
+
+
+@contextmanager
+def validation_progress() -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal's stderr; call what is yielded with the number of steps done since."""
+    with training_set():
+        from tqdm import tqdm
+    with tqdm(desc="validate", unit="step", disable=None) as bar:
+        yield bar.update

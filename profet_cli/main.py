@@ -24,7 +24,7 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
 #: Commands that fit models, or run scripts: the number of threads is theirs.
-_OWN_THREADS = {"profile", "collect", "data", "train", "validate"}
+_CUSTOM_THREADS = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, _exit_interrupted)
     sys.unraisablehook = _end_if_interrupted
     try:
-        return _process_status()
+        if sys.stderr is None:
+            # print() would take stdout for it.
+            sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        if sys.stdout is None:
+            line = "there is no standard output: redirect it, such as with > FILE or > /dev/null"
+            return _ended(line, NO_OUTPUT)
+        # Once it runs, what was begun is put back.
+        return _status(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     except KeyboardInterrupt:
         _exit_interrupted()
     finally:
@@ -47,16 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _process_status() -> int:
-    if sys.stderr is None:
-        # print() would take stdout for it.
-        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
-    if sys.stdout is None:
-        return _said("there is no standard output: redirect it, such as with > FILE or > /dev/null", NO_OUTPUT)
-    return _status(sys.argv[1:], started=_interrupts_are_exceptions)
-
-
-def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
+def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
     """Parse, call `started`, and run."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A profile's texts may hold what a terminal's encoding lacks.
@@ -65,7 +63,7 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
         _run(arguments, started)
     except KeyboardInterrupt as stop:
         # Who can be gone on with says how.
-        return _said(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
+        return _ended(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
     except BrokenPipeError:
         # The reader (head, less) went away: not an error.
         _drop_output()
@@ -74,11 +72,11 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
     return DONE
 
 
-def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
-    if not _OWN_THREADS.intersection(arguments[:1]):
+def _run(arguments: Sequence[str], started: Callable[[], object]) -> None:
+    if not _CUSTOM_THREADS.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from profet_cli.parsing import parsed
+    from profet_cli.commands import parsed
     from profet_core.errors import InputError
 
     runs_a_script = False
@@ -106,20 +104,19 @@ def _status_of(error: Exception) -> int:
     from profet_core.errors import ProfetError
 
     if isinstance(error, ProfetError):
-        return _said(error.worded(_option), BAD_INPUT)
+        return _ended(
+            error.worded(lambda field: "TRACE" if field == "profile" else f"--{field.replace('_', '-')}"), BAD_INPUT
+        )
     if _is_interrupted(error):
-        return _said(_STOPPED_LINE, STOPPED)
+        return _ended(_STOPPED_LINE, STOPPED)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
-        return _said(f"the output can't be written: {error.strerror}", NO_OUTPUT)
+        return _ended(f"the output can't be written: {error.strerror}", NO_OUTPUT)
     raise error
 
 
-def _option(field: str) -> str:
-    return "TRACE" if field == "profile" else f"--{field.replace('_', '-')}"
-
-
-def _said(line: str, status: int) -> int:
+def _ended(line: str, status: int) -> int:
+    """Say in one line how it ended; returns the exit status."""
     try:
         # Arguments and paths may hold line breaks; it stays one line.
         print(f"{PROGRAM}: {' '.join(line.split())}", file=sys.stderr, flush=True)
@@ -146,11 +143,6 @@ def _drop_output() -> None:
             # It is closed.
             continue
     os.close(nowhere)
-
-
-def _interrupts_are_exceptions() -> None:
-    """From here on what was begun is put back."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _exit_interrupted(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:

@@ -8,16 +8,18 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from profet_core.catalog.instance import ON_DEMAND, Instance
-from profet_core.catalog.naming import price_age_years
+from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
 from profet_recorder.profiles import Profile
 from profet_recorder.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from profet_core.training.advise import HasOffer
 
 #: What a table shows where there is no value.
 MISSING = "-"
@@ -29,15 +31,7 @@ Value = TypeVar("Value")
 FEW_ROWS = 20
 
 
-class Offered(Protocol):
-    """What a row is about."""
-
-    @property
-    def offer(self) -> Instance:
-        """The offer."""
-
-
-Row = TypeVar("Row", bound=Offered)
+Row = TypeVar("Row", bound="HasOffer")
 #: Of a table: its title and a row's cell.
 Column: TypeAlias = tuple[str, Callable[[Row], str]]
 
@@ -106,6 +100,12 @@ def write_output(target: Path, data: bytes, *, force: bool = True) -> None:
         raise InputError(f"{target} can't be written: {getattr(error, 'strerror', None) or error}.") from None
 
 
+def check_not_read(target: Path, *read: str | Path | None) -> None:
+    """Refuse to write over a file that is read too."""
+    if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
+        raise InputError(f"{target} is an input trace: name another output file.")
+
+
 def print_offers(
     rows: Iterable[Row], columns: Sequence[Column[Row]], *, every: bool, keep: Collection[str] = ()
 ) -> list[Row]:
@@ -115,9 +115,13 @@ def print_offers(
     """
     listed = list(rows)
     shown = listed
+
+    def rank(row: Row) -> tuple[bool, bool, float]:
+        return row.offer.status == "retired", row.offer.market != ON_DEMAND, row.offer.usd_per_hour
+
     if not every and len(listed) > FEW_ROWS:
         cheapest: dict[str, int] = {}
-        for row in sorted(listed, key=lambda row: _rank(row.offer)):
+        for row in sorted(listed, key=rank):
             cheapest.setdefault(row.offer.gpu, id(row))
         best = set(cheapest.values())
         shown = [row for row in listed if id(row) in best or row.offer.own or row.offer.name in keep]
@@ -126,10 +130,6 @@ def print_offers(
         offers = "offer of the same GPUs is" if hidden == 1 else "offers of the same GPUs are"
         print(f"{hidden} more {offers} not shown: use --every-offer, or filter with --provider, --gpu, ...")
     return shown
-
-
-def _rank(offer: Instance) -> tuple[bool, bool, float]:
-    return offer.status == "retired", offer.market != ON_DEMAND, offer.usd_per_hour
 
 
 def gpus_cell(offer: Instance) -> str:

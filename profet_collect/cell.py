@@ -9,14 +9,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
-from profet_collect.store import Cell, Framework, Status
+from profet_collect.store import Cell, CellResult, Framework, Status, result_from
 from profet_core.errors import InputError
 from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
@@ -56,7 +57,7 @@ _FULL_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How a cell is measured.
+    """How cells are measured, and which one.
 
     Attributes
     ----------
@@ -64,15 +65,17 @@ class Task:
     device : "cpu" takes the processor for the device: its operations count as the device's.
     threads : of a CPU; None: as many as the framework takes.
     warm_up, timed : steps before and while the latency is taken.
+    timeout_s : of the process, its start included.
     seed : of images, labels and weights.
     """
 
     framework: Framework
-    cell: Cell | None
-    device: Device
+    cell: Cell | None = None
+    device: Device = "gpu"
     threads: int | None = None
     warm_up: int = 5
     timed: int = 10
+    timeout_s: float = 600.0
     seed: int = 0
 
 
@@ -94,61 +97,52 @@ class Seen:
     capability: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What a cell's process found out."""
-
-    status: Status
-    why: str = ""
-    latencies_ms: tuple[float, ...] = ()
-    peak_memory_bytes: int | None = None
-    operations_us: Mapping[str, float] | None = None
-
-
 # --- the collector's end --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _ProcessEnd:
-    """How a process ended: its exit status (None: it took too long), its log's end, its answer (None: it gave none)."""
-
-    status: int | None
-    log: str
-    document: Any
-
-    @property
-    def last_line(self) -> str:
-        """The log's last line that is not the recorder's own, behind a colon; empty without one."""
-        lines = (line.strip() for line in reversed(self.log.splitlines()))
-        last = next((line for line in lines if line and not line.startswith("profet: ")), "")
-        return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
-
-
-def measure(task: Task, timeout_s: float) -> Measured:
-    """A cell's measurement; whatever becomes of its process is a status."""
-    end = _run(task, timeout_s)
-    if end.document is not None:
-        return Measured(**{**end.document, "latencies_ms": tuple(end.document["latencies_ms"])})
-    if end.status is None:
-        return Measured("failed", f"it took more than {timeout_s:g} s")
-    if end.status == -signal.SIGKILL:
-        return Measured("out-of-memory", "the system killed it, as it does where the machine runs out of memory")
-    words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
-    return Measured(
-        "out-of-memory" if _says_full_memory(end.log) else "failed", f"its process ended with {words}{end.last_line}"
-    )
+def measure(task: Task) -> CellResult:
+    """A cell's measurement; whatever becomes of its process is a status. The framework's version is empty."""
+    status, log, document = _run(task)
+    if document is not None:
+        return result_from(document)
+    if status is None:
+        return _not_measured(task, "failed", f"it took more than {task.timeout_s:g} s")
+    if status == -signal.SIGKILL:
+        why = "the system killed it, as it does where the machine runs out of memory"
+        return _not_measured(task, "out-of-memory", why)
+    words = f"signal {-status}" if status < 0 else f"exit status {status}"
+    is_full = _says_full_memory(log)
+    why = f"its process ended with {words}{_last_line(log)}"
+    return _not_measured(task, "out-of-memory" if is_full else "failed", why)
 
 
-def look(task: Task, timeout_s: float) -> Seen:
+def look(task: Task) -> Seen:
     """What a framework sees of the machine; raises InputError if it can't be started."""
-    end = _run(task, timeout_s)
-    if end.document is None:
+    _, log, document = _run(task)
+    if document is None:
         name = _NAMES[task.framework]
-        raise InputError(f"{name} can't be started{end.last_line}: fix it, or exclude it with --frameworks.")
-    return Seen(**end.document)
+        raise InputError(f"{name} can't be started{_last_line(log)}: fix it, or exclude it with --frameworks.")
+    return Seen(**document)
 
 
-def _run(task: Task, timeout_s: float) -> _ProcessEnd:
+def _not_measured(task: Task, status: Status, why: str) -> CellResult:
+    assert task.cell is not None
+    return CellResult(task.cell, "", status, _now(), why=why)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _last_line(log: str) -> str:
+    """A log's last line that is not the recorder's own, behind a colon; empty without one."""
+    lines = (line.strip() for line in reversed(log.splitlines()))
+    last = next((line for line in lines if line and not line.startswith("profet: ")), "")
+    return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
+
+
+def _run(task: Task) -> tuple[int | None, str, Any]:
+    """A process's exit status (None: it took too long), the end of its log, and its answer (None: it gave none)."""
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
         with log.open("wb") as log_file:
@@ -164,32 +158,28 @@ def _run(task: Task, timeout_s: float) -> _ProcessEnd:
             status: int | None = None
             try:
                 with suppress(subprocess.TimeoutExpired):
-                    status = process.wait(timeout_s)
+                    status = process.wait(task.timeout_s)
             finally:
-                _kill(process)
+                # With all that it started.
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(_DEATH_S)
+                if process.stdin is not None:
+                    process.stdin.close()
         document = json.loads(answer.read_bytes()) if answer.exists() else None
-        return _ProcessEnd(status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it started."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_DEATH_S)
-    if process.stdin is not None:
-        process.stdin.close()
+        return status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document
 
 
 def _environment(task: Task) -> dict[str, str]:
-    own = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
-    own |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
+    changed = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
+    changed |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
     if task.device == "cpu":
         # As if there were no GPU, whichever there is.
-        own["CUDA_VISIBLE_DEVICES"] = ""
+        changed["CUDA_VISIBLE_DEVICES"] = ""
     if task.threads is not None:
-        own |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
-    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | own
+        changed |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
+    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | changed
 
 
 def _says_full_memory(text: str) -> bool:
@@ -214,23 +204,36 @@ def main(task_text: str, answer: str) -> None:
     fields = json.loads(task_text)
     cell = fields.pop("cell")
     task = Task(cell=None if cell is None else Cell(**cell), **fields)
-    found = import_module(_MODULES[task.framework]).seen(task) if cell is None else measure_here(task)
-    write_whole(Path(answer), json.dumps(asdict(found)).encode())
+    found = (
+        asdict(import_module(_MODULES[task.framework]).seen(task)) if cell is None else measure_here(task).document()
+    )
+    write_whole(Path(answer), json.dumps(found).encode())
     # A framework's own end may hang or crash; the answer is there.
     sys.stderr.flush()
     os._exit(0)
 
 
-def measure_here(task: Task) -> Measured:
+def measure_here(task: Task) -> CellResult:
     """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
     module: Any = import_module(_MODULES[task.framework])
+    assert task.cell is not None
     try:
-        with record_plan(task) as plan:
-            return measured_in(module.record(task, plan), task)
+        with tempfile.TemporaryDirectory(prefix="profet-cell-") as folder:
+            plan = RecordPlan(
+                Path(folder) / "profile.json",
+                warm_up=task.warm_up,
+                timed=task.timed,
+                profiled=1,
+                batch_size=task.cell.batch_size,
+                pixels=task.cell.pixels,
+                as_device=task.device == "cpu",
+            )
+            return result_of_recording(module.record(task, plan), task)
     except module.ERRORS as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_WHY_LENGTH]
         names = {kind.__name__ for kind in type(error).__mro__}
-        return Measured("out-of-memory" if names & _FULL_NAMES or _says_full_memory(str(error)) else "failed", why)
+        is_full = names & _FULL_NAMES or _says_full_memory(str(error))
+        return _not_measured(task, "out-of-memory" if is_full else "failed", why)
 
 
 def _end_with_parent() -> None:
@@ -241,24 +244,9 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-@contextmanager
-def record_plan(task: Task) -> Iterator[RecordPlan]:
-    """The recorder's plan of a task; its profile lives as long as the block."""
+def result_of_recording(recording: Recording, task: Task) -> CellResult:
+    """What a finished recording found, its profile still on the disk."""
     assert task.cell is not None
-    with tempfile.TemporaryDirectory(prefix="profet-cell-") as folder:
-        yield RecordPlan(
-            Path(folder) / "profile.json",
-            warm_up=task.warm_up,
-            timed=task.timed,
-            profiled=1,
-            batch_size=task.cell.batch_size,
-            pixels=task.cell.pixels,
-            as_device=task.device == "cpu",
-        )
-
-
-def measured_in(recording: Recording, task: Task) -> Measured:
-    """What a finished recording found."""
     peak_mib = recording.peak_memory_mib
     with recording.plan.output.open("rb") as file:
         operations = dict(read_profile(file, "the recorded profile").operations)
@@ -270,4 +258,13 @@ def measured_in(recording: Recording, task: Task) -> Measured:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         peak_bytes = peak if sys.platform == "darwin" else peak * 1024
     latencies_ms = tuple(round(ms, 4) for ms in recording.latencies_ms)
-    return Measured("ok", "", latencies_ms, peak_bytes, operations)
+    return CellResult(
+        task.cell,
+        "",
+        "ok",
+        _now(),
+        batch_latency_ms=round(median(latencies_ms), 4),
+        latency_repeats_ms=latencies_ms,
+        peak_memory_bytes=peak_bytes,
+        operations_us=operations,
+    )

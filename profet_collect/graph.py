@@ -186,28 +186,20 @@ class Node:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A network whose last node is its output; `layers` are those that were counted on the way."""
-
-    pixels: int
-    classes: int
-    nodes: tuple[Node, ...]
-    layers: tuple[Layer, ...] = ()
-
-
 class _Output(tuple[int, ...]):
     """A shape that knows which node puts it out: the functions that describe networks pass it on as any shape."""
 
     node: int
 
 
-class GraphBuilder(Builder):
-    """Counts as its base does, and keeps what each layer is made of."""
+class Graph(Builder):
+    """Counts as its base does, and keeps what each layer is made of; the last of the `nodes` is its output."""
 
-    def __init__(self) -> None:
+    def __init__(self, pixels: int, classes: int, nodes: Sequence[Node] = ()) -> None:
         super().__init__()
-        self.nodes: list[Node] = []
+        self.pixels = pixels
+        self.classes = classes
+        self.nodes = list(nodes)
 
     def put(
         self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any

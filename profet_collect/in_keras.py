@@ -14,7 +14,7 @@ from profet_collect.cell import Seen, Task
 from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
 from profet_collect.networks import network_graph
 from profet_core.errors import InputError
-from profet_recorder.keras_callback import recording_callback
+from profet_recorder.in_training import recording_callback
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import MAX_REPEATS, Recording
 
@@ -23,8 +23,6 @@ ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
 #: Steps beyond those that a recording takes at least: the last of an epoch is skipped, an odd one is profiled again.
 _SPARE_STEPS = 1 + MAX_REPEATS
 _ACTIVATIONS = {
-    "relu": "relu",
-    "relu6": "relu6",
     "swish": "swish",
     "hard swish": "hard_swish",
     "gelu": "gelu",
@@ -100,25 +98,27 @@ def build(graph: Graph) -> Any:
     InputError : a kind of layer that can't be built in Keras, by its name.
     """
     keras = load_keras()
-    own = _own_layers(keras)
+    custom = _custom_layers(keras)
     values: list[Any] = []
     for node in graph.nodes:
         if node.kind == "input":
             values.append(keras.Input(node.shape))
         else:
-            values.append(_applied(keras, own, node, [values[index] for index in node.inputs]))
+            values.append(_applied(keras, custom, node, [values[index] for index in node.inputs]))
     # A mixed model ends in FP32, as its guide has it.
     output = keras.layers.Activation("linear", dtype="float32")(values[-1])
     return keras.Model(values[0], output, name="network")
 
 
-def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
+def _applied(keras: Any, custom: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
     first, layers = inputs[0], keras.layers
     match node.kind:
         case "convolution" | "depthwise convolution":
             return _convolution(layers, node, first)
         case "max pooling" | "average pooling":
-            return _pooling(layers, node, first)
+            first, padding = _padded(layers, node, first)
+            kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
+            return kind(node.settings["kernel"], node.settings["stride"], padding)(first)
         case "dense":
             return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
         case "global pooling":
@@ -141,24 +141,20 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any]) -> 
             return layers.Rescaling(1 / 6)(first)
         case "shift":
             return layers.Rescaling(1.0, 3.0)(first)
+        case "relu" | "relu6":
+            # Older Keras has no activation named relu6.
+            return layers.ReLU(6.0 if node.kind == "relu6" else None)(first)
+        case "hard swish" if not hasattr(keras.activations, "hard_swish"):
+            return custom["hard swish"]()(first)
         case kind if kind in _ACTIVATIONS:
-            return _activation(keras, own, kind, first)
-        case kind if kind in own:
-            return own[kind](**node.settings)(first)
+            return layers.Activation(_ACTIVATIONS[kind])(first)
+        case kind if kind in custom:
+            return custom[kind](**node.settings)(first)
     raise InputError(f"a layer of kind {node.kind!r} can't be built in Keras.")
 
 
-def _activation(keras: Any, own: dict[str, Any], kind: str, value: Any) -> Any:
-    if kind in ("relu", "relu6"):
-        # Older Keras has no activation named relu6.
-        return keras.layers.ReLU(6.0 if kind == "relu6" else None)(value)
-    if kind == "hard swish" and not hasattr(keras.activations, "hard_swish"):
-        return own["hard swish"]()(value)
-    return keras.layers.Activation(_ACTIVATIONS[kind])(value)
-
-
 def _padded(layers: Any, node: Node, value: Any) -> tuple[Any, str]:
-    """The value with the margins that Keras' own "same" doesn't make, and the padding that is left to the layer."""
+    """The value with the margins that Keras' custom "same" doesn't make, and the padding that is left to the layer."""
     if node.settings["is_same"]:
         return value, "same"
     margins = node.settings["margins"]
@@ -177,17 +173,11 @@ def _convolution(layers: Any, node: Node, value: Any) -> Any:
     return layers.Conv2D(settings["filters"], settings["kernel"], groups=settings["groups"], **common)(value)
 
 
-def _pooling(layers: Any, node: Node, value: Any) -> Any:
-    value, padding = _padded(layers, node, value)
-    kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
-    return kind(node.settings["kernel"], node.settings["stride"], padding)(value)
-
-
-def _own_layers(keras: Any) -> dict[str, Any]:
+def _custom_layers(keras: Any) -> dict[str, Any]:
     """Layers that Keras lacks, or that would ask for data before they are made."""
 
     class Scale(keras.layers.Layer):
-        """Each channel times a weight of its own."""
+        """Each channel times a weight of its custom."""
 
         def build(self, shape: Any) -> None:
             self.weight = self.add_weight(name="weight", shape=(shape[-1],), initializer="ones")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import reduce
 from typing import Any
 
 import torch
@@ -136,7 +137,13 @@ def _padded(margins: Any, padding_of: Any, value: float = 0.0) -> nn.Module:
     (top, bottom), (left, right) = margins
     if top == bottom and left == right:
         return padding_of((top, left))
-    return nn.Sequential(nn.ConstantPad2d((left, right, top, bottom), value), padding_of((0, 0)))
+    return nn.Sequential(nn.ConstantPad2d(_sides(margins), value), padding_of((0, 0)))
+
+
+def _sides(margins: Any) -> tuple[int, int, int, int]:
+    """As PyTorch has them: left, right, top, bottom."""
+    (top, bottom), (left, right) = margins
+    return left, right, top, bottom
 
 
 def _convolution(node: Node, shape: tuple[int, ...]) -> nn.Module:
@@ -152,11 +159,6 @@ def _pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
         return _padded(margins, lambda padding: nn.MaxPool2d(kernel, stride, padding), float("-inf"))
     # As in Keras, what was padded doesn't count.
     return _padded(margins, lambda padding: nn.AvgPool2d(kernel, stride, padding, count_include_pad=False))
-
-
-def _margins(node: Node, _: tuple[int, ...]) -> nn.Module:
-    (top, bottom), (left, right) = node.settings["margins"]
-    return nn.ZeroPad2d((left, right, top, bottom))
 
 
 class _BatchNorm(nn.BatchNorm2d):
@@ -221,20 +223,9 @@ class _Function(nn.Module):
         return self._function(*values)
 
 
-def _total(*values: torch.Tensor) -> torch.Tensor:
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
-
-
 def _reshape(node: Node, _: tuple[int, ...]) -> nn.Module:
     shape = node.shape if len(node.shape) == 1 else (node.shape[-1], *node.shape[:-1])
     return _Function(lambda values: values.reshape(len(values), *shape))
-
-
-def _global_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
-    return _Function(lambda images: images.mean((2, 3), keepdim=node.settings["keep_sides"]))
 
 
 _KINDS: dict[str, Any] = {
@@ -244,18 +235,20 @@ _KINDS: dict[str, Any] = {
     "dense": lambda node, shape: _Dense(shape[-1], node.settings["units"], bias=node.settings["bias"]),
     "max pooling": _pooling,
     "average pooling": _pooling,
-    "global pooling": _global_pooling,
+    "global pooling": lambda node, shape: _Function(
+        lambda images: images.mean((2, 3), keepdim=node.settings["keep_sides"])
+    ),
     "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
     "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
     "input normalization": lambda node, shape: _InputNormalization(shape[-1]),
     "scale": lambda node, shape: _Scale(shape[-1]),
     "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
-    "add": lambda node, shape: _Function(_total),
+    "add": lambda node, shape: _Function(lambda *values: reduce(torch.add, values)),
     "multiply": lambda node, shape: _Function(torch.mul),
     "concatenate": lambda node, shape: _Function(lambda *values: torch.cat(values, 1)),
     "flatten": lambda node, shape: nn.Flatten(),
     "reshape": _reshape,
-    "padding": _margins,
+    "padding": lambda node, shape: nn.ZeroPad2d(_sides(node.settings["margins"])),
     "shift": lambda node, shape: _Function(lambda values: values + 3.0),
     "rescale": lambda node, shape: _Function(lambda values: values * (1 / 6)),
 }

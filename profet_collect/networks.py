@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import MappingProxyType
 
-from profet_collect.graph import Builder, Graph, GraphBuilder
+from profet_collect.graph import Builder, Graph
 from profet_core.errors import InputError
 from profet_core.layers.network import Counts, Layer, Shape, count
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
@@ -454,8 +454,8 @@ def known_name(text: str) -> str:
     return found
 
 
-def build_named(net: Builder, name: str, pixels: int, classes: int | None = None) -> tuple[str, int]:
-    """Put a network's layers into `net`; returns its name and its classes.
+def build_named(net: Builder, name: str, pixels: int, classes: int | None = None) -> None:
+    """Put a network's layers into `net`.
 
     Parameters
     ----------
@@ -474,7 +474,6 @@ def build_named(net: Builder, name: str, pixels: int, classes: int | None = None
         _ALL[name](net, pixels, classes)
     except InputError:
         raise InputError(f"{name} can't be built for images of {pixels} pixels: they are too small.") from None
-    return name, classes
 
 
 def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer, ...]:
@@ -489,9 +488,9 @@ def network_graph(name: str, pixels: int, classes: int | None = None) -> Graph:
 
     Parameters and errors are those of `layers_of`.
     """
-    net = GraphBuilder()
-    _, classes = build_named(net, name, pixels, classes)
-    return Graph(pixels, classes, tuple(net.nodes), tuple(net.layers))
+    net = Graph(pixels, classes_at(pixels) if classes is None else classes)
+    build_named(net, name, pixels, net.classes)
+    return net
 
 
 @cache

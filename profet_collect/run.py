@@ -11,14 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import islice, takewhile
+from itertools import islice, product, takewhile
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -72,7 +70,11 @@ def grid_cells(grid: Grid) -> list[Cell]:
     ------
     InputError : none can be built, or there are more than `MAX_CELLS`.
     """
-    sides = [(model, pixels) for model in grid.models for pixels in grid.pixels if _is_buildable(model, pixels)]
+    sides = []
+    for model, pixels in product(grid.models, grid.pixels):
+        with suppress(InputError):
+            counts_of(model, pixels)
+            sides.append((model, pixels))
     number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
     if not number:
         raise InputError("None of these networks can be built for these image sizes: use larger --pixels.")
@@ -86,14 +88,6 @@ def grid_cells(grid: Grid) -> list[Cell]:
         for model, pixels in sides
         for batch_size in grid.batch_sizes
     ]
-
-
-def _is_buildable(model: str, pixels: int) -> bool:
-    try:
-        counts_of(model, pixels)
-    except InputError:
-        return False
-    return True
 
 
 def measurable(cells: Sequence[Cell], capability: float | None) -> list[Cell]:
@@ -298,7 +292,7 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
     start_s: dict[Framework, float] = {}
     for name in frameworks:
         began = perf_counter()
-        seen[name] = look(Task(name, None, device, threads), _START_TIMEOUT_S)
+        seen[name] = look(Task(name, None, device, threads, timeout_s=_START_TIMEOUT_S))
         start_s[name] = perf_counter() - began
         if device == "gpu" and seen[name].gpu is None:
             raise InputError(
@@ -350,24 +344,8 @@ def _driver(device: Device) -> str:
 _FAILURES_IN_A_ROW = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How every cell is measured.
-
-    Attributes
-    ----------
-    warm_up, timed : steps before, and while the latency is taken.
-    timeout_s : of a cell, with its process's start.
-    """
-
-    warm_up: int = 5
-    timed: int = 10
-    timeout_s: float = 600.0
-    seed: int = 0
-
-
-def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Expected, protocol: Protocol) -> None:
-    """Measure the cells that `store` lacks.
+def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Expected, how: Task) -> None:
+    """Measure the cells that `store` lacks, each as `how` says.
 
     Raises
     ------
@@ -376,7 +354,8 @@ def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Exp
     left = [cell for cell in cells if cell not in store.finished]
     failures: list[CellResult] = []
     for number, cell in enumerate(left, 1):
-        result = _result(cell, machine, protocol)
+        found = measure(replace(how, framework=cell.framework, cell=cell, seed=how.seed + cell.repeat))
+        result = replace(found, framework_version=machine.seen[cell.framework].version)
         store.append(result)
         print_result(f"{number}/{len(left)}", result, sum(map(expected.seconds, left[number:])))
         # One that is just too long for its time is no surprise.
@@ -399,26 +378,6 @@ def print_result(place: str, result: CellResult, left_s: float) -> None:
         print(f"{place}, {format_duration(left_s)} left: {result.cell}: {outcome}{why}", file=sys.stderr, flush=True)
 
 
-def _task(cell: Cell, machine: Machine, protocol: Protocol, seed: int = 0) -> Task:
-    return Task(cell.framework, cell, machine.device, machine.threads, protocol.warm_up, protocol.timed, seed)
-
-
-def _result(cell: Cell, machine: Machine, protocol: Protocol) -> CellResult:
-    found = measure(_task(cell, machine, protocol, protocol.seed + cell.repeat), protocol.timeout_s)
-    times = found.latencies_ms
-    return CellResult(
-        cell,
-        machine.seen[cell.framework].version,
-        found.status,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        why=found.why,
-        batch_latency_ms=round(median(times), 4) if times else None,
-        latency_repeats_ms=times,
-        peak_memory_bytes=found.peak_memory_bytes,
-        operations_us=found.operations_us,
-    )
-
-
 #: Hardly any layers and work: what it takes is what every cell takes.
 _SHALLOW = ("LeNet5", 32, 16)
 #: Gives the time to build and trace a layer, and the pace of steps.
@@ -427,7 +386,7 @@ _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
 _UNKNOWN = "Tesla T4"
 
 
-def expected_at_hand(machine: Machine, protocol: Protocol, *, is_timed: bool) -> Expected:
+def expected_at_hand(machine: Machine, how: Task, *, is_timed: bool) -> Expected:
     """Expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises
@@ -438,22 +397,17 @@ def expected_at_hand(machine: Machine, protocol: Protocol, *, is_timed: bool) ->
         gpu = load_gpus().find(machine.gpu)
     except InputError:
         gpu = load_gpus().find(_UNKNOWN)
-    expected = Expected(dict(machine.start_s), protocol.warm_up + protocol.timed, protocol.timeout_s, gpu)
+    expected = Expected(dict(machine.start_s), how.warm_up + how.timed, how.timeout_s, gpu)
     for framework in machine.seen if is_timed else ():
-        shallow, deep = (_timed(framework, one, machine, protocol) for one in (_SHALLOW, _DEEP[machine.device]))
-        expected.calibrate(shallow, deep)
+        timed = []
+        for workload in (_SHALLOW, _DEEP[machine.device]):
+            cell, began = Cell(framework, "fp32", *workload), perf_counter()
+            found = measure(replace(how, framework=framework, cell=cell, seed=0))
+            if found.batch_latency_ms is None:
+                raise InputError(f"The first cell ({cell}) failed: {found.why}.")
+            timed.append(Timed(cell, perf_counter() - began, found.batch_latency_ms))
+        expected.calibrate(*timed)
     return expected
-
-
-def _timed(framework: Framework, workload: tuple[str, int, int], machine: Machine, protocol: Protocol) -> Timed:
-    """Run one cell that counts for nothing else."""
-    cell = Cell(framework, "fp32", *workload)
-    began = perf_counter()
-    found = measure(_task(cell, machine, protocol), protocol.timeout_s)
-    took_s = perf_counter() - began
-    if found.status != "ok":
-        raise InputError(f"The first cell ({cell}) failed: {found.why}.")
-    return Timed(cell, took_s, median(found.latencies_ms))
 
 
 #: Names of images that both loaders read.

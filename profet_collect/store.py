@@ -72,10 +72,10 @@ class CellResult:
 
     def document(self) -> dict[str, Any]:
         """One flat JSON object."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
-        own["latency_repeats_ms"] = list(self.latency_repeats_ms)
-        own["operations_us"] = dict(self.operations_us or {})
-        return {**asdict(self.cell), **own}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
+        values["latency_repeats_ms"] = list(self.latency_repeats_ms)
+        values["operations_us"] = dict(self.operations_us or {})
+        return {**asdict(self.cell), **values}
 
 
 def read_collection(folder: Path) -> tuple[dict[str, Any], tuple[CellResult, ...]]:
@@ -138,7 +138,7 @@ def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
             document = json.loads(line)
             if document["crc"] != zlib.crc32(_compact(document["cell"])):
                 raise ValueError("another checksum")
-            result = _result_of(document["cell"])
+            result = result_from(document["cell"])
         except (ValueError, KeyError, TypeError, RecursionError, AttributeError, OverflowError):
             if end == len(data):
                 # The newline reached the disk before the content did.
@@ -156,32 +156,32 @@ def _compact(document: object) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _result_of(document: Mapping[str, Any]) -> CellResult:
+def result_from(document: Mapping[str, Any]) -> CellResult:
     """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
     cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
-    own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
-    repeats, operations, latency_ms = own["latency_repeats_ms"], own["operations_us"], own["batch_latency_ms"]
-    whole = ((cell.pixels, 1), (cell.batch_size, 1), (own["steps"], 1), (cell.repeat, 0))
-    peak = own["peak_memory_bytes"]
-    lines = [cell.model, *operations, own["framework_version"], own["recorded_at"]]
+    values = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
+    repeats, operations, latency_ms = values["latency_repeats_ms"], values["operations_us"], values["batch_latency_ms"]
+    whole = ((cell.pixels, 1), (cell.batch_size, 1), (values["steps"], 1), (cell.repeat, 0))
+    peak = values["peak_memory_bytes"]
+    lines = [cell.model, *operations, values["framework_version"], values["recorded_at"]]
     # A cell that ran has times, another has none.
-    times = [] if latency_ms is None and own["status"] != "ok" else [latency_ms, *repeats]
+    times = [] if latency_ms is None and values["status"] != "ok" else [latency_ms, *repeats]
     checks = (
         isinstance(repeats, list) and isinstance(operations, dict),
-        cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and own["status"] in STATUSES,
+        cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and values["status"] in STATUSES,
         all(type(number) is int and least <= number <= _MAX_COUNT for number, least in whole),
         peak is None or (type(peak) is int and 0 <= peak <= _MAX_BYTES),
         all(isinstance(line, str) and line.isprintable() and len(line) <= _MAX_NAME_LENGTH for line in lines),
         cell.model and all(operations),
-        isinstance(own["why"], str) and len(own["why"]) <= _MAX_WHY_LENGTH,
+        isinstance(values["why"], str) and len(values["why"]) <= _MAX_WHY_LENGTH,
         all(_is_time(ms) and ms > 0 for ms in times),
         all(map(_is_time, (*repeats, *operations.values()))),
     )
     if not all(checks):
         raise ValueError("no cell")
-    own["latency_repeats_ms"] = tuple(map(float, repeats))
-    own["operations_us"] = {name: float(us) for name, us in operations.items()}
-    return CellResult(cell, **own)
+    values["latency_repeats_ms"] = tuple(map(float, repeats))
+    values["operations_us"] = {name: float(us) for name, us in operations.items()}
+    return CellResult(cell, **values)
 
 
 def _is_time(value: Any) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 if TYPE_CHECKING:
     from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, scaleout

@@ -190,11 +190,6 @@ class Estimate:
     relative: Relative | None = None
     parts: LatencyParts | None = None
 
-    @classmethod
-    def exact(cls, latency_ms: Values) -> Estimate:
-        """Latencies without error."""
-        return Estimate(latency_ms=latency_ms, log_sd=0.0 * latency_ms)
-
     def scaled(self, factor: Values) -> Self:
         """Multiply the latency and its parts by `factor`, with the same relative uncertainty."""
         return replace(

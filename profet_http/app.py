@@ -1,30 +1,232 @@
-"""The endpoint as an ASGI application, and as routes beside the app's."""
+"""The endpoint as an ASGI application, and as routes beside the app's: models, threads, health check and headers."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import partial
+from threading import BoundedSemaphore, Lock
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from profet_core.answers.context import Context, load_served
+from profet_core.answers.schema import Document
 from profet_core.errors import ProfetError
-from profet_http.context import Health, SharedContext, Workers
-from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.headers import ANSWER_POLICY, SecurityHeaders
-from profet_http.openapi import PAGE, PAGE_POLICY, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
+from profet_core.prediction.models import load_models, load_samples
+from profet_core.prediction.predict import predict
+from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
+from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, RequestError, failure_of, read_profiles, received
 
 _LOG = logging.getLogger(__name__)
+
+#: A check answers for so long; then the next request makes a new one.
+CHECKED_FOR_S = 10.0
+#: A sample that the models learned from comes out within this share of what was measured.
+TOLERANCE = 0.25
+#: A failed loading is not tried again sooner.
+RETRY_S = 5.0
+#: An answer takes at most so long, waiting included.
+ANSWER_LIMIT_S = 30.0
+
+Answer = TypeVar("Answer")
+
+
+class SharedContext:
+    """One `Context` for all requests of a process."""
+
+    def __init__(self, load: Callable[[], Context] = lambda: load_served().context) -> None:
+        self._load = load
+        self._lock = Lock()
+        self._context: Context | None = None
+        self._failure: ProfetError | None = None
+        self._failed_at_s = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is loaded."""
+        return self._context is not None
+
+    def get(self) -> Context:
+        """The context, loaded if it isn't yet; raises ProfetError if it can't be."""
+        with self._lock:
+            if self._context is None:
+                if self._failure is not None and time.monotonic() < self._failed_at_s + RETRY_S:
+                    raise self._failure
+                try:
+                    self._context = self._load()
+                except ProfetError as error:
+                    self._failure, self._failed_at_s = error, time.monotonic()
+                    raise
+            return self._context
+
+
+class Workers:
+    """Threads with a number of places; a request without one is answered with "busy".
+
+    Parameters
+    ----------
+    threads : at work at once.
+    places : requests that wait or are at work.
+    """
+
+    def __init__(self, name: str, threads: int, places: int, *, limit_s: float = ANSWER_LIMIT_S) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._free = BoundedSemaphore(places)
+        self._limit_s = limit_s
+
+    async def run(self, work: Callable[[], Answer]) -> Answer:
+        """Do `work` in a thread; what still runs at the limit keeps its place until it is done.
+
+        Raises
+        ------
+        RequestError : no place is free, or it takes too long. Whatever `work` raises.
+        """
+        if not self._free.acquire(blocking=False):
+            raise RequestError(BUSY, "The server is busy: try again in a moment.")
+        future = self._pool.submit(work)
+        future.add_done_callback(lambda _: self._free.release())
+        waiting = asyncio.wrap_future(future)
+        if not (await asyncio.wait([waiting], timeout=self._limit_s))[0]:
+            # A thread can't be ended; what is still in the queue is.
+            future.cancel()
+            smaller = "send a smaller file (`profet convert TRACE -o profile.json` makes one)"
+            raise RequestError(BUSY, f"The request took too long: {smaller}.")
+        return waiting.result()
+
+    def close(self) -> None:
+        """Let nothing more begin."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def check(context: Context) -> Document:
+    """Check the models on the disk, file by file, and those in memory by a prediction whose truth is known.
+
+    Raises
+    ------
+    ProfetError : they can't be used, or predict something else.
+    """
+    load_models(context.models.folder).verify()
+    sample = load_samples()[0]
+    prediction = predict(context.models, context.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for instance, measured_ms in sample.measured_ms.items():
+        predicted_ms = prediction.latencies_ms.get(instance)
+        if predicted_ms is None or abs(predicted_ms / measured_ms - 1) > TOLERANCE:
+            raise ProfetError(f"{sample.name} takes {measured_ms:g} ms on {instance}; predicted: {predicted_ms}.")
+    return {"status": "ok", "sample": sample.name, "predicted": len(prediction.latencies_ms)}
+
+
+class Health:
+    """The last check's result, checked again when it is old: however often it is asked, the work stays the same."""
+
+    def __init__(self, context: Callable[[], Context]) -> None:
+        self._context = context
+        self._lock = asyncio.Lock()
+        self._checked_at_s = -CHECKED_FOR_S
+        self._found: Document | None = None
+
+    async def document(self) -> Document | None:
+        """What the check found; None if the server is not healthy, its log says why."""
+        async with self._lock:
+            if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
+                try:
+                    self._found = await asyncio.to_thread(lambda: check(self._context()))
+                except Exception as error:
+                    _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
+                    self._found = None
+                self._checked_at_s = time.monotonic()
+            return self._found
+
+
+#: For JSON: it loads nothing and is shown in no frame.
+ANSWER_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+#: RFC 6455: a message that violates a policy. Before a handshake is done, servers answer 403 in its place.
+_POLICY_VIOLATION = 1008
+_REFUSAL = {"error": "Pages of another site can't ask here.", "code": "other_site"}
+
+
+class SecurityHeaders:
+    """ASGI middleware: adds the headers to every response that has none of its own.
+
+    Parameters
+    ----------
+    policy : Content-Security-Policy of responses that bring no other.
+    hidden : paths that are answered with 404, such as metrics.
+    """
+
+    def __init__(self, app: ASGIApp, *, policy: str, hidden: Collection[str] = ()) -> None:
+        self._app = app
+        self._headers = {**_ALWAYS, "Content-Security-Policy": policy}
+        self._hidden = frozenset(hidden)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; its response gets the headers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        app = PlainTextResponse("Not Found", 404) if scope["path"].rstrip("/") in self._hidden else self._app
+        await app(scope, receive, send_with_headers)
+
+
+class SameOrigin:
+    """ASGI middleware: refuses what has another origin than the host it is sent to.
+
+    Streamlit would refuse it too, but first ask a server on the internet for its own address, and wait.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it with 403."""
+        if scope["type"] not in ("http", "websocket") or _is_same_origin(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await JSONResponse(_REFUSAL, 403)(scope, receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+
+
+def _is_same_origin(headers: Headers) -> bool:
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != ""
+    except ValueError:
+        return False
+
+
 PREFIX = "/v1"
 #: Requests at once for the thread that reads files and larger JSON.
 MAX_FILES = 8
@@ -85,15 +287,16 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, endpoint.fields) as sent:
-            if sent.quick and self._context.is_ready:
+        async with received(request, endpoint.fields) as (values, quick):
+            answered = partial(self._answered, endpoint, values, quick=quick)
+            if quick and self._context.is_ready:
                 # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
-                return _json(self._answered(endpoint, sent))
-            return _json(await self._files.run(partial(self._answered, endpoint, sent)))
+                return _json(answered())
+            return _json(await self._files.run(answered))
 
-    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
+    def _answered(self, endpoint: Endpoint, values: Mapping[str, object], *, quick: bool) -> bytes:
         """The answer's JSON."""
-        answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
+        answer = endpoint.answer(self._context.get(), read_profiles(values, endpoint.fields, quick=quick))
         return _ENCODER.encode(endpoint.document.document(answer))
 
     async def _tell_health(self, _: Request) -> Response:
@@ -104,12 +307,7 @@ class Api:
 
 
 async def _describe(_: Request) -> Response:
-    return _json(_description())
-
-
-@cache
-def _description() -> bytes:
-    return _ENCODER.encode(openapi_document())
+    return _json(_ENCODER.encode(openapi_document()))
 
 
 async def _show_docs(_: Request) -> Response:

@@ -7,10 +7,9 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -18,8 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from profet_core.answers.fields import PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
-from profet_core.sandbox.reading import read_guarded
-from profet_recorder.profiles import Profile, read_profile
+from profet_core.sandbox import read_guarded
+from profet_recorder.profiles import read_profile
 from profet_recorder.profiles.profet_json import parse_json
 
 _LOG = logging.getLogger(__name__)
@@ -85,45 +84,37 @@ def failure_of(error: Exception) -> RequestError:
     return RequestError(OUR_FAULT, "Something went wrong on our side: try again later.")
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file as it was sent; `name` is for messages only."""
-
-    file: BinaryIO
-    name: str
+#: A file as it was sent, and its name for messages.
+SentFile: TypeAlias = tuple[BinaryIO, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A request's values by field, checked, files not read yet; `quick`: nothing in it is large."""
+#: By field.
+Values: TypeAlias = Mapping[str, object]
 
-    values: Mapping[str, object]
-    quick: bool = False
 
-    def read(self, fields: Fields) -> dict[str, object]:
-        """The values, each profile among them read.
+def read_profiles(values: Values, fields: Fields, *, quick: bool) -> dict[str, object]:
+    """The values, each profile among them read: here where it is `quick`, else by a process of its own.
 
-        Raises
-        ------
-        ProfileError : one line that says what is wrong with which.
-        """
-        return {
-            name: self._profile(name, value) if fields[name].kind is PROFILE else value
-            for name, value in self.values.items()
-        }
-
-    def _profile(self, name: str, value: object) -> Profile:
-        """A process of its own reads what may be large."""
-        if isinstance(value, SentFile):
-            return read_guarded(value.file, value.name)
-        # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
-        data = json.dumps(value).encode()
-        return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+    Raises
+    ------
+    ProfileError : one line that says what is wrong with which.
+    """
+    found = dict(values)
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            found[name] = read_guarded(*value)
+        elif fields[name].kind is PROFILE:
+            # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
+            data = json.dumps(value).encode()
+            found[name] = read_profile(data, name) if quick else read_guarded(BytesIO(data), name)
+    return found
 
 
 @asynccontextmanager
-async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
-    """The fields of a body, or of a query where there is none; files are closed at the end.
+async def received(request: Request, fields: Fields) -> AsyncIterator[tuple[Values, bool]]:
+    """The fields of a body, or of a query where there is none, checked, and whether nothing in them is large.
+
+    Files are not read yet, and closed at the end.
 
     Raises
     ------
@@ -131,7 +122,7 @@ async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
     """
     async with AsyncExitStack() as stack:
         if request.method == "GET":
-            found = Received(_texts(fields, request.query_params.multi_items()), quick=True)
+            found: tuple[Values, bool] = _texts(fields, request.query_params.multi_items()), True
         else:
             kind = _content_type(request)
             try:
@@ -142,7 +133,7 @@ async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
             except ClientDisconnect:
                 raise RequestError(MALFORMED, "The body is truncated.") from None
         for name, field in fields.items():
-            if field.required and name not in found.values:
+            if field.required and name not in found[0]:
                 raise RequestError(UNUSABLE, f"{name} is missing: {field.help}.")
         yield found
 
@@ -208,7 +199,7 @@ def _texts(fields: Fields, items: Iterable[tuple[str, str]]) -> dict[str, object
     return _values(fields, texts, Kind.of_texts)
 
 
-async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
+async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> tuple[Values, bool]:
     _no_query(request)
     body = await request.body()
     try:
@@ -219,10 +210,10 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
         raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
     # Null is as good as no value.
     given = {name: value for name, value in document.items() if value is not None or name not in fields}
-    return Received(_values(fields, given, Kind.checked), quick=len(body) <= SMALL_JSON_BYTES)
+    return _values(fields, given, Kind.checked), len(body) <= SMALL_JSON_BYTES
 
 
-async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
+async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> tuple[Values, bool]:
     _no_query(request)
     profiles = {name for name, field in fields.items() if field.kind is PROFILE}
     try:
@@ -239,21 +230,21 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
         if isinstance(part, UploadFile):
             if name not in profiles or name in files:
                 raise RequestError(UNUSABLE, f"Send one file in each of {', '.join(sorted(profiles))}.")
-            files[name] = SentFile(part.file, part.filename or name)
+            files[name] = (part.file, part.filename or name)
         elif name in profiles:
             raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
         else:
             texts.append((name, part))
-    return Received({**_texts(fields, texts), **files})
+    return {**_texts(fields, texts), **files}, False
 
 
-async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
+async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> tuple[Values, bool]:
     values = _texts(fields, request.query_params.multi_items())
     file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
     async for chunk in request.stream():
         file.write(chunk)
     file.seek(0)
-    return Received({**values, "profile": SentFile(cast(BinaryIO, file), "profile")})
+    return {**values, "profile": (cast(BinaryIO, file), "profile")}, False
 
 
 _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}

@@ -143,7 +143,13 @@ class _Dispatcher:
                     with connection:
                         self._hand_over(connection)
         finally:
-            self._stop()
+            for process, _ in self._workers:
+                process.terminate()
+            for process, _ in self._workers:
+                try:
+                    process.wait(STOP_WITHIN_S + _CHECK_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
     def _started(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         ours, theirs = socket.socketpair()
@@ -165,15 +171,6 @@ class _Dispatcher:
             except OSError:
                 # It ended.
                 self._workers[place] = self._started()
-
-    def _stop(self) -> None:
-        for process, _ in self._workers:
-            process.terminate()
-        for process, _ in self._workers:
-            try:
-                process.wait(STOP_WITHIN_S + _CHECK_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 if __name__ == "__main__":

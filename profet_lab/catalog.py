@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.catalog.clouds import PublishedPrice, machine_facts, market_of, offer_name
+from profet_core.catalog.clouds import machine_facts, market_of, offer_name
 from profet_core.catalog.gpus import Gpus, load_gpus
-from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT
+from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT, Instance
 from profet_core.catalog.tables import shipped_text
 from profet_core.errors import InputError
 from profet_lab.measurements.tables import data_folder
@@ -46,7 +46,7 @@ def table_text(columns: Iterable[str], rows: Iterable[Row]) -> str:
 
 
 def catalog_tables(
-    instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[PublishedPrice]
+    instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[Instance]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of `instances.csv` and `prices.csv`.
 
@@ -58,7 +58,7 @@ def catalog_tables(
     offers = {
         (row["instance"], row["region"], row["market"]): row for row in prices if _PRICE_MADE not in row["source"]
     }
-    for offer in (price.offer() for price in listed):
+    for offer in listed:
         cells = {name: str(getattr(offer, name)) for name in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
         cells |= {
             "instance": offer.name,
@@ -72,7 +72,7 @@ def catalog_tables(
     return list(machines.values()), sorted(offers.values(), key=lambda row: place[row["instance"]])
 
 
-def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[PublishedPrice]:
+def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[Instance]:
     """What the rows of `CLOUDS_FILE` offer, a price for each market that has one.
 
     Raises InputError for a machine that is listed twice, has no price, or whose cloud or GPU is unknown.
@@ -89,19 +89,22 @@ def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[PublishedPrice]:
             raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
         listed = f"{_MACHINE_MADE}{row['gpu']}, {row['as_of']}"
         for market, price in usd_per_hour.items():
-            yield PublishedPrice(
-                instance=name,
+            gpu, source = gpus[facts.gpu_of(row["gpu"])], row["source_path"].removeprefix("catalogs/")
+            yield Instance(
+                name=name,
+                gpu=gpu.name,
                 gpu_count=int(row["gpu_count"]),
-                region=", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
-                market=market_of(provider, spot=market == SPOT),
-                usd_per_hour=price,
-                as_of=row["as_of"],
-                source=f"{_PRICE_MADE}{row['source_path'].removeprefix('catalogs/')} @ "
-                f"{row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
-                provider=provider,
-                gpu=gpus[facts.gpu_of(row["gpu"])],
+                gpu_memory_gib=gpu.memory_gib,
                 vcpus=int(row["vcpus"]) if row["vcpus"] else None,
-                facts=facts,
+                usd_per_hour=price,
+                region=", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
+                os="linux",
+                market=market_of(provider, spot=market == SPOT),
+                status="retired" if facts.retired else "available",
+                as_of=row["as_of"],
+                source=f"{_PRICE_MADE}{source} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
+                provider=provider,
+                host=facts.host,
                 machine_source="; ".join(part for part in (facts.retired, listed, facts.assumed) if part),
             )
 

@@ -22,8 +22,8 @@ from profet_core.ensemble.members import (
     step_inputs,
 )
 from profet_core.latency import quantile
-from profet_core.prediction.correction import share_transferred
 from profet_core.prediction.members import combine
+from profet_core.prediction.predict import share_transferred
 from profet_lab.class_members import STEPS, Training, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, ClassBank, Pair
 from profet_lab.tasks import Progress, run_tasks

@@ -18,8 +18,8 @@ from profet_core.transfer.model import (
     CalibratedGpu,
     TransferModel,
     calibrated_content,
+    target_of,
 )
-from profet_core.transfer.speed import target_of
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import host_named
 from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_from_dataset, merged

@@ -27,7 +27,7 @@ from profet_core.prediction.scaler import KNOTS
 from profet_core.units import US_PER_MS
 from profet_lab.class_members import Layer, forward
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements, Pair
-from profet_lab.scalers import curve_rows, curves_of, fit_scaler, held_out_scalers, latency_curves
+from profet_lab.sizes import curve_rows, curves_of, fit_scaler, held_out_scalers, latency_curves
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 

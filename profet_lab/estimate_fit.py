@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,19 @@ from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, named_network
-from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, NO_PEAK, Mode, case_of, log_peaks, mode_of, work_of
+from profet_core.layers.rates import (
+    ELEMENTS,
+    FLOPS,
+    KINDS,
+    NO_PEAK,
+    ONCE,
+    Mode,
+    case_key,
+    case_of,
+    log_peaks,
+    mode_of,
+    work_of,
+)
 from profet_core.transfer.targets import Host, host_named
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
@@ -67,73 +78,35 @@ _FAMILIES = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class EstimateRows:
-    """One row a measured step; all arrays (rows,), but `work` (rows, kinds).
+def estimate_rows(all_latencies: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """All measured cells, as `Measurements.all_latencies` has them, and the steps of the published tables.
 
-    Attributes
-    ----------
-    sources, gpus, networks, families : names; a PROFET cell's GPU is its catalog name.
-    instances : of PROFET's cells; "" of published steps.
-    modes : values of `rates.Mode`.
-    cases : values of `rates.Case`.
-    work : of one step, in the order of `rates.KINDS`.
-    operations : of one step.
+    Returns
+    -------
+    rows : one a measured step, with its source, gpu (the catalog's name), instance (of PROFET's cells, else ""),
+        place (the instance, else the GPU), network, family, mode (`rates.Mode`), pixels, batch_size, case
+        (`rates.Case`), case_key, operations, latency_ms, and the work of each of `rates.KINDS`.
     """
-
-    sources: np.ndarray
-    gpus: np.ndarray
-    instances: np.ndarray
-    networks: np.ndarray
-    families: np.ndarray
-    modes: np.ndarray
-    pixels: np.ndarray
-    batch_sizes: np.ndarray
-    cases: np.ndarray
-    operations: np.ndarray
-    latency_ms: np.ndarray
-    work: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.latency_ms)
-
-    def subset(self, rows: np.ndarray) -> EstimateRows:
-        """Some rows, by mask or by number."""
-        return EstimateRows(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+    rows = pd.DataFrame([*_cells(all_latencies), *_published(folder)])
+    place = rows["instance"].where(rows["instance"] != "", rows["gpu"])
+    return rows.assign(family=rows["network"].map(family_of), place=place)
 
 
-class _Step(NamedTuple):
-    source: str
-    gpu: str
-    instance: str
-    network: str
-    counts: Counts
-    mode: Mode
-    batch_size: int
-    is_updated: bool
-    latency_ms: float
-
-
-def estimate_rows(all_latencies: pd.DataFrame, folder: Path) -> EstimateRows:
-    """Rows of all measured cells, as `Measurements.all_latencies` has them, and of the published tables."""
-    return _columns([*cells(all_latencies), *_published(folder)])
-
-
-def cells(all_latencies: pd.DataFrame) -> list[_Step]:
+def _cells(all_latencies: pd.DataFrame) -> Iterator[dict]:
     """PROFET's workloads: the median of their repeats."""
     table = all_latencies.groupby(["instance", *WORKLOAD], as_index=False)[["batch_latency_ms"]].median()
     offers, gpus = load_shipped(), load_gpus()
-    found = []
     for row in table.to_dict("records"):
         offer = offers[row["instance"]]
         gpu = gpus.find(offer.gpu, offer.gpu_memory_gib)
-        counts, batch = measured_counts(row["model"], int(row["pixels"])), int(row["batch_size"])
-        mode, latency_ms = mode_of(gpu, "fp32", PLAIN), float(row["batch_latency_ms"])
-        found.append(_Step(PROFET, gpu.name, row["instance"], row["model"], counts, mode, batch, True, latency_ms))
-    return found
+        counts = measured_counts(row["model"], int(row["pixels"]))
+        names = {"source": PROFET, "gpu": gpu.name, "instance": row["instance"], "network": row["model"]}
+        mode = mode_of(gpu, "fp32", PLAIN)
+        yield names | _step(counts, mode, int(row["batch_size"]), row["batch_latency_ms"])
 
 
-def _published(folder: Path) -> list[_Step]:
+def _published(folder: Path) -> Iterator[dict]:
+    """Steps of convolutional networks that are known, on GPUs that are known."""
     table = pd.read_csv(found_file(folder, THROUGHPUT_FILE)).dropna(subset=["batch_size", "pixels", "images_per_s"])
     table = table[table.gpus == 1]
     owner = table.source_repo.str.partition("/")[0]
@@ -142,26 +115,43 @@ def _published(folder: Path) -> list[_Step]:
     points = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     points = points.assign(framework="PyTorch", framework_version="", network=BENCHMARK, pixels=224, source_file="")
     points["source_repo"], points["memory_gib"] = POINTS, np.nan
-    return [step for row in pd.concat([table, points]).to_dict("records") if (step := _step(row)) is not None]
+    for row in pd.concat([table, points]).to_dict("records"):
+        source, name = _source(row), row["network"]
+        prefix = "timm/" if source.startswith(TIMM) else ""
+        in_tensorflow = _TENSORFLOW if row["framework"].startswith("TensorFlow") else {}
+        try:
+            gpu = load_gpus().find(_GPUS.get(row["gpu"], row["gpu"]))
+            network = named_network(prefix + in_tensorflow.get(name, _NETWORKS.get(name, name)))
+        except InputError:
+            continue
+        if "(" in name or not network.counts.is_convolutional:
+            continue
+        # NVIDIA's examples in half precision have channels last, or are compiled by XLA.
+        is_tuned = source.startswith("NVIDIA") or row["framework"].endswith("NHWC") or "XLA" in source
+        mode = mode_of(gpu, canonical(row["precision"]) or "fp32", CHANNELS_LAST if is_tuned else PLAIN)
+        names = {"source": source, "gpu": gpu.name, "instance": "", "network": network.name}
+        batch_size = int(row["batch_size"])
+        step = _step(
+            counts_of(network.name, int(row["pixels"])), mode, batch_size, batch_size / row["images_per_s"] * MS_PER_S
+        )
+        if source.endswith(SCRIPT):
+            # Its steps update no parameters.
+            step |= {kind: step[kind] / 2 for kind in ONCE}
+        yield names | step
 
 
-def _step(row: dict) -> _Step | None:
-    """A published row; None where its GPU or its network isn't known, or isn't convolutional."""
-    source, name = _source(row), row["network"]
-    prefix = "timm/" if source.startswith(TIMM) else ""
-    in_tensorflow = _TENSORFLOW if row["framework"].startswith("TensorFlow") else {}
-    try:
-        gpu = load_gpus().find(_GPUS.get(row["gpu"], row["gpu"]))
-        network = named_network(prefix + in_tensorflow.get(name, _NETWORKS.get(name, name)))
-    except InputError:
-        return None
-    if "(" in name or not network.counts.is_convolutional:
-        return None
-    counts = counts_of(network.name, int(row["pixels"]))
-    mode = mode_of(gpu, canonical(row["precision"]) or "fp32", _code(row, source))
-    batch, is_updated = int(row["batch_size"]), not source.endswith(SCRIPT)
-    latency_ms = batch / row["images_per_s"] * MS_PER_S
-    return _Step(source, gpu.name, "", network.name, counts, mode, batch, is_updated, latency_ms)
+def _step(counts: Counts, mode: Mode, batch_size: int, latency_ms: float) -> dict:
+    case = case_of(counts)
+    return {
+        "mode": int(mode),
+        "pixels": counts.pixels,
+        "batch_size": batch_size,
+        "case": str(case),
+        "case_key": case_key(case, mode, batch_size),
+        "operations": float(counts.layers.operations),
+        "latency_ms": latency_ms,
+        **dict(zip(KINDS, work_of(counts, batch_size).tolist(), strict=True)),
+    }
 
 
 def _source(row: dict) -> str:
@@ -176,36 +166,12 @@ def _source(row: dict) -> str:
     return f"{repository.partition('/')[0]}, {framework.partition(' ')[0]}{' XLA' if xla else ''}"
 
 
-def _code(row: dict, source: str) -> str:
-    """NVIDIA's examples in half precision have channels last, or are compiled by XLA."""
-    is_tuned = source.startswith("NVIDIA") or row["framework"].endswith("NHWC") or "XLA" in source
-    return CHANNELS_LAST if is_tuned else PLAIN
-
-
 def family_of(network: str) -> str:
     """Family of a network by its name."""
     name = network.rpartition("/")[2].removeprefix("PROFET ").lower().replace("_", "").replace("-", "")
     name = name.removeprefix("tf").removeprefix("legacy").removeprefix("wide")
     known = _FAMILIES.search(name)
     return known[0] if known else re.split(r"\d", name)[0][:8]
-
-
-def _columns(steps: Sequence[_Step]) -> EstimateRows:
-    work = np.array([work_of(step.counts, step.batch_size) for step in steps])
-    work[[not step.is_updated for step in steps], -4:-2] *= 0.5
-
-    table = pd.DataFrame(steps, columns=_Step._fields)
-    counts, columns = [step.counts for step in steps], ("source", "gpu", "instance", "network", "batch_size")
-    return EstimateRows(
-        **{f"{name}s": np.array(table[name].tolist()) for name in columns},
-        families=np.array([family_of(step.network) for step in steps]),
-        modes=np.array([int(step.mode) for step in steps]),
-        pixels=np.array([each.pixels for each in counts]),
-        cases=np.array([str(case_of(each)) for each in counts]),
-        operations=np.array([each.layers.operations for each in counts], float),
-        latency_ms=table["latency_ms"].to_numpy(float),
-        work=work,
-    )
 
 
 #: Typical cost of each kind on a GPU of 1 TFLOP/s and 1 TB/s: milliseconds per GFLOP, million values or parameters, or
@@ -231,7 +197,7 @@ _BY_SOURCE, _GROUP_BY_SOURCE = {False: 0.05, True: 0.5}, {False: 0.07, True: 0.5
 #: The same on each of PROFET's four GPUs, which were measured with each network.
 _ON_PROFET, _GROUP_ON_PROFET = 0.2, 0.3
 #: How rates follow the peaks: a GPU of twice the FLOP/s is so much faster.
-_POWERS, _POWER_SD = (0.8, 0.9), 0.1
+_POWERS, _POWER_SD = {"compute": 0.8, "bandwidth": 0.9}, 0.1
 #: Standard deviation of a row that the effects don't explain; errors beyond it count less.
 _ROW = 0.1
 _ROBUST = 3.0
@@ -263,115 +229,115 @@ def group_of(kind: str) -> str:
     return "compute" if kind in FLOPS else "bandwidth"
 
 
-class Effects:
-    """Named effects with normal priors; `index` adds one where it is new."""
-
-    def __init__(self) -> None:
-        self.places: dict[Key, int] = {}
-        self.means: list[float] = []
-        self.sds: list[float] = []
-
-    def index(self, key: Key, mean: float, sd: float) -> int:
-        """The effect's place."""
-        if key not in self.places:
-            self.places[key] = len(self.means)
-            self.means.append(mean)
-            self.sds.append(sd)
-        return self.places[key]
-
-
 @dataclass(frozen=True)
 class Problem:
-    """All rows, and how each depends on the effects; parts of it are fitted.
+    """Measured steps, and how the parts of each depend on the effects: all of them, or some to be fitted.
+
+    A part is the work of a kind, launches, or the start; it takes its amount times the exponential of its effects.
 
     Attributes
     ----------
-    keys, means, sds : of the effects.
-    kinds : designs of each kind's log cost, sparse (rows, effects).
-    launch, start : of launches and of the start.
-    offsets : logarithm of each row's launches over those of the reference host.
+    rows : as `estimate_rows` has them.
+    keys, means, sds : of the effects, with their normal priors.
+    design : effects of each part of each row, sparse (rows * parts, effects).
+    amounts : (rows, parts).
     """
 
-    rows: EstimateRows
+    rows: pd.DataFrame
     keys: Sequence[Key]
     means: np.ndarray
     sds: np.ndarray
-    kinds: Sequence[sparse.csr_matrix]
-    launch: sparse.csr_matrix
-    start: sparse.csr_matrix
-    offsets: np.ndarray
-
-    @cached_property
-    def pattern(self) -> tuple[np.ndarray, ...]:
-        """Row, part and value of all designs' entries, and which entry of their sum each adds to; its CSR pattern."""
-        matrices = [*self.kinds, self.launch, self.start]
-        rows = np.concatenate([np.repeat(np.arange(len(self.rows)), np.diff(each.indptr)) for each in matrices])
-        parts = np.repeat(np.arange(len(matrices)), [each.nnz for each in matrices])
-        width = len(self.keys)
-        flat = rows * width + np.concatenate([each.indices for each in matrices])
-        found, merged = np.unique(flat, return_inverse=True)
-        starts = np.searchsorted(found, np.arange(len(self.rows) + 1) * width)
-        return rows, parts, np.concatenate([each.data for each in matrices]), merged, found % width, starts
+    design: sparse.csr_matrix
+    amounts: np.ndarray
 
     def subset(self, rows: np.ndarray) -> Problem:
         """Some rows, by mask."""
-        parts = {name: getattr(self, name)[rows] for name in ("launch", "start", "offsets")}
-        return replace(self, rows=self.rows.subset(rows), kinds=[matrix[rows] for matrix in self.kinds], **parts)
+        parts = np.repeat(rows, self.amounts.shape[1])
+        return replace(self, rows=self.rows[rows], design=self.design[parts], amounts=self.amounts[rows])
 
 
-def _terms(
-    effects: Effects, rows: EstimateRows, row: int, often: frozenset[str]
-) -> tuple[list[list[tuple[int, float]]], list, list]:
-    source, gpu, mode = str(rows.sources[row]), str(rows.gpus[row]), Mode(int(rows.modes[row])).name
-    is_profet = source == PROFET
-    peaks = _peaks(gpu, int(rows.modes[row]))
-    constant = (effects.index(("source", source), 0.0, _SOURCE), 1.0)
-    chip = chip_of(gpu)
-    speed = [
-        (effects.index(("speed", chip), 0.0, _SPEED), 1.0),
-        (effects.index(("speed", gpu), 0.0, _SPEED_OF_CARD), 1.0),
-    ]
-    if is_profet:
-        speed.append((effects.index(("speed", str(rows.instances[row])), 0.0, _SPEED), 1.0))
-    kinds = []
-    for place, kind in enumerate(KINDS):
-        group = group_of(kind)
-        terms = [
-            constant,
-            *speed,
-            (effects.index(("kind", kind), float(np.log(_TYPICAL_MS[kind])), _EFFICIENCY), 1.0),
-            (effects.index(("mode", kind, mode), 0.0, _BY_MODE), 1.0),
-            (effects.index(("kind of source", kind, source), 0.0, _BY_SOURCE[is_profet]), 1.0),
-            (effects.index(("group of source", group, source), 0.0, _GROUP_BY_SOURCE[is_profet]), 1.0),
-        ]
-        if is_profet:
-            where = str(rows.instances[row])
-            terms.append((effects.index(("kind on instance", kind, where), 0.0, _ON_PROFET), 1.0))
-            terms.append((effects.index(("group on instance", group, where), 0.0, _GROUP_ON_PROFET), 1.0))
-        elif gpu in often:
-            terms.append((effects.index(("kind on GPU", kind, gpu), 0.0, _ON_GPU), 1.0))
-        if kind in FLOPS:
-            terms.append((effects.index(("power", "compute"), _POWERS[0], _POWER_SD), -float(peaks[place])))
-            terms.append((effects.index(("power", "limit"), _POWER_LIMIT, _POWER_LIMIT_SD), -log_power_limit(gpu)))
-            terms.append((effects.index(("gpu", "compute", chip), 0.0, _GPU), -1.0))
-            terms.append((effects.index(("gpu", "compute", gpu), 0.0, _CARD), -1.0))
-        elif kind not in NO_PEAK:
-            terms.append((effects.index(("power", "bandwidth"), _POWERS[1], _POWER_SD), -float(peaks[place])))
-            terms.append((effects.index(("gpu", "bandwidth", chip), 0.0, _GPU), -1.0))
-            terms.append((effects.index(("gpu", "bandwidth", gpu), 0.0, _CARD), -1.0))
-        kinds.append(terms)
-    where = str(rows.instances[row]) or gpu
-    launch = [
-        constant,
-        (effects.index(("launch",), float(np.log(_TYPICAL_LAUNCH_MS)), _EFFICIENCY), 1.0),
-        (effects.index(("launch of source", source), 0.0, _LAUNCH), 1.0),
-        (effects.index(("launch on", source, where), 0.0, _LAUNCH_ON_GPU), 1.0),
-    ]
-    start = [
-        (effects.index(("start",), float(np.log(_TYPICAL_START_MS)), _EFFICIENCY), 1.0),
-        (effects.index(("start of source", source), 0.0, _LAUNCH), 1.0),
-    ]
-    return kinds, launch, start
+class _Effects:
+    """Collects effects with their priors, and which part of which row each enters."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.places: dict[Key, int] = {}
+        self.priors: list[tuple[float, float]] = []
+        self.entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def add(
+        self, rows: pd.DataFrame, part: int, prior: tuple[float, float], *key: str | pd.Series, by: object = 1.0
+    ) -> None:
+        """An effect for each value of `key`, times `by` (a number, or one a row), in a part of these rows."""
+        if rows.empty:
+            return
+        keys = pd.MultiIndex.from_frame(pd.DataFrame(dict(enumerate(key)), index=rows.index))
+        codes, found = pd.factorize(keys)
+        for one in found:
+            if one not in self.places:
+                self.places[one] = len(self.priors)
+                self.priors.append(prior)
+        columns = np.array([self.places[one] for one in found])[codes]
+        values = np.broadcast_to(np.asarray(by, float), columns.shape)
+        self.entries.append((rows.index.to_numpy() * self.parts + part, columns, values))
+
+
+def problem(rows: pd.DataFrame) -> Problem:
+    """The effects on these rows."""
+    numbers = rows.loc[rows["source"] != PROFET, "gpu"].value_counts()
+    rows = rows.reset_index(drop=True)
+    rows = rows.assign(
+        chip=rows["gpu"].map(chip_of),
+        mode_name=[Mode(mode).name for mode in rows["mode"]],
+        log_limit=rows["gpu"].map(log_power_limit),
+        has_own=rows["gpu"].isin(numbers.index[numbers >= OFTEN]),
+    )
+    peaks = np.stack([_peaks(gpu, mode) for gpu, mode in zip(rows["gpu"], rows["mode"], strict=True)])
+    effects = _Effects(len(KINDS) + 2)
+    for part, kind in enumerate(KINDS):
+        _add_kind(effects, rows, part, kind, peaks[:, part])
+    launch, start = len(KINDS), len(KINDS) + 1
+    effects.add(rows, launch, (0.0, _SOURCE), "source", rows["source"])
+    effects.add(rows, launch, (math.log(_TYPICAL_LAUNCH_MS), _EFFICIENCY), "launch")
+    effects.add(rows, launch, (0.0, _LAUNCH), "launch of source", rows["source"])
+    effects.add(rows, launch, (0.0, _LAUNCH_ON_GPU), "launch on", rows["source"], rows["place"])
+    effects.add(rows, start, (math.log(_TYPICAL_START_MS), _EFFICIENCY), "start")
+    effects.add(rows, start, (0.0, _LAUNCH), "start of source", rows["source"])
+    places, columns, values = (np.concatenate(each) for each in zip(*effects.entries, strict=True))
+    shape = len(rows) * effects.parts, len(effects.priors)
+    # Launches are relative to those of the reference host.
+    launches = rows["operations"] * [host.launch for host in hosts(rows)]
+    amounts = np.column_stack([rows[list(KINDS)], launches, np.ones(len(rows))])
+    means, sds = np.array(effects.priors).T
+    design = sparse.csr_matrix((values, (places, columns)), shape=shape)
+    return Problem(rows, list(effects.places), means, sds, design, amounts)
+
+
+def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
+    """Effects on the log cost of a kind of work."""
+    group = group_of(kind)
+    is_cell = rows["source"] == PROFET
+    effects.add(rows, part, (0.0, _SOURCE), "source", rows["source"])
+    effects.add(rows, part, (0.0, _SPEED), "speed", rows["chip"])
+    effects.add(rows, part, (0.0, _SPEED_OF_CARD), "speed", rows["gpu"])
+    effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), _EFFICIENCY), "kind", kind)
+    effects.add(rows, part, (0.0, _BY_MODE), "mode", kind, rows["mode_name"])
+    for is_profet, some in ((True, rows[is_cell]), (False, rows[~is_cell])):
+        effects.add(some, part, (0.0, _BY_SOURCE[is_profet]), "kind of source", kind, some["source"])
+        effects.add(some, part, (0.0, _GROUP_BY_SOURCE[is_profet]), "group of source", group, some["source"])
+    cells, often = rows[is_cell], rows[~is_cell & rows["has_own"]]
+    effects.add(cells, part, (0.0, _SPEED), "speed", cells["instance"])
+    effects.add(cells, part, (0.0, _ON_PROFET), "kind on instance", kind, cells["instance"])
+    effects.add(cells, part, (0.0, _GROUP_ON_PROFET), "group on instance", group, cells["instance"])
+    effects.add(often, part, (0.0, _ON_GPU), "kind on GPU", kind, often["gpu"])
+    if kind in NO_PEAK:
+        return
+    name = "compute" if kind in FLOPS else "bandwidth"
+    effects.add(rows, part, (_POWERS[name], _POWER_SD), "power", name, by=-peaks)
+    effects.add(rows, part, (0.0, _GPU), "gpu", name, rows["chip"], by=-1.0)
+    effects.add(rows, part, (0.0, _CARD), "gpu", name, rows["gpu"], by=-1.0)
+    if name == "compute":
+        effects.add(rows, part, (_POWER_LIMIT, _POWER_LIMIT_SD), "power", "limit", by=-rows["log_limit"])
 
 
 @cache
@@ -379,60 +345,41 @@ def _peaks(gpu: str, mode: int) -> np.ndarray:
     return log_peaks(load_gpus()[gpu], Mode(mode))
 
 
-def hosts(rows: EstimateRows) -> list[Host]:
+def hosts(rows: pd.DataFrame) -> list[Host]:
     """Of each row; of published ones that of their GPU's time."""
     offers, gpus = load_shipped(), load_gpus()
     return [
-        host_named(offers[str(instance)].host if instance else "", gpus[str(gpu)].compute_capability)
-        for gpu, instance in zip(rows.gpus, rows.instances, strict=True)
+        host_named(offers[instance].host if instance else "", gpus[gpu].compute_capability)
+        for gpu, instance in zip(rows["gpu"], rows["instance"], strict=True)
     ]
 
 
-def problem(rows: EstimateRows) -> Problem:
-    """The effects on these rows."""
-    effects = Effects()
-    terms: list[list[list[tuple[int, float]]]] = [[] for _ in range(len(KINDS) + 2)]
-    names, numbers = np.unique(rows.gpus[rows.sources != PROFET], return_counts=True)
-    often = frozenset(names[numbers >= OFTEN].tolist())
-    for row in range(len(rows)):
-        kinds, launch, start = _terms(effects, rows, row, often)
-        for place, each in enumerate([*kinds, launch, start]):
-            terms[place].append(each)
-    matrices = [_matrix(each, len(effects.means)) for each in terms]
-    means, sds, offsets = np.array(effects.means), np.array(effects.sds), np.log([host.launch for host in hosts(rows)])
-    return Problem(rows, list(effects.places), means, sds, matrices[:-2], matrices[-2], matrices[-1], offsets)
-
-
-def _matrix(terms: list[list[tuple[int, float]]], width: int) -> sparse.csr_matrix:
-    numbers = [number for number, each in enumerate(terms) for _ in each]
-    columns = [index for each in terms for index, _ in each]
-    values = [value for each in terms for _, value in each]
-    return sparse.csr_matrix((values, (numbers, columns)), shape=(len(terms), width))
-
-
-def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Milliseconds of each row: of work by kind, of all work, of launches, of the start, and of work with launches."""
-    parts = np.stack([matrix @ theta for matrix in fit_problem.kinds], axis=1)
-    parts = fit_problem.rows.work * np.exp(np.minimum(parts, 50))
-    launch = fit_problem.rows.operations * np.exp(fit_problem.launch @ theta + fit_problem.offsets)
-    work = parts.sum(axis=1)
-    return parts, work, launch, np.exp(fit_problem.start @ theta), smooth_max(work, launch)
+def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Milliseconds of each row: of its parts, (rows, parts), of all work, and of work with launches."""
+    amounts = fit_problem.amounts
+    parts = amounts * np.exp(np.minimum(fit_problem.design @ theta, 50)).reshape(amounts.shape)
+    work = parts[:, :-2].sum(axis=1)
+    return parts, work, smooth_max(work, parts[:, -2])
 
 
 def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less.
 
-    Returns:
+    Parameters
+    ----------
+    warm : effects that the fit starts from.
+
+    Returns
+    -------
     effects : in the order of the problem's keys.
-    `warm` : those that the fit starts from.
     """
     means, precision = fit_problem.means, 1 / fit_problem.sds**2
     theta = means.copy() if warm is None else warm.copy()
-    log_ms = np.log(fit_problem.rows.latency_ms)
+    log_ms = np.log(fit_problem.rows["latency_ms"].to_numpy())
 
     def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
         found = _forward(fit_problem, theta)
-        errors = (np.log(found[4] + found[3]) - log_ms) / _ROW
+        errors = (np.log(found[2] + found[0][:, -1]) - log_ms) / _ROW
         robust = 2 * _ROBUST**2 * (np.sqrt(1 + (errors / _ROBUST) ** 2) - 1)
         return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
 
@@ -458,31 +405,28 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     return theta
 
 
-def _slopes(
-    fit_problem: Problem, parts: np.ndarray, work: np.ndarray, launch: np.ndarray, start: np.ndarray, joined: np.ndarray
-) -> sparse.csr_matrix:
+def _slopes(fit_problem: Problem, parts: np.ndarray, work: np.ndarray, joined: np.ndarray) -> sparse.csr_matrix:
     """Derivatives of each row's log latency by the effects, (rows, effects)."""
-    total = joined + start
-    by_work = ((work / joined) ** (SMOOTH_MAX_POWER - 1) / total)[:, None] * parts
-    by_launch = (launch / joined) ** (SMOOTH_MAX_POWER - 1) * launch / total
-    shares = np.column_stack([by_work, by_launch, start / total])
-    rows, places, values, merged, columns, starts = fit_problem.pattern
-    data = np.bincount(merged, shares[rows, places] * values, len(columns))
-    return sparse.csr_matrix((data, columns, starts), shape=fit_problem.launch.shape)
+    total = joined + parts[:, -1]
+    shares = parts / total[:, None]
+    shares[:, :-2] *= ((work / joined) ** (SMOOTH_MAX_POWER - 1))[:, None]
+    shares[:, -2] *= (parts[:, -2] / joined) ** (SMOOTH_MAX_POWER - 1)
+    starts = np.arange(0, shares.size + 1, shares.shape[1])
+    by_part = sparse.csr_matrix((shares.ravel(), np.arange(shares.size), starts))
+    return by_part @ fit_problem.design
 
 
 def launched_shares(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     """Relative change of each step with its host's launches, (rows,)."""
-    _, _, launch, _, joined = _forward(fit_problem, effects)
-    found: np.ndarray = (launch / joined) ** SMOOTH_MAX_POWER
+    parts, _, joined = _forward(fit_problem, effects)
+    found: np.ndarray = (parts[:, -2] / joined) ** SMOOTH_MAX_POWER
     return found
 
 
 def predicted_ms(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     """Milliseconds per step, (rows,)."""
-    _, _, _, start, joined = _forward(fit_problem, effects)
-    found: np.ndarray = joined + start
-    return found
+    parts, _, joined = _forward(fit_problem, effects)
+    return np.asarray(joined + parts[:, -1])
 
 
 #: Effects that belong to a source.

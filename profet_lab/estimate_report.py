@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import xgboost
 from scipy.optimize import minimize
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import AMP, FP32, TF32
 from profet_core.files import sha256_hex
-from profet_core.latency import LEVEL, log_sd_of
+from profet_core.latency import LEVEL, log_sd_of, quantile
 from profet_core.layers.networks import PROFET as PROFET_PREFIX
 from profet_core.layers.networks import shared_name
 from profet_core.layers.rates import (
@@ -47,7 +46,6 @@ from profet_lab.estimate_fit import (
     OFTEN,
     PROFET,
     TIMM,
-    EstimateRows,
     Problem,
     as_new_source,
     chip_of,
@@ -65,16 +63,14 @@ from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THR
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.memory import layers_known
 from profet_lab.models_folder import signed, write_coefficients
-from profet_lab.tasks import Progress, run_tasks
+from profet_lab.tasks import Fold, Progress, error_figures, grouped_folds, run_tasks, weighted_quantile
 from profet_recorder.whole_files import write_whole
 
-#: Masks of the rows that are learned from and that are judged.
-Fold = tuple[np.ndarray, np.ndarray]
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
 FOLDS = 12
 WORKLOAD_FOLDS = 5
-#: The benchmark on a held-out GPU of PROFET's: pixels and batch size.
-_BENCHMARK_SIZE = (224, 32)
+#: What is known of a held-out GPU of PROFET's: network, pixels and batch size.
+BENCHMARK_STEP = (BENCHMARK, 224, 32)
 #: Fewer errors than this take the interval of a wider case.
 _MIN_ERRORS = 25
 #: Where the search for the variances of known networks starts, and larger log ratios than count in it.
@@ -82,269 +78,163 @@ _VARIANCES, _MAX_LOG_RATIO, _MAX_SEARCH = (0.01, 0.005, 0.003, 0.005), 0.5, 200
 _DIGITS = 4
 
 
+def folds_of(rows: pd.DataFrame) -> dict[str, list[Fold]]:
+    """What is held out -> its folds.
+
+    Of published rows: families (a GPU known by one family alone stays known), sources, and GPUs but for their
+    ResNet-50. Of PROFET's cells, each on all GPUs at once: workloads, networks; and GPUs with their published rows, but
+    for one step of ResNet-50.
+    """
+    is_cell = (rows["source"] == PROFET).to_numpy()
+    has_others = (rows.groupby("gpu")["family"].transform("nunique") > 1).to_numpy()
+    is_benchmark = ~is_cell & rows["network"].isin(["resnet50", "timm/resnet50"]).to_numpy()
+    has_benchmark = rows["gpu"].isin(rows.loc[is_benchmark, "gpu"]).to_numpy()
+    is_known = is_cell & (rows[["network", "pixels", "batch_size"]] == [*BENCHMARK_STEP]).all(axis=1).to_numpy()
+
+    workloads = rows["network"] + rows["pixels"].map(" {}".format) + rows["batch_size"].map(" {}".format)
+    names, place = np.unique(workloads, return_inverse=True)
+    numbers = np.random.default_rng(0).permutation(len(names))[place] % WORKLOAD_FOLDS
+    held_gpus = [(rows["gpu"] == gpu).to_numpy() & ~is_known for gpu in sorted(set(rows.loc[is_cell, "gpu"]))]
+    is_other = is_cell & (rows["network"] != BENCHMARK).to_numpy()
+    return {
+        "families": [
+            (learned | ~has_others, judged & has_others)
+            for learned, judged in grouped_folds(rows["family"], ~is_cell, FOLDS)
+        ],
+        "sources": grouped_folds(rows["source"], ~is_cell),
+        "gpus": [
+            (learned | is_benchmark, judged & ~is_benchmark)
+            for learned, judged in grouped_folds(rows["gpu"], ~is_cell & has_benchmark, FOLDS)
+        ],
+        "workloads": [(~(is_cell & (numbers == fold)), is_cell & (numbers == fold)) for fold in range(WORKLOAD_FOLDS)],
+        "networks": grouped_folds(rows["network"], is_cell),
+        "cell GPUs": [(~held, held & is_other) for held in held_gpus],
+    }
+
+
+#: Where what was measured of a network corrects its estimates.
+_CORRECTED = ("sources", "gpus", "workloads", "cell GPUs")
+AS_ANSWERED = "families as answered"
+
+
+def held_out_rows(
+    fit_problem: Problem, fitted: np.ndarray, names: Sequence[str], progress: Progress | None = None
+) -> dict[str, pd.DataFrame]:
+    """What of `folds_of` is held out -> the judged rows; beside families `AS_ANSWERED`, their source's effect omitted.
+
+    Fits on parts of the rows start from `fitted`, the one on all of them.
+
+    Returns
+    -------
+    rows : with family_fold (-1: none holds out its family), predicted_ms, log_error, gpu_steps (on its GPU in the fold;
+        -1: none on its chip either), share (of the variance that is left after what is known of the network),
+        host_log_sd, and is_new_source (the source's effect is omitted).
+    """
+    folds = folds_of(fit_problem.rows)
+    family_fold = np.full(len(fit_problem.rows), -1)
+    for number, (_, judged) in enumerate(folds["families"]):
+        family_fold[judged] = number
+    fit_problem = replace(fit_problem, rows=fit_problem.rows.assign(family_fold=family_fold))
+    found = {}
+    for name in names:
+        tasks = [(fit_problem.subset(learned), fitted) for learned, _ in folds[name]]
+        fits = run_tasks(fit, tasks, progress=progress, threads=True)
+        kinds = {name: name == "sources"} | ({AS_ANSWERED: True} if name == "families" else {})
+        for kind, is_new_source in kinds.items():
+            parts = []
+            for fold, effects in zip(folds[name], fits, strict=True):
+                answered = as_new_source(fit_problem.keys, effects) if is_new_source else effects
+                parts.append(_judged(fit_problem, fold, answered, is_known=name in _CORRECTED))
+            found[kind] = pd.concat(parts).sort_index().assign(is_new_source=is_new_source)
+    return found
+
+
+def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: bool) -> pd.DataFrame:
+    learned, judged = (fit_problem.subset(rows) for rows in fold)
+    rows, latency_ms, share = judged.rows, predicted_ms(judged, effects), np.ones(len(judged.rows))
+    steps = learned.rows["gpu"].value_counts()
+    on_gpu = rows["gpu"].map(steps).fillna(0).where(rows["chip"].isin(learned.rows["chip"]), -1)
+    if is_known:
+        ratios = np.log(learned.rows["latency_ms"].to_numpy() / predicted_ms(learned, effects))
+        known = known_steps_in(known_steps(learned.rows, ratios))
+        wanted = zip(known_as(rows), rows["place"], rows["mode"], rows["batch_size"], rows["pixels"], strict=True)
+        corrections, share = np.array(
+            [known.correction(name, place, Mode(mode), batch, pixels) for name, place, mode, batch, pixels in wanted]
+        ).T
+        latency_ms = latency_ms * np.exp(corrections)
+    return rows.assign(
+        predicted_ms=latency_ms,
+        log_error=np.log(latency_ms / rows["latency_ms"]),
+        gpu_steps=on_gpu,
+        share=share,
+        host_log_sd=launched_shares(judged, effects) * [host.log_sd for host in hosts(rows)],
+    )
+
+
 @dataclass(frozen=True)
-class HeldOut:
-    """Predictions of rows that were held out.
+class Doubts:
+    """Standard deviations of the logarithm of an estimate, from errors on held-out rows.
 
     Attributes
     ----------
-    latency_ms : (rows,); NaN for rows that no fold holds out.
-    folds : number of the fold, -1 for none.
-    gpu_steps : steps on the row's GPU in that fold, -1 if there are none on its chip either, (rows,).
-    shares : of the variance that is left after what is known of the network, (rows,).
-    host_log_sds : uncertainty by its host, (rows,).
-    is_new_source : whether the answer leaves the source's effect away.
+    by_case : fold of families -> key of a case -> of networks, without that fold's errors; -1: by all folds.
+    few_steps : of the speed of a GPU that is known by few steps.
+    source : between sources.
     """
 
-    latency_ms: np.ndarray
-    folds: np.ndarray
-    gpu_steps: np.ndarray
-    shares: np.ndarray
-    host_log_sds: np.ndarray
-    is_new_source: bool
+    by_case: Mapping[int, Mapping[str, float]]
+    few_steps: float
+    source: float
+    unknown_gpu: float
 
-    @property
-    def rows(self) -> np.ndarray:
-        """Mask of the rows that were held out."""
-        found: np.ndarray = self.folds >= 0
-        return found
-
-    @property
-    def is_point(self) -> np.ndarray:
-        """Mask of the rows whose GPU is known by few steps."""
-        found: np.ndarray = (self.gpu_steps >= 0) & (self.gpu_steps < OFTEN)
-        return found
+    def half_widths(self, held: pd.DataFrame) -> np.ndarray:
+        """Of the intervals of `held_out_rows`, in the logarithm, by families in other folds than the row's family."""
+        steps, is_new = held["gpu_steps"], held["is_new_source"]
+        of_gpu = np.select([steps < 0, steps < OFTEN], [self.unknown_gpu, self.few_steps], 0.0)
+        of_source = np.hypot(held["host_log_sd"], self.source) * is_new
+        return np.asarray(quantile() * np.sqrt(_case_sds(self.by_case, held) ** 2 + of_gpu**2 + of_source**2))
 
 
-@dataclass
-class Judge:
-    """Fits on parts of the rows, starting from the fit on all of them."""
-
-    fit_problem: Problem
-    fitted: np.ndarray
-    progress: Progress | None = None
-
-    @property
-    def data(self) -> EstimateRows:
-        """All rows."""
-        return self.fit_problem.rows
-
-    @cached_property
-    def is_cell(self) -> np.ndarray:
-        """Mask of PROFET's cells."""
-        found: np.ndarray = self.data.sources == PROFET
-        return found
-
-    @cached_property
-    def families(self) -> HeldOut:
-        """Published rows, each family held out of everything; a GPU known by one family alone stays known."""
-        return self._held_out(self._family_fits, is_known=False)
-
-    @cached_property
-    def families_as_answered(self) -> HeldOut:
-        """The same without the effect of their source, as users are answered."""
-        return self._held_out(self._family_fits, is_known=False, is_new_source=True)
-
-    @cached_property
-    def sources(self) -> HeldOut:
-        """Published rows, each source held out."""
-        folds = self._grouped(self.data.sources, ~self.is_cell, folds=len(self.data))
-        return self._held_out(self._fits(folds), is_known=True, is_new_source=True)
-
-    @cached_property
-    def _family_fits(self) -> list[tuple[Fold, np.ndarray]]:
-        data = self.data
-        pairs = np.unique(np.stack([data.gpus, data.families]), axis=1)
-        names, numbers = np.unique(pairs[0], return_counts=True)
-        has_others = np.isin(data.gpus, names[numbers > 1])
-        return self._fits(
-            (learned | ~has_others, judged & has_others)
-            for learned, judged in self._grouped(data.families, ~self.is_cell)
-        )
-
-    @cached_property
-    def gpus(self) -> HeldOut:
-        """Published rows, each GPU held out but for its ResNet-50, if there is one."""
-        data = self.data
-        is_benchmark = ~self.is_cell & np.isin(data.networks, ["resnet50", "timm/resnet50"])
-        has_benchmark = np.isin(data.gpus, np.unique(data.gpus[is_benchmark]))
-
-        def folds() -> Iterator[Fold]:
-            for _, judged in self._grouped(data.gpus, ~self.is_cell & has_benchmark):
-                held = np.isin(data.gpus, np.unique(data.gpus[judged])) & ~is_benchmark
-                yield ~held, held & ~self.is_cell
-
-        return self._held_out(self._fits(folds()), is_known=True)
-
-    @cached_property
-    def workloads(self) -> HeldOut:
-        """Cells, each workload held out on all GPUs at once."""
-        keys = np.array([f"{a} {b} {c}" for a, b, c in zip(*self._sizes, strict=True)])
-        order = np.random.default_rng(0).permutation(len(np.unique(keys)))
-        numbers = order[np.unique(keys, return_inverse=True)[1]] % WORKLOAD_FOLDS
-
-        def folds() -> Iterator[Fold]:
-            for fold in range(WORKLOAD_FOLDS):
-                judged = self.is_cell & (numbers == fold)
-                yield ~judged, judged
-
-        return self._held_out(self._fits(folds()), is_known=True)
-
-    @cached_property
-    def networks(self) -> HeldOut:
-        """Cells, each network held out on all GPUs."""
-        folds = self._grouped(self.data.networks, self.is_cell, folds=15)
-        return self._held_out(self._fits(folds), is_known=False)
-
-    @cached_property
-    def cell_gpus(self) -> HeldOut:
-        """Cells, each GPU held out with its published rows but for ResNet-50 at 224 pixels and batch 32."""
-        data = self.data
-        is_known = (data.networks == BENCHMARK) & (data.pixels == _BENCHMARK_SIZE[0])
-        is_known &= data.batch_sizes == _BENCHMARK_SIZE[1]
-
-        def folds() -> Iterator[Fold]:
-            for gpu in np.unique(data.gpus[self.is_cell]):
-                held = (data.gpus == gpu) & ~(self.is_cell & is_known)
-                yield ~held, held & self.is_cell & (data.networks != BENCHMARK)
-
-        return self._held_out(self._fits(folds()), is_known=True)
-
-    @property
-    def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.data.networks, self.data.pixels, self.data.batch_sizes
-
-    def _grouped(self, names: np.ndarray, among: np.ndarray, folds: int = FOLDS) -> Iterator[Fold]:
-        """Folds that hold out whole names, the most frequent ones in different folds."""
-        found, numbers = np.unique(names[among], return_counts=True)
-        order = found[np.argsort(-numbers, kind="stable")]
-        for fold in range(min(folds, len(order))):
-            held = np.isin(names, order[fold::folds])
-            yield ~held, held & among
-
-    def _fits(self, folds: Iterable[Fold]) -> list[tuple[Fold, np.ndarray]]:
-        pairs = list(folds)
-        tasks = [(self.fit_problem.subset(learned), self.fitted) for learned, _ in pairs]
-        return list(zip(pairs, run_tasks(fit, tasks, progress=self.progress, threads=True), strict=True))
-
-    def _held_out(
-        self, fits: Iterable[tuple[Fold, np.ndarray]], *, is_known: bool, is_new_source: bool = False
-    ) -> HeldOut:
-        data, fit_problem = self.data, self.fit_problem
-        latency_ms, shares = np.full(len(data), np.nan), np.ones(len(data))
-        numbers, steps, host_log_sds = np.full(len(data), -1), np.zeros(len(data), int), np.zeros(len(data))
-        for number, ((learned, judged), fitted) in enumerate(fits):
-            numbers[judged] = number
-            answered = as_new_source(fit_problem.keys, fitted) if is_new_source else fitted
-            latency_ms[judged] = predicted_ms(fit_problem.subset(judged), answered)
-            launched = launched_shares(fit_problem.subset(judged), answered)
-            host_log_sds[judged] = launched * [host.log_sd for host in hosts(data.subset(judged))]
-            counts = Counter(data.gpus[learned].tolist())
-            chips = set(map(chip_of, counts))
-            steps[judged] = [counts[gpu] if chip_of(gpu) in chips else -1 for gpu in data.gpus[judged].tolist()]
-            if is_known:
-                ratios = np.log(data.latency_ms[learned] / predicted_ms(fit_problem.subset(learned), answered))
-                known = known_steps_in(known_steps(data.subset(learned), ratios))
-                corrections, shares[judged] = _corrections(known, data.subset(judged))
-                latency_ms[judged] *= np.exp(corrections)
-        return HeldOut(latency_ms, numbers, steps, shares, host_log_sds, is_new_source)
-
-    def log_errors(self, held: HeldOut) -> np.ndarray:
-        """log(predicted / measured), (rows,); NaN where nothing is predicted."""
-        found: np.ndarray = np.log(held.latency_ms / self.data.latency_ms)
-        return found
-
-    def half_widths(self, held: HeldOut) -> np.ndarray:
-        """Half of the intervals, in the logarithm, (rows,), from families in other folds than the row's family."""
-        doubts = np.where(held.is_point, self.point_log_sd, np.where(held.gpu_steps < 0, self.unknown_gpu_log_sd, 0.0))
-        if held.is_new_source:
-            doubts = np.hypot(np.hypot(doubts, held.host_log_sds), self.source_log_sd)
-        return np.hypot(self._case_half_widths(held), doubts / log_sd_of(1.0))
-
-    def _case_half_widths(self, held: HeldOut) -> np.ndarray:
-        """The part of the network and the mode, (rows,)."""
-        found = np.full(len(self.data), np.nan)
-        family_folds = self.families.folds
-        for fold in range(-1, FOLDS):
-            rows = held.rows & (family_folds == fold)
-            case_sds = np.array([self.log_sds[fold][str(key)] for key in self.keys[rows]])
-            found[rows] = case_sds * np.sqrt(held.shares[rows]) / log_sd_of(1.0)
-        return found
-
-    @cached_property
-    def keys(self) -> np.ndarray:
-        """Key of each row's case, (rows,)."""
-        data = self.data
-        columns = zip(data.cases.tolist(), data.modes.tolist(), data.batch_sizes.tolist(), strict=True)
-        return np.array([case_key(Case(case), Mode(mode), batch_size) for case, mode, batch_size in columns])
-
-    @cached_property
-    def point_log_sd(self) -> float:
-        """Uncertainty of the speed of a GPU that is known by few steps: what intervals need on held-out GPUs.
-
-        Each GPU counts as much as another, however many steps it has.
-        """
-        rows = self.gpus.rows & self.gpus.is_point
-        halves, errors = self._case_half_widths(self.gpus)[rows], self.log_errors(self.gpus)[rows]
-        needed = np.sqrt(np.maximum(errors**2 - halves**2, 0.0))
-        _, places, numbers = np.unique(self.data.gpus[rows], return_inverse=True, return_counts=True)
-        order = np.argsort(needed)
-        weights = np.cumsum(1 / numbers[places][order])
-        return float(log_sd_of(needed[order][np.searchsorted(weights, LEVEL * weights[-1])]))
-
-    @cached_property
-    def source_log_sd(self) -> float:
-        """Spread of the mean errors of held-out sources, on GPUs that are known without them."""
-        rows = self.sources.rows & (self.sources.gpu_steps >= OFTEN)
-        names, errors = self.data.sources[rows], self.log_errors(self.sources)[rows]
-        means = [errors[names == name].mean() for name in np.unique(names)]
-        return float(np.sqrt(np.mean(np.square(means))))
-
-    @cached_property
-    def unknown_gpu_log_sd(self) -> float:
-        """Uncertainty of the speed of a GPU by its specs: the spread of the fitted ones around theirs."""
-        values = dict(zip(self.fit_problem.keys, self.fitted.tolist(), strict=True))
-        chips = set(map(chip_of, set(self.data.gpus.tolist())))
-        found = [values["speed", key[2]] - each for key, each in values.items() if key[0] == "gpu" and key[2] in chips]
-        return float(np.sqrt(np.mean(np.square(found))))
-
-    @cached_property
-    def log_sds(self) -> Mapping[int, Mapping[str, float]]:
-        """Fold of families -> `log_sds_by_case` without it; -1 for those of all folds."""
-        return {fold: log_sds_by_case(self, skip=fold) for fold in range(-1, FOLDS)}
+def _case_sds(by_case: Mapping[int, Mapping[str, float]], held: pd.DataFrame) -> np.ndarray:
+    cases = zip(held["family_fold"], held["case_key"], strict=True)
+    return np.array([by_case[fold][key] for fold, key in cases]) * np.sqrt(held["share"].to_numpy())
 
 
-def _corrections(known: KnownSteps, rows: EstimateRows) -> tuple[np.ndarray, np.ndarray]:
-    where = np.where(rows.instances == "", rows.gpus, rows.instances)
-    found = [
-        known.correction(known_as(str(name), str(source)), str(place), Mode(int(mode)), int(batch_size), int(pixels))
-        for name, source, place, mode, batch_size, pixels in zip(
-            rows.networks, rows.sources, where, rows.modes, rows.batch_sizes, rows.pixels, strict=True
-        )
-    ]
-    ratios, shares = np.array(found).T
-    return ratios, shares
+def doubts_of(held: Mapping[str, pd.DataFrame], fit_problem: Problem, fitted: np.ndarray) -> Doubts:
+    """From held-out families, GPUs and sources; every GPU with few steps and every source counts the same."""
+    by_case = {fold: log_sds_by_case(held["families"], skip=fold) for fold in range(-1, FOLDS)}
+    few = held["gpus"][held["gpus"]["gpu_steps"].between(0, OFTEN - 1)]
+    needed = np.sqrt(np.maximum(few["log_error"] ** 2 - (quantile() * _case_sds(by_case, few)) ** 2, 0))
+    weights = 1 / few.groupby("gpu")["gpu"].transform("size").to_numpy()
+    sources = held["sources"][held["sources"]["gpu_steps"] >= OFTEN].groupby("source")["log_error"].mean()
+    # Of GPUs known by their specs alone: how far the fitted ones spread around theirs.
+    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
+    chips = set(fit_problem.rows["chip"])
+    speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu" and key[2] in chips]
+    return Doubts(
+        by_case,
+        few_steps=float(log_sd_of(weighted_quantile(np.asarray(needed), weights, LEVEL))),
+        source=float(np.sqrt((sources**2).mean())),
+        unknown_gpu=float(np.sqrt(np.square(speeds).mean())),
+    )
 
 
-def log_sds_by_case(judge: Judge, skip: int = -1) -> Mapping[str, float]:
+def log_sds_by_case(held: pd.DataFrame, skip: int = -1) -> dict[str, float]:
     """Key of each case -> standard deviation of the log error on held-out families, from its 90 % quantile.
 
     A case of few errors takes those of its network's case at all precisions, or all.
 
+    Parameters
+    ----------
     skip : fold whose errors don't count.
     """
-    held, data = judge.families, judge.data
-    errors = np.abs(judge.log_errors(held))
-    rows = held.rows & (held.folds != skip) & ~held.is_point
+    rows = held[(held["family_fold"] != skip) & ~held["gpu_steps"].between(0, OFTEN - 1)]
     found = {}
-    for case in Case:
-        for mode in Mode:
-            for batch in (1, 64):
-                key = case_key(case, mode, batch)
-                same = rows & (judge.keys == key)
-                is_case = rows & (data.cases == str(case))
-                wider = next((one for one in (same, is_case, rows) if one.sum() >= _MIN_ERRORS), rows)
-                found[key] = float(log_sd_of(conformal(errors[wider])))
+    for case, mode, batch in product(Case, Mode, (1, 64)):
+        key = case_key(case, mode, batch)
+        parts = rows[rows["case_key"] == key], rows[rows["case"] == str(case)], rows
+        wider = next((part for part in parts if len(part) >= _MIN_ERRORS), rows)
+        found[key] = float(log_sd_of(conformal(wider["log_error"].abs().to_numpy())))
     return found
 
 
@@ -355,29 +245,24 @@ def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
     return float(ordered[place])
 
 
-def known_steps(rows: EstimateRows, log_ratios: np.ndarray) -> dict[str, Any]:
+def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
     """Measured steps of networks by name, sorted by network, as `estimate.json` holds them."""
-    names = [known_as(str(name), str(source)) for name, source in zip(rows.networks, rows.sources, strict=True)]
-    networks = sorted(set(names))
-    where = np.where(rows.instances == "", rows.gpus, rows.instances)
-    places = sorted(set(where.tolist()))
-    number, place_of = ({name: index for index, name in enumerate(names)} for names in (networks, places))
-    steps = [
-        [
-            number[names[row]],
-            place_of[str(where[row])],
-            int(rows.modes[row]),
-            int(rows.batch_sizes[row]),
-            int(rows.pixels[row]),
-            round(float(log_ratios[row]), _DIGITS),
-        ]
-        for row in range(len(rows))
-    ]
-    found = {"networks": networks, "places": places, "steps": sorted(steps)}
-    is_cell = rows.sources == PROFET
-    each = {"measured": is_cell, "others": ~is_cell}
-    known = known_steps_in({**found, "variances": dict.fromkeys(each, _VARIANCES)})
-    return {**found, "variances": {name: likely_variances(known, is_profet=name == "measured") for name in each}}
+    network, networks = pd.factorize(known_as(rows), sort=True)
+    place, places = pd.factorize(rows["place"], sort=True)
+    steps = rows[["mode", "batch_size", "pixels"]].assign(ratio=[_rounded(value) for value in log_ratios.tolist()])
+    steps.insert(0, "network", network)
+    steps.insert(1, "place", place)
+    rows_by_step = sorted(map(list, steps.itertuples(index=False, name=None)))
+    found = {"networks": [*networks], "places": [*places], "steps": rows_by_step}
+    known = known_steps_in({**found, "variances": dict.fromkeys(("measured", "others"), _VARIANCES)})
+    variances = {name: likely_variances(known, is_profet=name == "measured") for name in ("measured", "others")}
+    return {**found, "variances": variances}
+
+
+def known_as(rows: pd.DataFrame) -> pd.Series:
+    """The name of each row's network in the file."""
+    names = zip(rows["network"], rows["source"] == PROFET, strict=True)
+    return pd.Series([PROFET_PREFIX + name if is_cell else shared_name(name) for name, is_cell in names])
 
 
 def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
@@ -409,12 +294,6 @@ def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
     return [round(float(value), 2 * _DIGITS) for value in np.exp(best.x)]
 
 
-def known_as(network: str, source: str) -> str:
-    """The name of a row's network in the file."""
-    return f"PROFET {network}" if source == PROFET else shared_name(network)
-
-
-_METHODS = ("regression", "lightgbm", "xgboost")
 _FEATURES = 8
 _TREES = {"num_leaves": 15, "learning_rate": 0.05, "min_data_in_leaf": 10, "verbosity": -1, "num_threads": 1, "seed": 0}
 _XGBOOST = {"max_depth": 5, "eta": 0.05, "tree_method": "hist", "nthread": 1, "seed": 0}
@@ -425,133 +304,97 @@ _DEEPER = ("VGG16", "VGG19", "ResNet50")
 def estimate_report(measurements: Measurements, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """Validate on held-out data.
 
-    Returns:
-    `steps`, `networks`, `gpus` : how much was fitted.
-    `judged` : rows with `held_out`, `n`, `mape`, `median`, `bias`, `coverage_90`, `half_width_pct` (percent).
-    `inside` : case, source or small batch -> `n`, `coverage_90`, `half_width_pct` of families held out.
-    `by_gpu` : published GPUs held out, `by_network` : PROFET's networks held out, by `n`, `mape`, `bias`.
-    `regressions` : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
-    `memory` : does it fit, by counts, one architecture held out.
+    Returns
+    -------
+    steps, networks, gpus : how much was fitted.
+    judged : `error_figures` by what is `held_out`.
+    inside : case, source or small batch -> those of families held out.
+    by_source, by_gpu, by_network : those of published sources and GPUs and of PROFET's networks held out.
+    regressions : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
+    memory : does it fit, by counts, one architecture held out.
     """
     rows = estimate_rows(measurements.all_latencies, folder)
     fit_problem = problem(rows)
-    judge = Judge(fit_problem, fit(fit_problem), progress)
+    fitted = fit(fit_problem)
+    held = held_out_rows(fit_problem, fitted, tuple(folds_of(rows)), progress)
+    doubts = doubts_of(held, fit_problem, fitted)
+    held = {name: table.assign(log_half_width=doubts.half_widths(table)) for name, table in held.items()}
+    families, answered = held["families"], held[AS_ANSWERED]
+    timm, is_cnn = families["source"] == TIMM, families["case"] != str(Case.HYBRID)
+    cases = {
+        f"families, RTX 3090 AMP, {name}{ending}": families[timm & (families["mode"] == mode) & among]
+        for name, mode in (("NCHW", Mode.HALF), ("channels-last", Mode.HALF_CHANNELS_LAST))
+        for ending, among in (("", is_cnn), (": depthwise", families["case"] == str(Case.DEPTHWISE)))
+    }
+    cases |= {
+        "families, RTX 3090 AMP: hybrids": families[timm & ~is_cnn],
+        "families, all other published rows": families[~timm],
+        "families, as answered to users of another source": answered,
+        "one source of published rows": held["sources"],
+        "one published GPU, its ResNet-50 known": held["gpus"],
+        "PROFET's cells: workloads": held["workloads"],
+        "PROFET's cells: networks": held["networks"],
+        "PROFET's cells: GPUs": held["cell GPUs"],
+    }
+    inside = {str(case): answered[answered["case"] == str(case)] for case in Case}
+    inside |= {f"batch below {SMALL_BATCH}": answered[answered["batch_size"] < SMALL_BATCH]}
+    inside |= {str(source): part for source, part in answered.groupby("source")}
     return {
         "steps": len(rows),
-        "networks": len(set(rows.networks.tolist())),
-        "gpus": len(set(rows.gpus.tolist())),
-        "judged": judged(judge),
-        "inside": inside(judge),
-        "by_source": _by(judge, judge.sources, rows.sources),
-        "by_gpu": _by(judge, judge.gpus, rows.gpus),
-        "by_network": _by(judge, judge.networks, rows.networks),
-        "regressions": regressions(rows),
+        "networks": rows["network"].nunique(),
+        "gpus": rows["gpu"].nunique(),
+        "judged": [{"held_out": name, **_figures(part)} for name, part in cases.items()],
+        "inside": {name: _figures(part) for name, part in inside.items()},
+        "by_source": {name: _figures(part) for name, part in held["sources"].groupby("source")},
+        "by_gpu": {name: _figures(part) for name, part in held["gpus"].groupby("gpu")},
+        "by_network": {name: _figures(part) for name, part in held["networks"].groupby("network")},
+        "regressions": regressions(rows[rows["source"] == PROFET]),
         "memory": layers_known(measurements, folder),
     }
 
 
-def judged(judge: Judge) -> list[dict[str, Any]]:
-    """One row for each thing that is held out."""
-    data, families = judge.data, judge.families
-    is_depthwise = data.cases == str(Case.DEPTHWISE)
-    is_cnn = data.cases != str(Case.HYBRID)
-    timm, every = data.sources == TIMM, np.ones(len(data), bool)
-    plain, last = (timm & (data.modes == int(mode)) for mode in (Mode.HALF, Mode.HALF_CHANNELS_LAST))
-    cases: list[tuple[str, HeldOut, np.ndarray]] = [
-        ("families, RTX 3090 AMP, NCHW", families, plain & is_cnn),
-        ("families, RTX 3090 AMP, NCHW: depthwise", families, plain & is_depthwise),
-        ("families, RTX 3090 AMP, channels-last", families, last & is_cnn),
-        ("families, RTX 3090 AMP, channels-last: depthwise", families, last & is_depthwise),
-        ("families, RTX 3090 AMP: hybrids", families, timm & ~is_cnn),
-        ("families, all other published rows", families, ~timm),
-        ("families, as answered to users of another source", judge.families_as_answered, every),
-        ("one source of published rows", judge.sources, every),
-        ("one published GPU, its ResNet-50 known", judge.gpus, every),
-        ("PROFET's cells: workloads", judge.workloads, every),
-        ("PROFET's cells: networks", judge.networks, every),
-        ("PROFET's cells: GPUs", judge.cell_gpus, every),
-    ]
-    return [{"held_out": name, **figures(judge, held, mask)} for name, held, mask in cases]
+def _figures(held: pd.DataFrame) -> dict[str, float]:
+    return error_figures(held["log_error"], held["log_half_width"])
 
 
-def inside(judge: Judge) -> dict[str, dict[str, Any]]:
-    """Coverage by case, by source, and at small batches: families held out, their source's effect left away."""
-    data, held = judge.data, judge.families_as_answered
-    masks = {str(case): data.cases == str(case) for case in Case}
-    masks |= {f"batch below {SMALL_BATCH}": data.batch_sizes < SMALL_BATCH}
-    masks |= {source: data.sources == source for source in sorted(set(data.sources[held.rows].tolist()))}
-    return {name: figures(judge, held, mask) for name, mask in masks.items()}
-
-
-def figures(judge: Judge, held: HeldOut, mask: np.ndarray) -> dict[str, Any]:
-    """Errors and intervals of the held-out rows in a mask."""
-    rows = held.rows & mask
-    errors, halves = judge.log_errors(held)[rows], judge.half_widths(held)[rows]
-    if not len(errors):
-        return {"n": 0, "mape": 0.0, "median": 0.0, "bias": 0.0, "coverage_90": 0.0, "half_width_pct": 0.0}
-    percent = 100 * np.abs(np.expm1(errors))
-    return {
-        "n": len(errors),
-        "mape": float(percent.mean()),
-        "median": float(np.median(percent)),
-        "bias": float(100 * np.expm1(errors.mean())),
-        "coverage_90": float(100 * np.mean(np.abs(errors) <= halves)),
-        "half_width_pct": float(100 * np.expm1(np.median(halves))),
-    }
-
-
-def _by(judge: Judge, held: HeldOut, names: np.ndarray) -> Mapping[str, dict[str, Any]]:
-    return {name: figures(judge, held, names == name) for name in sorted(set(names[held.rows].tolist()))}
-
-
-def regressions(rows: EstimateRows) -> dict[str, dict[str, Any]]:
+def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """A regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
 
     Only the paper's abstract was read: linear regression on features of the network and the GPU that sequential forward
     selection chose; here on logarithms.
 
-    Returns:
-    Split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
+    Returns
+    -------
+    found : split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
     """
-    cells = rows.subset(rows.sources == PROFET)
-    features, log_ms = _features(cells), np.log(cells.latency_ms)
+    work, sizes = cells[list(KINDS)].to_numpy(), cells[["batch_size", "pixels", "operations"]].to_numpy(float)
+    # One figure of the GPU: three GPUs can't tell more of them apart.
+    tflops = cells["gpu"].map(lambda name: load_gpus()[name].fp32_tflops)
+    features = np.column_stack([np.log1p(work), np.log(work.sum(axis=1)), np.log(sizes), np.log(tflops)])
+    log_ms = np.log(cells["latency_ms"].to_numpy())
+    random = np.random.default_rng(0).integers(0, 5, len(cells))
+    larger, deeper = (cells["batch_size"] > 64).to_numpy(), cells["network"].isin(_DEEPER).to_numpy()
+    gpus = [(cells["gpu"] == gpu).to_numpy() for gpu in sorted(set(cells["gpu"]))]
+    splits: dict[str, list[Fold]] = {
+        "interpolation": [(random != fold, random == fold) for fold in range(5)],
+        "larger batch": [(~larger, larger)],
+        "deeper network": [(~deeper, deeper)],
+        "unseen GPU": [(~held, held & (cells["network"] != BENCHMARK).to_numpy()) for held in gpus],
+    }
     found: dict[str, dict[str, Any]] = {}
-    for name, folds in _splits(cells).items():
-        errors: dict[str, list[np.ndarray]] = {name: [] for name in _METHODS}
+    for name, folds in splits.items():
+        errors: dict[str, list[np.ndarray]] = {"regression": [], "lightgbm": [], "xgboost": []}
         for learned, judged in folds:
             chosen = SequentialFeatureSelector(LinearRegression(), n_features_to_select=_FEATURES, cv=5)
-            chosen.fit(features[learned], log_ms[learned])
-            columns = chosen.get_support()
-            line = LinearRegression().fit(features[learned][:, columns], log_ms[learned])
+            line = make_pipeline(chosen, LinearRegression()).fit(features[learned], log_ms[learned])
             trees = lightgbm.train(_TREES, lightgbm.Dataset(features[learned], log_ms[learned]), _ROUNDS)
             more = xgboost.train(_XGBOOST, xgboost.DMatrix(features[learned], log_ms[learned]), _ROUNDS)
-            errors["regression"].append(line.predict(features[judged][:, columns]) - log_ms[judged])
+            errors["regression"].append(line.predict(features[judged]) - log_ms[judged])
             errors["lightgbm"].append(np.asarray(trees.predict(features[judged])) - log_ms[judged])
             errors["xgboost"].append(more.predict(xgboost.DMatrix(features[judged])) - log_ms[judged])
         means = {method: float(100 * np.abs(np.expm1(np.concatenate(each))).mean()) for method, each in errors.items()}
         found[name] = {"n": sum(int(judged.sum()) for _, judged in folds), **means}
     return found
-
-
-def _features(cells: EstimateRows) -> np.ndarray:
-    """Logarithms of work by kind, sizes, and the GPU's peak, (rows, features)."""
-    gpus = [load_gpus()[str(name)] for name in cells.gpus]
-    # One figure of the GPU: three GPUs can't tell more of them apart.
-    peaks = np.log([[gpu.fp32_tflops] for gpu in gpus])
-    sizes = np.log([cells.batch_sizes, cells.pixels, cells.operations]).T
-    return np.concatenate([np.log1p(cells.work), np.log(cells.work.sum(axis=1))[:, None], sizes, peaks], axis=1)
-
-
-def _splits(cells: EstimateRows) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    random = np.random.default_rng(0).integers(0, 5, len(cells))
-    larger, deeper = cells.batch_sizes > 64, np.isin(cells.networks, _DEEPER)
-    held_gpus = [(cells.gpus == gpu) for gpu in np.unique(cells.gpus)]
-    return {
-        "interpolation": [(random != fold, random == fold) for fold in range(5)],
-        "larger batch": [(~larger, larger)],
-        "deeper network": [(~deeper, deeper)],
-        "unseen GPU": [(~held, held & (cells.networks != BENCHMARK)) for held in held_gpus],
-    }
 
 
 RATES_TABLE = "rates.csv"
@@ -562,19 +405,22 @@ _SMALL_LOG_SD = 0.15
 def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress: Progress | None = None) -> RateModel:
     """Fit on all measurements, take the intervals from held-out errors, and write the files.
 
+    Parameters
+    ----------
     folder : of the data.
     out : a models folder.
     """
     rows = estimate_rows(measurements.all_latencies, folder)
     fit_problem = problem(rows)
     fitted = fit(fit_problem)
-    judge = Judge(fit_problem, fitted, progress)
+    held = held_out_rows(fit_problem, fitted, ("families", "gpus", "sources"), progress)
+    doubts = doubts_of(held, fit_problem, fitted)
     files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
     content = {
-        **coefficients(fit_problem, fitted, judge.point_log_sd),
-        "unknown_gpu_log_sd": _rounded(judge.unknown_gpu_log_sd),
-        "source_log_sd": _rounded(judge.source_log_sd),
-        "log_sds": {key: _rounded(value) for key, value in log_sds_by_case(judge).items()},
+        **coefficients(fit_problem, fitted, doubts.few_steps),
+        "unknown_gpu_log_sd": _rounded(doubts.unknown_gpu),
+        "source_log_sd": _rounded(doubts.source),
+        "log_sds": {key: _rounded(value) for key, value in doubts.by_case[-1].items()},
         "fitted_on": {
             "steps": str(len(rows)),
             **{str(name): sha256_hex((folder / name).read_bytes()) for name in files},
@@ -586,10 +432,12 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     return model
 
 
-def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) -> dict[str, Any]:
+def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: float) -> dict[str, Any]:
     """The fitted effects as `estimate.json` holds them, but for the intervals.
 
-    point_log_sd : uncertainty of the speed of a GPU that is known by few steps.
+    Parameters
+    ----------
+    few_steps_log_sd : uncertainty of the speed of a GPU that is known by few steps.
     """
     values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
 
@@ -597,7 +445,7 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) 
         return values.get(key, 0.0)
 
     rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
-    chips = set(map(chip_of, set(rows.gpus.tolist())))
+    chips = set(rows["chip"])
 
     def effects(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs, chip = [], chip_of(gpu)
@@ -608,12 +456,12 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) 
             faster = of("gpu", part, chip) + of("gpu", part, gpu) if part else 0.0
             faster += of("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
             logs.append(_rounded(own - faster))
-        number = int(np.sum(rows.gpus == gpu))
-        is_small = bool(number and rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
-        log_sd = _SMALL_LOG_SD if is_small else 0.0 if number >= OFTEN else _rounded(point_log_sd)
-        return {"log_costs": logs, "log_sd": log_sd, "rows": number, "is_small": is_small}
+        sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
+        is_small = bool(sizes.max() < SMALL_BATCH)
+        log_sd = _SMALL_LOG_SD if is_small else 0.0 if len(sizes) >= OFTEN else _rounded(few_steps_log_sd)
+        return {"log_costs": logs, "log_sd": log_sd, "rows": len(sizes), "is_small": is_small}
 
-    instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
+    instances = sorted(set(rows["instance"]) - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
     source, launch, start = of("source", PROFET), of("launch"), of("start")
     return {
@@ -645,7 +493,7 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, point_log_sd: float) 
             }
             for name in instances
         },
-        "known": known_steps(rows, np.log(rows.latency_ms / predicted_ms(fit_problem, answered))),
+        "known": known_steps(rows, np.log(rows["latency_ms"].to_numpy() / predicted_ms(fit_problem, answered))),
     }
 
 
@@ -659,9 +507,7 @@ def rates_table(model: RateModel) -> str:
     Rates are forward work of a training step per second: TFLOP, billions of values written, billions of parameters,
     thousands of images' values or of kernels.
     """
-    text = io.StringIO(newline="")
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["gpu", "mode", *_units(), "log_sd", "steps"])
+    rows = []
     for gpu in load_gpus().values():
         modes = [mode_of(gpu, FP32, "plain"), mode_of(gpu, TF32, "plain")]
         modes += [mode_of(gpu, AMP, code) for code in ("plain", "channels-last")]
@@ -670,11 +516,7 @@ def rates_table(model: RateModel) -> str:
             known = model.gpus.get(gpu.name)
             rates = [f"{1 / cost:.3g}" for cost in costs.tolist()]
             name = mode.name.lower().replace("_", " ")
-            table.writerow([gpu.name, name, *rates, f"{model.gpu_log_sd(gpu.name):.2f}", known.rows if known else 0])
-    return text.getvalue()
-
-
-def _units() -> Sequence[str]:
-    flops = [f"{kind} TFLOP/s" for kind in FLOPS]
-    values = [f"{kind} G/s" for kind in (*ELEMENTS, *ONCE)]
-    return [*flops, *values, "images G/s", "kernels M/s"]
+            rows.append([gpu.name, name, *rates, f"{model.gpu_log_sd(gpu.name):.2f}", known.rows if known else 0])
+    units = [f"{kind} TFLOP/s" for kind in FLOPS] + [f"{kind} G/s" for kind in (*ELEMENTS, *ONCE)]
+    columns = ["gpu", "mode", *units, "images G/s", "kernels M/s", "log_sd", "steps"]
+    return pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from profet_core.catalog import Catalog, load_gpus, load_shipped
-from profet_core.ensemble.classes import OperationClasses, load_operation_classes
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.files import sha256_hex
 from profet_core.training.memory import (
     GIB_PER_VALUE,
@@ -37,8 +38,7 @@ from profet_recorder.profiles.record import ProfileMeta
 
 
 def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
-    """Columns model, pixels, parameters, and output values of an image's layers: convolution_values,
-    other_values."""
+    """Columns model, pixels, parameters, and convolution_values and other_values: outputs of an image's layers."""
     return architectures[["model", "pixels", "parameters"]].assign(
         convolution_values=architectures["act_elems"] - architectures["other_elems"],
         other_values=architectures["other_elems"],
@@ -79,27 +79,19 @@ def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
 PRIOR = MemoryFormula(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
 #: Weight of the prior: a factor e of one coefficient costs as much as this many badly predicted cells.
 PRIOR_WEIGHT = 1.0
-_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_convolution", "per_other")
-
-
-def formula_terms(cells: pd.DataFrame) -> np.ndarray:
-    """What each coefficient is multiplied with, GiB, shape (cells, 4)."""
-    batch = cells["batch_size"].to_numpy(float) * GIB_PER_VALUE
-    return np.stack(
-        [
-            np.ones(len(cells)),
-            cells["parameters"].to_numpy(float) * GIB_PER_VALUE,
-            cells["convolution_values"].to_numpy(float) * batch,
-            cells["other_values"].to_numpy(float) * batch,
-        ],
-        axis=1,
-    )
 
 
 def log_room(formula: MemoryFormula, cells: pd.DataFrame) -> np.ndarray:
     """log(memory / needed) of each cell: above 0 it should fit."""
-    coefficients = np.array([getattr(formula, name) for name in _COEFFICIENTS])
-    return np.log(cells["memory_gib"].to_numpy(float)) - np.log(formula_terms(cells) @ coefficients)
+    held_gib = formula.fixed_gib + formula.per_parameter * cells["parameters"] * GIB_PER_VALUE
+    needed_gib = held_gib + activations_gib(formula, cells)
+    return np.log((cells["memory_gib"] / needed_gib).to_numpy(float))
+
+
+def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> pd.Series:
+    """True activations of each row by the memory model, GiB."""
+    values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
+    return values * table["batch_size"] * GIB_PER_VALUE
 
 
 def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
@@ -108,9 +100,10 @@ def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
     The probability that a cell ran is logistic in `log_room` over `log_scale`, which is then the fitted cells' own: for
     new architectures `calibrate_formula` widens it.
     """
-    prior = [*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale]
-    found = most_likely(formula_terms(cells), cells, prior)
-    return MemoryFormula(**dict(zip((*_COEFFICIENTS, "log_scale"), found.tolist(), strict=True)))
+    batch = cells["batch_size"] * GIB_PER_VALUE
+    terms = [cells["parameters"] * GIB_PER_VALUE, cells["convolution_values"] * batch, cells["other_values"] * batch]
+    found = most_likely(np.column_stack([np.ones(len(cells)), *terms]), cells, astuple(PRIOR))
+    return MemoryFormula(*found.tolist())
 
 
 def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
@@ -137,13 +130,17 @@ def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
 
 def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
     """The memory model with the `log_scale` that makes held-out architectures most likely."""
-    room, sign = held_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
+    return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"], lambda scale: scale))
+
+
+def _likeliest_scale(room: np.ndarray, ran: pd.Series, total: Callable[[float], np.ndarray | float]) -> float:
+    """The scale under which what ran is most likely; `total` : scale -> the logistic scale of each `room`."""
+    sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
-        return -log_expit(sign * room / np.exp(log_scale)).sum()
+        return -log_expit(sign * room / total(np.exp(log_scale))).sum()
 
-    best = minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x
-    return replace(formula, log_scale=float(np.exp(best)))
+    return float(np.exp(minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x))
 
 
 #: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
@@ -167,22 +164,20 @@ ASSUMED_PEAK = PeakRelation(
     log_scale_a_doubling=0.04,
     unsplit_log_scale_a_doubling=0.15,
 )
-_PEAK_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_peak")
 #: Activations are at the least this share of a peak, as where one is requested.
 _MIN_ACTIVATION_SHARE = 0.01
-_NETWORK = ["model", "pixels"]
-
-
-def step_peaks(path: Path = PEAKS_FILE) -> pd.DataFrame:
-    """The table: model, pixels, batch_size, peak_bytes, without_indices_bytes."""
-    return pd.read_csv(path)
 
 
 def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
     """The cells of `memory_cells` with peak_gib, recorded at `RECORDED_BATCH`, and growth, by which their batch is
-    larger; those of networks without a peak are dropped."""
-    recorded = peaks[peaks["batch_size"] == RECORDED_BATCH]
-    found = cells.merge(recorded[_NETWORK].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=_NETWORK)
+    larger; those of networks without a peak are dropped.
+
+    Parameters
+    ----------
+    peaks : the table of `PEAKS_FILE`.
+    """
+    recorded, network = peaks[peaks["batch_size"] == RECORDED_BATCH], ["model", "pixels"]
+    found = cells.merge(recorded[network].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=network)
     return found.assign(growth=found["batch_size"] / RECORDED_BATCH)
 
 
@@ -191,26 +186,29 @@ def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
     rows = recorded_cells(cells, peaks)
     if rows["model"].nunique() < 3:
         return ASSUMED_PEAK
-    relation = _coefficients(rows)
-    held_out = {}
-    for name in sorted(rows["model"].unique()):
-        is_out = rows["model"] == name
-        held_out[name] = (_coefficients(rows[~is_out]), rows[is_out])
+    unseen = [(_fit_peak(rows[rows["model"] != name]), part) for name, part in rows.groupby("model")]
+    scales = []
+    for is_split in (True, False):
+        parts = [_room(relation, part, is_split=is_split) for relation, part in unseen]
+        room, doublings = (np.concatenate(values) for values in zip(*parts, strict=True))
+        ran = pd.concat([part["ran"] for _, part in unseen])
+        scales.append(_likeliest_scale(room, ran, partial(_at_doublings, doublings)))
+    split, unsplit = scales
     return replace(
-        relation,
-        log_scale=LOG_SCALE,
-        log_scale_a_doubling=_scale_a_doubling(held_out, is_split=True),
-        unsplit_log_scale_a_doubling=_scale_a_doubling(held_out, is_split=False),
+        _fit_peak(rows), log_scale=LOG_SCALE, log_scale_a_doubling=split, unsplit_log_scale_a_doubling=unsplit
     )
 
 
-def _coefficients(rows: pd.DataFrame) -> PeakRelation:
+def _at_doublings(doublings: np.ndarray, scale: float) -> np.ndarray:
+    return np.hypot(LOG_SCALE, scale * doublings)
+
+
+def _fit_peak(rows: pd.DataFrame) -> PeakRelation:
     parameters_gib, held, grows = _parts(rows, is_split=True)
-    peak = held + grows * rows["growth"].to_numpy(float)
-    terms = np.stack([np.ones(len(rows)), parameters_gib, peak], axis=1)
-    prior = asdict(ASSUMED_PEAK)
-    found = most_likely(terms, rows, [*(prior[name] for name in _PEAK_COEFFICIENTS), ASSUMED_PEAK.log_scale])
-    return replace(ASSUMED_PEAK, **dict(zip(_PEAK_COEFFICIENTS, found[:-1].tolist(), strict=True)))
+    terms = np.column_stack([np.ones(len(rows)), parameters_gib, held + grows * rows["growth"].to_numpy(float)])
+    prior = (ASSUMED_PEAK.fixed_gib, ASSUMED_PEAK.per_parameter, ASSUMED_PEAK.per_peak, ASSUMED_PEAK.log_scale)
+    fixed_gib, per_parameter, per_peak, _ = most_likely(terms, rows, prior).tolist()
+    return replace(ASSUMED_PEAK, fixed_gib=fixed_gib, per_parameter=per_parameter, per_peak=per_peak)
 
 
 def _parts(rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -221,26 +219,15 @@ def _parts(rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarra
     return parameters_gib, peak - grows, grows
 
 
-def _scale_a_doubling(held_out: Mapping[str, tuple[PeakRelation, pd.DataFrame]], *, is_split: bool) -> float:
-    """The most likely, by what each relation says of the architecture that it was fitted without."""
-    parts = [_room(relation, rows, is_split=is_split) for relation, rows in held_out.values()]
-    room, doublings, sign = (np.concatenate(values) for values in zip(*parts, strict=True))
-
-    def loss(log_scale: float) -> float:
-        return -log_expit(sign * room / np.hypot(LOG_SCALE, np.exp(log_scale) * doublings)).sum()
-
-    return float(np.exp(minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x))
-
-
-def _room(relation: PeakRelation, rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """log(memory / needed); how often the recorded activations double until the memory is full; 1 where it ran."""
+def _room(relation: PeakRelation, rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarray]:
+    """log(memory / needed), and how often the recorded activations double until the memory is full."""
     parameters_gib, stays, grows = _parts(rows, is_split=is_split)
     memory, growth = rows["memory_gib"].to_numpy(float), rows["growth"].to_numpy(float)
     held = relation.fixed_gib + relation.per_parameter * parameters_gib + relation.per_peak * stays
     activations = relation.per_peak * grows
     spare = memory - held
     doublings = np.where(spare > 0, np.log2(np.maximum(spare, 1e-9) / activations), 0.0)
-    return np.log(memory / (held + activations * growth)), doublings, np.where(rows["ran"], 1.0, -1.0)
+    return np.log(memory / (held + activations * growth)), doublings
 
 
 #: Classes whose time is bandwidth's, in groups that share one weight.
@@ -283,32 +270,36 @@ def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catal
     return pd.concat(parts, ignore_index=True).merge(layer_values(architectures), on=["model", "pixels"])
 
 
-def class_times(row: pd.Series, classes: OperationClasses) -> dict[str, float]:
-    """Class -> microseconds of one row of `traffic_table`."""
-    return {name: float(row[f"us {name}"]) for name in classes.names}
-
-
-def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> np.ndarray:
-    """True activations of each row by the memory model, GiB."""
-    values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
-    return (values * table["batch_size"] * GIB_PER_VALUE).to_numpy(float)
-
-
 def fit_traffic(table: pd.DataFrame, formula: MemoryFormula) -> TrafficRelation:
     """Weights and offsets by robust regression of the logarithm; errors on held-out architectures.
 
     Truncated profiles are dropped: they lack the cheap operations, which are most of what moves activations.
     """
     table = table[table["cut"] == 0]
-    errors = _held_out_errors(table, formula)
-    return _traffic(table, formula, log_scale=LOGISTIC_SCALE * math.sqrt(float(errors.mean())))
+    table = table.assign(gib=activations_gib(formula, table))
+    teaching = table[table["gib"] > MIN_GIB]
+    weights, offsets = _fit_moved(teaching)
+    errors = held_out(
+        teaching,
+        teaching["model"].to_numpy(str),
+        lambda others, out: np.log(_estimated_gib(*_fit_moved(others), out) / out["gib"]),
+    )
+    mean_square = float(pd.Series(errors**2, teaching.index).groupby(teaching["model"]).mean().mean())
+    update_gib, parameters_gib = _moved_gib(table, (UPDATE,)), table["parameters"].to_numpy(float) * GIB_PER_VALUE
+    large = (parameters_gib > LARGE_PARAMETERS_GIB) & (update_gib > 0)
+    return TrafficRelation(
+        weights={name: weight for group, weight in zip(MOVING, weights, strict=True) for name in group},
+        log_offset=offsets,
+        log_scale=LOGISTIC_SCALE * math.sqrt(mean_square),
+        parameters_per_update=float(np.median(parameters_gib[large] / update_gib[large])),
+    )
 
 
 def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
     """Activations of a megapixel: the median over architectures, and how far they spread."""
     table = table[[*WORKLOAD, "convolution_values", "other_values"]].drop_duplicates()
     megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
-    log_ratio = pd.Series(np.log(activations_gib(formula, table) / megapixels))
+    log_ratio = np.log(activations_gib(formula, table) / megapixels)
     by_model = log_ratio.groupby(table["model"]).mean()
     centre = float(by_model.median())
     # The center was chosen on the same architectures: one degree of freedom is spent.
@@ -316,43 +307,14 @@ def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
     return ImageRelation(gib_per_megapixel=math.exp(centre), log_scale=LOGISTIC_SCALE * spread)
 
 
-def _traffic(table: pd.DataFrame, formula: MemoryFormula, log_scale: float) -> TrafficRelation:
-    weights, offsets = _fit(table, formula)
-    update_gib = _moved_gib(table, (UPDATE,))
-    parameters_gib = table["parameters"].to_numpy(float) * GIB_PER_VALUE
-    large = (parameters_gib > LARGE_PARAMETERS_GIB) & (update_gib > 0)
-    return TrafficRelation(
-        weights={name: weight for group, weight in zip(MOVING, weights, strict=True) for name in group},
-        log_offset=offsets,
-        log_scale=log_scale,
-        parameters_per_update=float(np.median(parameters_gib[large] / update_gib[large])),
-    )
+def _estimated_gib(weights: list[float], offsets: Mapping[str, float], table: pd.DataFrame) -> np.ndarray:
+    """Activations of each row by the weights of `MOVING` and the offsets of GPUs, GiB."""
+    weighted = sum(weight * _moved_gib(table, group) for group, weight in zip(MOVING, weights, strict=True))
+    return np.maximum(weighted * np.exp(table["gpu_model"].map(offsets).fillna(0.0).to_numpy(float)), _TINY_GIB)
 
 
-def _held_out_errors(table: pd.DataFrame, formula: MemoryFormula) -> pd.Series:
-    """Mean square log error of each architecture, by the relation fitted without it."""
-    found = {}
-    for name in sorted(table["model"].unique()):
-        one = table[(table["model"] == name) & (activations_gib(formula, table) > MIN_GIB)]
-        if len(one):
-            relation = _traffic(table[table["model"] != name], formula, log_scale=1.0)
-            error = np.log(estimated_gib(relation, one) / activations_gib(formula, one))
-            found[name] = float((error**2).mean())
-    return pd.Series(found)
-
-
-def estimated_gib(relation: TrafficRelation, table: pd.DataFrame) -> np.ndarray:
-    """Activations of each row as the relation sees them, GiB."""
-    weighted = sum(
-        relation.weights[group[0]] * _moved_gib(table, group) for group in MOVING if group[0] in relation.weights
-    )
-    offsets = table["gpu_model"].map(lambda name: relation.log_offset.get(name, 0.0)).to_numpy(float)
-    return np.maximum(weighted * np.exp(offsets), _TINY_GIB)
-
-
-def _fit(table: pd.DataFrame, formula: MemoryFormula) -> tuple[list[float], dict[str, float]]:
-    wanted = activations_gib(formula, table)
-    table, wanted = table[wanted > MIN_GIB], np.log(wanted[wanted > MIN_GIB])
+def _fit_moved(table: pd.DataFrame) -> tuple[list[float], dict[str, float]]:
+    wanted = np.log(table["gib"].to_numpy(float))
     moved = np.stack([_moved_gib(table, group) for group in MOVING], axis=1)
     names = sorted(table["gpu_model"].unique())
     is_gpu = np.stack([(table["gpu_model"] == name).to_numpy(float) for name in names], axis=1)
@@ -388,7 +350,7 @@ CERTAIN = 0.9
 def fit_memory(
     cells: pd.DataFrame, traffic: pd.DataFrame, peaks: pd.DataFrame, fitted_on: dict[str, str]
 ) -> MemoryModel:
-    """All coefficients from the cells of `memory_cells`, the profiles of `traffic_table` and the `step_peaks`."""
+    """All coefficients from `memory_cells`, `traffic_table` and the table of `PEAKS_FILE`."""
     formula = calibrate_formula(fit_formula(cells), cells)
     failures, pairs = ran_elsewhere(cells)
     return MemoryModel(
@@ -419,7 +381,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         **measurements.sha256,
         PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
-    model = fit_memory(cells, traffic, step_peaks(), fitted_on)
+    model = fit_memory(cells, traffic, pd.read_csv(PEAKS_FILE), fitted_on)
     parts = rounded(asdict(model))
     content = {"schema_version": MEMORY_VERSION, "law": parts.pop("formula"), **parts}
     content["measured"] = measured_networks(cells)
@@ -444,61 +406,46 @@ def measured_networks(cells: pd.DataFrame) -> list[dict]:
 PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
-_ANSWER = ["known", "ran", "probability", "verdict"]
 #: Batch size of the second recorded peak.
 SECOND_BATCH = 64
-#: Rows with a recorded peak: answered as `KNOWN`, and at other pixels.
-ONE_PEAK = "recorded peak"
-_OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
     """Leave-one-architecture-out figures of the memory model.
 
-    Returns:
-    `architectures`, `certain`, `profiled_batch` : how many were held out, `CERTAIN` and `PROFILED_BATCH`.
-    `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
-    `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
+    Returns
+    -------
+    architectures, certain, profiled_batch : how many were held out, `CERTAIN` and `PROFILED_BATCH`.
+    arithmetic : the layers' outputs are known: every buildable cell (workload x GPU) once.
+    served : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
-    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "at other
+    recorded : the same questions where the step's peak was recorded, by what is known of it -> scores; "at other
         pixels" asks for these.
-    Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
-    share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
-    `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
-    `always_fits` is the accuracy of that answer.
     """
     cells, traffic = memory_tables(measurements, folder)
-    probability = np.empty(len(cells))
-    peaks = step_peaks()
+    peaks = pd.read_csv(PEAKS_FILE)
     served, recorded = [], []
     for name in sorted(cells["model"].unique()):
-        out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
+        out, profiled = cells["model"] == name, traffic["model"] == name
         model = fit_memory(cells[~out], traffic[~profiled], peaks[peaks["model"] != name], {})
-        probability[out] = expit(log_room(model.formula, cells[out]) / model.formula.log_scale)
-        served.append(_served(model, cells[out], traffic[profiled]))
-        recorded.append(recorded_answers(model, cells[out], peaks[peaks["model"] == name]))
+        served += _served(model, cells[out], traffic[profiled])
+        recorded += _recorded(model, cells[out], peaks[peaks["model"] == name])
     failures, pairs = ran_elsewhere(cells)
-    ran = cells["ran"].to_numpy(bool)
     return {
         "architectures": int(cells["model"].nunique()),
         "certain": CERTAIN,
         "profiled_batch": PROFILED_BATCH,
         "ran_elsewhere": {"pairs": pairs, "failures": failures},
-        "arithmetic": _scores(ran, probability, _verdicts(probability)),
-        "served": _scores_by_known(served),
-        "recorded": _scores_by_known(recorded),
-    }
-
-
-def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
-    return {
-        str(known): _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
-        for known, part in pd.concat(answers, ignore_index=True).groupby("known", sort=False)
+        "arithmetic": layers_known(measurements, folder),
+        **{
+            kind: {str(known): _scores(part) for known, part in pd.concat(answers).groupby("known", sort=False)}
+            for kind, answers in (("served", served), ("recorded", recorded))
+        },
     }
 
 
 def layers_known(measurements: Measurements, folder: Path) -> dict:
-    """Scores of `memory_report`'s `arithmetic` alone."""
+    """Scores of every buildable cell by its layers' outputs, its architecture held out."""
     cells = memory_tables(measurements, folder)[0]
 
     def predict(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
@@ -506,84 +453,82 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
         return expit(log_room(formula, out) / formula.log_scale)
 
     probability = held_out(cells, cells["model"].to_numpy(str), predict)
-    return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
+    sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
+    verdict = np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)
+    return _scores(cells.assign(probability=probability, verdict=verdict))
 
 
-def _judged_steps(
-    model: MemoryModel, known: str, step: RecordedStep, cells: pd.DataFrame
-) -> list[tuple[str, bool, float | None, Verdict]]:
-    """Rows as `_ANSWER` names them: a step judged at every size and GPU of `cells`."""
-    return [
-        (known, bool(cell["ran"]), answer.probability, answer.verdict)
+def _answers(model: MemoryModel, known: str, step: RecordedStep, cells: pd.DataFrame) -> pd.DataFrame:
+    """Columns known, ran, probability and verdict: a step judged at every size and GPU of `cells`."""
+    found = [
+        fit_answer(model, step, cell["memory_gib"], batch_size=cell["batch_size"], pixels=cell["pixels"])
         for cell in cells.to_dict("records")
-        for answer in [
-            fit_answer(model, step, cell["memory_gib"], batch_size=cell["batch_size"], pixels=cell["pixels"])
-        ]
     ]
+    columns = {"probability": [one.probability for one in found], "verdict": [one.verdict for one in found]}
+    return pd.DataFrame({"known": known, "ran": cells["ran"].to_numpy(bool), **columns})
 
 
-def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
-    """Every answer about one held-out architecture."""
+def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> list[pd.DataFrame]:
+    """Every answer about one held-out architecture from its profiles, by `KNOWN`."""
     classes = load_operation_classes()
     memory_gib = cells.groupby("instance")["memory_gib"].first()
-    rows: list[tuple] = []
+    found = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
-        queried = cells[cells["pixels"] == profile["pixels"]]
-        for known, (meta, times) in _known_inputs(profile, classes).items():
-            step = RecordedStep(meta, times, ran_gib=float(memory_gib[profile["instance"]]))
-            rows += _judged_steps(model, known, step, queried)
-    return pd.DataFrame(rows, columns=_ANSWER)
+        times = None
+        if not profile["cut"]:
+            us = {name: float(profile[f"us {name}"]) for name in classes.names}
+            times = DeviceTimes(us, profile["gpu_model"], profile["bandwidth_gb_per_s"])
+        sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
+        meta = replace(sizes, parameters=int(profile["parameters"]))
+        queried, ran_gib = cells[cells["pixels"] == profile["pixels"]], float(memory_gib[profile["instance"]])
+        for known, inputs in zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True):
+            found.append(_answers(model, known, RecordedStep(*inputs, ran_gib=ran_gib), queried))
+    return found
 
 
-def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
-    """Every answer about one architecture from the peaks of its steps: columns known, ran, probability, verdict."""
-    by_size = peaks.set_index(["pixels", "batch_size"])
-    rows: list[tuple] = []
-    at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
-    for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
-        pixels, gib = profiled["pixels"], profiled["memory_gib"]
-        queried, others = cells[cells["pixels"] == pixels], cells[cells["pixels"] != pixels]
-        # Where dense layers take all pixels, another pixel size is another network.
-        same = others["parameters"] == profiled["parameters"]
-        more = {
-            _OTHER_PIXELS.format("the same"): others[same],
-            _OTHER_PIXELS.format("other"): others[~same],
-        }
-        ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
-        for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
-            parts = {**({known: queried} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
-            for name, part in parts.items():
-                rows += _judged_steps(model, name, replace(step, ran_gib=float(gib)), part)
-    return pd.DataFrame(rows, columns=_ANSWER)
+def _recorded(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> list[pd.DataFrame]:
+    """Every answer about one held-out architecture from the peaks of its steps."""
+    bytes_by_size = peaks.set_index(["pixels", "batch_size"])[TENSORFLOW_PEAK]
 
-
-def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
-    """What is known -> a step whose peak was recorded."""
-
-    def meta(batch_size: int, parameters: int | None = parameters) -> ProfileMeta:
-        mib = float(by_size[TENSORFLOW_PEAK][pixels, batch_size]) / 2**20
+    def meta(pixels: int, batch_size: int, parameters: int | None) -> ProfileMeta:
+        mib = float(bytes_by_size[pixels, batch_size]) / 2**20
         return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
 
-    one = meta(PROFILED_BATCH)
-    return {
-        ONE_PEAK: RecordedStep(one),
-        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
-        "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
-    }
+    found = []
+    at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
+    for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
+        pixels, parameters, ran_gib = profiled["pixels"], int(profiled["parameters"]), float(profiled["memory_gib"])
+        one = RecordedStep(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
+        if at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all():
+            second = replace(one, second=meta(pixels, SECOND_BATCH, parameters))
+            alone = replace(one, meta=meta(pixels, PROFILED_BATCH, None))
+            queried = cells[cells["pixels"] == pixels]
+            found += [
+                _answers(model, "recorded peak", one, queried),
+                _answers(model, f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}", second, queried),
+                _answers(model, "recorded peak without parameters", alone, queried),
+            ]
+        others = cells[cells["pixels"] != pixels]
+        # Where dense layers take all pixels, another pixel size is another network.
+        same = others["parameters"] == parameters
+        for which, part in (("the same", others[same]), ("other", others[~same])):
+            found.append(_answers(model, f"recorded peak at other pixels with {which} parameters", one, part))
+    return found
 
 
-def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
-    """`KNOWN` -> meta and times of one row of `traffic_table`, as far as they are known."""
-    times = None
-    if not profile["cut"]:
-        times = DeviceTimes(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
-    sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
-    meta = replace(sizes, parameters=int(profile["parameters"]))
-    return dict(zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True))
+def _scores(answers: pd.DataFrame) -> dict:
+    """How right answers are; those of the likelier one are None if a probability is missing.
 
-
-def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> dict:
-    """See `memory_report`; a probability that is missing leaves the figures of the likelier answer out."""
+    Returns
+    -------
+    cells, did_not_run, always_fits : how many, and the accuracy of that answer.
+    accuracy, recall, false_fits : with every answer taken as the likelier one; `false_fits` is the share of cells that
+        "fit" by that and did not run.
+    decided_accuracy, strict_accuracy, strict_recall, strict_false_fits, false_does_not_fit, cant_tell : with "can't
+        tell" as an answer; `strict_accuracy` is of all cells, `strict_recall` counts it as a miss.
+    """
+    ran, probability = answers["ran"].to_numpy(bool), answers["probability"].to_numpy(float)
+    fits, does_not = (answers["verdict"] == verdict for verdict in (Verdict.FITS, Verdict.DOES_NOT_FIT))
     by_likelier: dict[str, float | None] = {"accuracy": None, "recall": None, "false_fits": None}
     if not np.isnan(probability).any():
         likelier = probability > 0.5
@@ -592,8 +537,7 @@ def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> di
             "recall": float((~likelier)[~ran].mean()),
             "false_fits": float((likelier & ~ran).mean()),
         }
-    decided = verdict != Verdict.CANT_TELL
-    right = np.where(ran, verdict == Verdict.FITS, verdict == Verdict.DOES_NOT_FIT)
+    decided, right = fits | does_not, np.where(ran, fits, does_not)
     return {
         "cells": len(ran),
         "did_not_run": int((~ran).sum()),
@@ -603,11 +547,6 @@ def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> di
         "decided_accuracy": float(right[decided].mean()),
         "strict_accuracy": float(right.mean()),
         "strict_recall": float(right[~ran].mean()),
-        "strict_false_fits": float(((verdict == Verdict.FITS) & ~ran).mean()),
-        "false_does_not_fit": float(((verdict == Verdict.DOES_NOT_FIT) & ran).mean()),
+        "strict_false_fits": float((fits & ~ran).mean()),
+        "false_does_not_fit": float((does_not & ran).mean()),
     }
-
-
-def _verdicts(probability: np.ndarray) -> np.ndarray:
-    sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
-    return np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,34 +24,32 @@ from profet_core.latency import quantile
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
-from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
+from profet_core.prediction.other_gpus import ANALYTIC_SHARE
 from profet_core.training import many_core
 from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
-from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.speed import evidence_of, known_rates, known_speed
+from profet_core.transfer.model import TransferModel, evidence_of, known_rates, known_speed, load_transfer
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
+from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
 from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate_report import estimate_report
-from profet_lab.growth import growth_report, predictions_of_table
 from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
 from profet_lab.models_folder import signed, write_signed
-from profet_lab.scaleout import scaleout_report
-from profet_lab.tasks import Progress
-from profet_lab.validation.cells import measured_cells_report
-from profet_lab.validation.gpus import gpus_report, judged
-from profet_lab.validation.real_profiles import (
+from profet_lab.real_profiles import (
     figures,
     grouped,
     measured_latencies,
     of_profiled,
-    read_index,
     real_report,
 )
+from profet_lab.scaleout import scaleout_report
+from profet_lab.sizes import growth_report, predictions_of_table
+from profet_lab.tasks import Progress
+from profet_lab.validation.gpus import gpus_report, judged
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
 from profet_recorder.whole_files import write_whole
 
@@ -68,7 +65,9 @@ Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 class Task:
     """What a validation reads.
 
-    open_data : the measurements and their folder.
+    Attributes
+    ----------
+    open_data : the measurements and their folder, which not every validation needs.
     models : folder of the models that are judged.
     profiles : folder of third-party profiles, for "real".
     """
@@ -80,24 +79,17 @@ class Task:
     profiles: str = ""
 
     @cached_property
-    def _data(self) -> tuple[Measurements, Path]:
+    def data(self) -> tuple[Measurements, Path]:
+        """The measurements that are learned from and judged on, and their folder."""
         return self.open_data()
-
-    @property
-    def measurements(self) -> Measurements:
-        """Those that are learned from and judged on."""
-        return self._data[0]
-
-    @property
-    def data(self) -> Path:
-        """Their folder."""
-        return self._data[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A validation, its report and its card.
 
+    Attributes
+    ----------
     make : the report.
     text : the report and the models' folder -> the card as Markdown.
     judged : what it judges -> its checksum in a folder of models, which the report has too.
@@ -128,7 +120,11 @@ class Part:
         if self.card_name == CARD_NAME:
             data = json.dumps(content, separators=(",", ":")) + "\n"
             write_whole(models / self.report_name, data.encode())
-            text = _whole_model_card(load_models(models), self.report_name)
+            shipped = load_models(models)
+            try:
+                text = _model_card(load_validation(shipped), shipped)
+            except ArtifactError as error:
+                raise ArtifactError(f"{self.report_name} was written, {CARD_NAME} was not: {error}") from None
         else:
             content = signed(report)
             text = self.text(content, models)
@@ -144,7 +140,7 @@ def _models_checksum(folder: Path) -> str:
 
 def _models_report(task: Task) -> dict[str, Any]:
     """Both methods, the scaler and other sizes."""
-    measurements = task.measurements
+    measurements, _ = task.data
     how: dict[str, Any] = {"seed": task.seed, "progress": task.progress}
     documented = documented_table(measurements, pairs(measurements.instances), **how)
     bank = class_bank(measurements)
@@ -167,10 +163,11 @@ def _models_report(task: Task) -> dict[str, Any]:
 
 
 def _real_report(task: Task) -> dict[str, Any]:
-    index = read_index(task.profiles)
-    is_measured = any(entry.measured is not None for entry in index.profiles)
-    known = (lambda workload: measured_latencies(task.measurements, workload)) if is_measured else None
-    return real_report(load_models(task.models), index, known)
+    return real_report(
+        load_models(task.models),
+        Path(task.profiles),
+        lambda workload: measured_latencies(task.data[0], workload),
+    )
 
 
 #: Name, an option of `profet validate` -> the part; "models" is what `--card` alone writes.
@@ -186,15 +183,13 @@ PARTS = {
         _real_report, lambda report, _: real_section(report), REAL_REPORT_NAME, CARD_NAME, {"models": _models_checksum}
     ),
     "cells": Part(
-        lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+        lambda task: measured_cells_report(task.data[0], seed=task.seed, progress=task.progress),
         lambda report, _: cells_card(report),
         "cells_validation.json",
         "CELLS_CARD.md",
     ),
     "gpus": Part(
-        lambda task: gpus_report(
-            load_models(task.models), task.measurements, task.data, seed=task.seed, progress=task.progress
-        ),
+        lambda task: gpus_report(load_models(task.models), *task.data, seed=task.seed, progress=task.progress),
         lambda report, folder: gpu_card(report, load_transfer(folder), load_memory(folder)),
         "gpus_validation.json",
         "GPU_CARD.md",
@@ -204,14 +199,14 @@ PARTS = {
         },
     ),
     "estimate": Part(
-        lambda task: estimate_report(task.measurements, task.data, task.progress),
+        lambda task: estimate_report(*task.data, task.progress),
         lambda report, folder: render("estimate", report=report, model=load_rates(folder)),
         "estimate_validation.json",
         "ESTIMATE_CARD.md",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
     "scaleout": Part(
-        lambda task: scaleout_report(task.data, task.progress),
+        lambda task: scaleout_report(task.data[1], task.progress),
         lambda report, folder: scaleout_card(report, load_scaleout(folder)),
         "scaleout_validation.json",
         "SCALEOUT_CARD.md",
@@ -229,6 +224,8 @@ PARTS = {
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
     """A report as `command` wrote it.
 
+    Parameters
+    ----------
     made_for : what it judges, "models" or the name of a file of coefficients without its ending -> the checksum of the
         loaded one. A report on models has no checksum of its own.
     """
@@ -264,14 +261,6 @@ def load_real_report(models: Models) -> Report | None:
         return read_report(path, "", models=models.manifest["checksum"])
     except ArtifactError:
         return None
-
-
-def _whole_model_card(models: Models, written: str) -> str:
-    """The card of the models from both reports in their folder, the first of which must be there."""
-    try:
-        return _model_card(load_validation(models), models)
-    except ArtifactError as error:
-        raise ArtifactError(f"{written} was written, {CARD_NAME} was not: {error}") from None
 
 
 def _model_card(report: Report, models: Models) -> str:
@@ -389,17 +378,12 @@ SCALER_MAPE = {
 
 def baseline_pairs() -> pd.DataFrame:
     """Per (anchor, target): MAPE of ensembles and members in percent, R2, RMSE in milliseconds."""
-    return _read("baseline_pairs.csv").set_index(["anchor", "target"])
+    return pd.read_csv(Path(__file__).with_name("baseline_pairs.csv"), index_col=["anchor", "target"])
 
 
 def baseline_architectures() -> pd.DataFrame:
     """Per architecture: MAPE with and without the anchor's latency, percent, over all pairs."""
-    return _read("baseline_architectures.csv").set_index("model")
-
-
-def _read(name: str) -> pd.DataFrame:
-    with resources.files("profet_lab").joinpath(name).open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+    return pd.read_csv(Path(__file__).with_name("baseline_architectures.csv"), index_col="model")
 
 
 #: Networks that are named as the worst.
@@ -410,6 +394,8 @@ _MAPE = ("mape_with_latency", "mape_without_latency")
 def model_card(report: Report, manifest: Mapping[str, Any], real: str = "") -> str:
     """The card of the models as Markdown.
 
+    Parameters
+    ----------
     report : as `validation.json` holds it.
     real : the section on third-party profiles, if any.
     """
@@ -508,6 +494,8 @@ _RECALL, _FALSE_FITS = 0.8, 0.02
 def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> str:
     """The card of unprofiled GPUs, precisions and memory as Markdown.
 
+    Parameters
+    ----------
     report : as `gpus_validation.json` holds it.
     """
     targets, anchors, picture = report["left_out_gpus"], report["left_out_anchors"], report["served"]["picture"]
@@ -516,9 +504,25 @@ def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> st
     worst, worst_anchor = (
         max(part["directions"], key=lambda row: row["mape_with_latency"]) for part in (targets, anchors)
     )
-    memory_rows, directions = _memory_rows(report["memory"]), targets["directions"]
+    directions = targets["directions"]
+    # By what is known of the network, from most to least; of what did not run the share that was answered by "fits" and
+    # by "can't tell".
+    known = {
+        "layers known": report["memory"]["arithmetic"],
+        **report["memory"]["recorded"],
+        **report["memory"]["served"],
+    }
+    memory_rows = {}
+    for name, row in known.items():
+        called_fitting = row["strict_false_fits"] * row["cells"] / row["did_not_run"]
+        left_open = max(1 - row["strict_recall"] - called_fitting, 0.0)
+        memory_rows[name] = {**row, "called_fitting": called_fitting, "left_open": left_open}
     met = {
-        how: [name for name, row in memory_rows.items() if _meets_aim(row[f"{how}recall"], row[f"{how}false_fits"])]
+        how: [
+            name
+            for name, row in memory_rows.items()
+            if (row[f"{how}recall"] or 0.0) >= _RECALL and row[f"{how}false_fits"] <= _FALSE_FITS
+        ]
         for how in ("", "strict_")
     }
     as_known = ("mape_without_resnet50_with_latency", "sheet_only_mape_with_latency", "sheet_only_mape_without_latency")
@@ -566,32 +570,17 @@ def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> st
     )
 
 
-def _memory_rows(report: Report) -> dict[str, Report]:
-    """Scores by what is known of the network, from most to least.
-
-    `called_fitting` and `left_open` : share of what did not run that was answered by "fits" and by "can't tell".
-    """
-    rows: dict[str, Report] = {}
-    for name, row in {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}.items():
-        called_fitting = row["strict_false_fits"] * row["cells"] / row["did_not_run"]
-        left_open = max(1 - row["strict_recall"] - called_fitting, 0.0)
-        rows[name] = {**row, "called_fitting": called_fitting, "left_open": left_open}
-    return rows
-
-
-def _meets_aim(recall: float | None, false_fits: float | None) -> bool:
-    return recall is not None and false_fits is not None and recall >= _RECALL and false_fits <= _FALSE_FITS
-
-
 def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]]:
     """Every GPU with specs, best evidence first.
 
-    Returns:
-    `gpu`, `evidence`, `rates`; `tf32`, `amp`, `amp_bandwidth` : logarithms of rates, None without such cores;
-    `has_tables` : whether anything but its specs is known of it.
-    `held_out` : error of its published speeds by rates
-    that saw none of them, percent, None without any; `half_width`, `amp_half_width` : of its 90 % interval at least,
-    upwards, percent, in the default precision and in AMP, of a profiled GPU as if it were not.
+    Returns
+    -------
+    gpu, evidence, rates : as the transfer model has them.
+    tf32, amp, amp_bandwidth : logarithms of rates, None without such cores.
+    has_tables : whether anything but its specs is known of it.
+    held_out : error of its published speeds by rates that saw none of them, percent, None without any.
+    half_width, amp_half_width : of its 90 % interval at least, upwards, percent, in the default precision and in AMP,
+        of a profiled GPU as if it were not.
     """
     held_out = {row["gpu"]: row["mape"] for row in report["rates"]["gpus"]}
     reference, found = model.gpus[model.reference_gpu], []
@@ -650,7 +639,7 @@ def scaleout_card(report: Report, model: ScaleoutModel) -> str:
         }
         for part in parts
     ]
-    widths = [{"link": link, "a": width, "b": model.one_process_widths[link]} for link, width in model.widths.items()]
+    widths = [{"link": link, "a": width, "b": model.widths[True][link]} for link, width in model.widths[False].items()]
     return render("scaleout", report=report, model=model, parts=parts, coverage=coverage, widths=widths)
 
 

@@ -100,6 +100,8 @@ AMP_CHOICE = Choice(
 def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> list[dict]:
     """Write every trace of `CHOICES`, those in AMP and from layer counts, and the index to `out`; returns the index.
 
+    Parameters
+    ----------
     parameters : number of parameters by (model, pixels).
     folder : holds published speeds.
     """
@@ -113,14 +115,17 @@ def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path
     for choice in dict.fromkeys((CHOICES[0], *_TESTS, *CHOICES)):
         row = rows[choice]
         trace, entry = _sample(measurements, choice, row, int(parameters[choice.model, choice.pixels]))
-        entry["left_out_ms"] = held_out_ms[True][choice]
-        entry["left_out_without_latency_ms"] = held_out_ms[False][choice]
-        (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
-        index.append(entry)
+        entry |= {"left_out_ms": held_out_ms[True][choice], "left_out_without_latency_ms": held_out_ms[False][choice]}
+        index.append(_write(out, trace, entry))
     index.append(write_amp_sample(measurements, parameters, folder, out))
     index.append(write_counted_sample(out))
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
     return index
+
+
+def _write(out: Path, trace: dict, entry: dict) -> dict:
+    (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
+    return entry
 
 
 def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> dict:
@@ -150,11 +155,8 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
         "description": AMP_CHOICE.why.format(times=math.exp(log_speedup), fp32_ms=fp32_ms),
         "latency_ms": amp_ms,
         "measured_ms": {AMP_CHOICE.anchor: fp32_ms, **entry["measured_ms"]},
-        "left_out_ms": {},
-        "left_out_without_latency_ms": {},
     }
-    (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
-    return entry
+    return _write(out, trace, entry)
 
 
 #: Kind of work in a step by its layers -> operations that do it; kinds that aren't here are part of all.
@@ -179,37 +181,18 @@ def write_counted_sample(out: Path) -> dict:
 
     It has no latency and no truth: nothing of it was measured.
     """
-    network, pixels, batch_size, instance = "retinanet_resnet50_fpn", 640, 8, CHOICES[0].anchor
-    counts = counts_of(network, pixels)
-    source = "made from RetinaNet's layer counts, not recorded"
+    network, source = "retinanet_resnet50_fpn", "made from RetinaNet's layer counts, not recorded"
+    choice = Choice(CHOICES[0].anchor, "RetinaNet", 640, 8, f"larger images, up to 1,280 pixels; {source}")
+    counts = counts_of(network, choice.pixels)
     measured_us = json.loads((out / f"{_name(CHOICES[0])}.json").read_text())["operations"]
     trace = {
-        "operations": _counted_us(counts, batch_size, instance, measured_us),
-        "meta": {
-            "gpu": load_catalog()[instance].gpu,
-            "precision": "fp32",
-            "batch_size": batch_size,
-            "pixels": pixels,
-            "parameters": counts.parameters,
-            "steps": 1,
-        },
+        "operations": _counted_us(counts, choice.batch_size, choice.anchor, measured_us),
+        "meta": _meta(choice, counts.parameters),
         "warnings": [f"This profile is {source}: it shows how larger images are answered."],
     }
-    entry = {
-        "name": f"retinanet-{pixels}px-b{batch_size}-{instance.split('.')[0]}-from-counts",
-        "title": f"RetinaNet (from counts), {pixels} pixels, batch {batch_size}, on {instance}",
-        "description": f"larger images, up to 1,280 pixels; {source}",
-        "anchor": instance,
-        "model": "RetinaNet",
-        "batch_size": batch_size,
-        "pixels": pixels,
-        "latency_ms": None,
-        "measured_ms": {},
-        "left_out_ms": {},
-        "left_out_without_latency_ms": {},
-    }
-    (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
-    return entry
+    entry = _entry(choice, None, {})
+    title = entry["title"].replace(",", " (from counts),", 1)
+    return _write(out, trace, {**entry, "name": f"{entry['name']}-from-counts", "title": title})
 
 
 def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Mapping[str, float]) -> dict[str, float]:
@@ -276,7 +259,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
     Combined with the shipped weights, which were chosen on all architectures.
     """
-    weights = load_models().method("default").rule(known).weights
+    weights = load_models().method("default").rules[known].weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
     (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
@@ -308,27 +291,41 @@ def _name(choice: Choice) -> str:
 
 
 def _sample(measurements: Measurements, choice: Choice, row: int, parameters: int) -> tuple[dict, dict]:
-    times_us = measurements.times_us[choice.anchor][row]
+    """A measured step as a profile, and its entry without predictions."""
+    times_us = measurements.times_us[choice.anchor][row].tolist()
     rows = _workload(measurements, choice)
     latency_ms = round(float(measurements.latency_ms[choice.anchor][row]), 3)
     trace = {
         "operations": {
-            name: round(float(value), 3)
-            for name, value in zip(measurements.operations, times_us, strict=True)
-            if value > 0
+            name: round(us, 3) for name, us in zip(measurements.operations, times_us, strict=True) if us > 0
         },
-        "meta": {
-            "gpu": load_catalog()[choice.anchor].gpu,
-            "framework": "TensorFlow 2.5",
-            "precision": "fp32",
-            "batch_size": choice.batch_size,
-            "pixels": choice.pixels,
-            "parameters": parameters,
-            "step_latency_ms": latency_ms,
-            "steps": 1,
-        },
+        "meta": _meta(choice, parameters, latency_ms),
     }
-    entry = {
+    measured_ms = {
+        name: round(float(np.median(latency[rows])), 3)
+        for name, latency in measurements.latency_ms.items()
+        if name != choice.anchor
+    }
+    return trace, _entry(choice, latency_ms, measured_ms)
+
+
+def _meta(choice: Choice, parameters: int, latency_ms: float | None = None) -> dict:
+    is_measured = latency_ms is not None
+    return {
+        "gpu": load_catalog()[choice.anchor].gpu,
+        **({"framework": "TensorFlow 2.5"} if is_measured else {}),
+        "precision": "fp32",
+        "batch_size": choice.batch_size,
+        "pixels": choice.pixels,
+        "parameters": parameters,
+        **({"step_latency_ms": latency_ms} if is_measured else {}),
+        "steps": 1,
+    }
+
+
+def _entry(choice: Choice, latency_ms: float | None, measured_ms: Mapping[str, float]) -> dict:
+    """What the index says of a sample."""
+    return {
         "name": _name(choice),
         "title": f"{choice.title}{choice.model}, {choice.pixels} pixels, batch {choice.batch_size}, on {choice.anchor}",
         "description": choice.why,
@@ -337,13 +334,10 @@ def _sample(measurements: Measurements, choice: Choice, row: int, parameters: in
         "batch_size": choice.batch_size,
         "pixels": choice.pixels,
         "latency_ms": latency_ms,
-        "measured_ms": {
-            name: round(float(np.median(latency[rows])), 3)
-            for name, latency in measurements.latency_ms.items()
-            if name != choice.anchor
-        },
+        "measured_ms": measured_ms,
+        "left_out_ms": {},
+        "left_out_without_latency_ms": {},
     }
-    return trace, entry
 
 
 def main() -> None:

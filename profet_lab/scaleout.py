@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, linprog
 
 from profet_core.catalog.gpus import gpu_model
-from profet_core.catalog.interconnects import PCIE_GB_PER_S, Interconnect, Link
+from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.errors import InputError
 from profet_core.files import sha256_hex
-from profet_core.latency import quantile
+from profet_core.latency import LEVEL, quantile
+from profet_core.layers.networks import named_network
 from profet_core.training.scaling_model import (
     NUMBERS,
     SCALEOUT_VERSION,
@@ -37,95 +39,26 @@ from profet_lab.measurements.tables import DataError
 from profet_lab.models_folder import signed
 from profet_lab.tasks import Progress, held_out, run_tasks
 
-#: Network with 1,000 classes -> millions of parameters, and weight tensors as PyTorch counts them (None where no
-#: measurement by one process needs them). Counts are torchvision's, else those of the network's paper or of
-#: tf_cnn_benchmarks. What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is excluded.
-WEIGHTS: Mapping[str, tuple[float, int | None]] = MappingProxyType(
-    {
-        "AlexNet": (61.1, 16),
-        "EfficientNet-B0": (5.29, None),
-        "EfficientNet-B4": (19.34, None),
-        "InceptionV3": (23.85, None),
-        "InceptionV4": (42.68, None),
-        "MobileNetV2": (3.50, 158),
-        "ResNeXt101-32x4d": (44.18, None),
-        "ResNet101": (44.55, 314),
-        "ResNet152": (60.19, 467),
-        "ResNet18": (11.69, 62),
-        "ResNet34": (21.80, 110),
-        "ResNet50": (25.56, 161),
-        "SE-ResNeXt101-32x4d": (48.96, None),
-        "UNet Medical": (31.03, None),
-        "VGG11": (132.86, 22),
-        "VGG13": (133.05, 26),
-        "VGG16": (138.36, 32),
-        "VGG19": (143.67, 38),
-        "densenet121": (7.98, 364),
-        "densenet161": (28.68, 484),
-        "densenet169": (14.15, 508),
-        "densenet201": (20.01, 604),
-        "mnasnet0_5": (2.22, 158),
-        "mnasnet0_75": (3.17, 158),
-        "mnasnet1_0": (4.38, 158),
-        "mnasnet1_3": (6.28, 158),
-        "resnext101_32x8d": (88.79, 314),
-        "resnext50_32x4d": (25.03, 161),
-        "shufflenet_v2_x0_5": (1.37, 170),
-        "shufflenet_v2_x1_0": (2.28, 170),
-        "shufflenet_v2_x1_5": (3.50, 170),
-        "shufflenet_v2_x2_0": (7.39, 170),
-        "squeezenet1_0": (1.25, 52),
-        "squeezenet1_1": (1.24, 52),
-        "vgg11_bn": (132.87, 38),
-        "vgg13_bn": (133.05, 46),
-        "vgg16_bn": (138.37, 58),
-        "vgg19_bn": (143.68, 70),
-        "wide_resnet101_2": (126.89, 314),
-        "wide_resnet50_2": (68.88, 161),
-    }
-)
-
-
-_SHEET = "NVIDIA's data sheet"
-
-
-def _node(
-    link: Link, gb_per_s: float, generation: int, *, gpus: int = 8, root: int = 2, source: str = _SHEET
-) -> Interconnect:
-    return Interconnect(gpus, link, gb_per_s, generation, root, 10.0, source)
-
-
-#: Published GPU -> its machine. GeForce cards and TITANs communicate through host memory, whose bandwidth does
-#: not rise with PCIe 4 (two RTX 3080 share gradients at the rate of two RTX 2080 Ti). Folders whose name says NVLink
-#: are as slow as those without (2080 Ti, RTX 8000): they count as PCIe.
-RIGS: Mapping[str, Interconnect] = MappingProxyType(
-    {
-        "A100-PCIE-40GB": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
-        "A100-SXM4-40GB": _node(Link.NVSWITCH, 300.0, 4),
-        "A100-SXM4-80GB": _node(Link.NVSWITCH, 300.0, 4),
-        "Tesla V100-SXM2-16GB": _node(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM2-32GB": _node(Link.NVLINK, 150.0, 3),
-        "Tesla V100-SXM3-32GB": _node(Link.NVSWITCH, 150.0, 3, gpus=16),
-        "GeForce RTX 2080 Ti": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "GeForce RTX 3070": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3080": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "GeForce RTX 3090": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 4),
-        "TITAN RTX": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "TITAN Xp": _node(Link.PCIE_HOST, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 6000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "Quadro RTX 8000": _node(Link.PCIE, PCIE_GB_PER_S[3], 3),
-        "RTX A6000": _node(Link.PCIE, PCIE_GB_PER_S[4], 4),
-    }
-)
-#: Platform of the benchmarks of 2017 -> its nodes. A K80 board is two GPUs; eight of them hang on two root ports.
-PLATFORMS_2017: Mapping[str, Interconnect] = MappingProxyType(
-    {
-        "DGX-1": _node(Link.NVLINK, 80.0, 3),
-        "GCE n1-standard-32-k80x8": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4),
-        "EC2 p2.8xlarge distributed": _node(Link.PCIE, PCIE_GB_PER_S[3], 3, root=4, source="AWS's instance types"),
-    }
-)
+#: What the throughputs call a network -> its name in the table of networks.
+NETWORKS = {
+    "InceptionV3": "keras/InceptionV3",
+    "ResNeXt101-32x4d": "resnext101_32x4d",
+    "SE-ResNeXt101-32x4d": "seresnext101_32x4d",
+    "UNet Medical": "unet",
+}
+#: Published GPU or platform -> the GPU whose typical links it has. Folders whose name says NVLink are as slow as those
+#: without (2080 Ti, RTX 8000): they count as PCIe. TITANs communicate through host memory, as GeForce cards do.
+_LINKS_OF = {
+    "DGX-1": "Tesla P100-SXM2-16GB",
+    "GCE n1-standard-32-k80x8": "Tesla K80",
+    "EC2 p2.8xlarge": "Tesla K80",
+    "EC2 p2.8xlarge distributed": "Tesla K80",
+    "Tesla V100-SXM2-32GB": "Tesla V100-SXM2-16GB",
+    "TITAN RTX": "GeForce RTX 2080 Ti",
+    "TITAN Xp": "GeForce RTX 2080 Ti",
+}
+#: Sixteen V100 behind switches.
+_DGX_2 = Interconnect(16, Link.NVSWITCH, 150.0, 3, 2, 10.0, "NVIDIA's data sheet")
 
 
 TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
@@ -145,184 +78,157 @@ BROKEN_FILE = "four GPUs are 2 to 3 times as slow as three, in every network of 
 CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five times the speed of one"
 
 
-@dataclass(frozen=True)
-class ScaleRows:
-    """Published steps on several GPUs that have a one-GPU step beside them.
-
-    rows : data_set (`TENSORFLOW_2017` or `THROUGHPUTS`), source, gpu (model, as `gpu_model` has it), network,
-        precision, strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU),
-        latency_ms (on all GPUs), gradient_bytes (that each GPU shares a step), tensors (of weights), excluded (why;
-        "": it is not), link, gpus_per_node, nodes and efficiency (share of perfect scaling that was measured).
-    unusable : reason -> how many published steps could not be used at all.
-    """
-
-    rows: pd.DataFrame
-    unusable: Mapping[str, int]
-
-    @property
-    def kept(self) -> pd.DataFrame:
-        """The rows that are fitted and judged."""
-        return self.rows[self.rows["excluded"] == ""].reset_index(drop=True)
-
-    def excluded_counts(self, data_set: str) -> dict[str, int]:
-        """Reason -> rows of a data set that are not judged."""
-        rows = self.rows
-        counted = Counter(rows.loc[(rows["excluded"] != "") & (rows["data_set"] == data_set), "excluded"])
-        return dict(counted + Counter(self.unusable if data_set == THROUGHPUTS else {}))
-
-
-def scale_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as `ScaleRows` has them, from its columns up to `excluded`."""
-    table = pd.DataFrame(rows)
-    nodes = table["interconnect"]
-    per_node = np.minimum(table["gpus"], [node.gpus for node in nodes])
-    return table.assign(
-        link=[node.link for node in nodes],
-        gpus_per_node=per_node,
-        nodes=table["gpus"] // per_node,
-        efficiency=table["one_gpu_ms"] / table["latency_ms"],
-    )
-
-
 def has_scale_rows(folder: Path) -> bool:
     """Whether both files are there."""
     return all((folder / name).is_file() for name in (TENSORFLOW_2017_FILE, THROUGHPUT_FILE))
 
 
-def load_scale_rows(folder: Path) -> ScaleRows:
-    """Both data sets."""
+def load_scale_rows(folder: Path) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Published steps on several GPUs that have a one-GPU step beside them.
+
+    Returns
+    -------
+    rows : data_set (`TENSORFLOW_2017` or `THROUGHPUTS`), source, gpu (model, as `gpu_model` has it), network,
+        precision, strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU),
+        latency_ms (on all GPUs), excluded (why it is neither fitted nor judged; "": it is), gradient_bytes (that each
+        GPU shares a step), tensors (of weights), and the columns of `with_nodes`.
+    unusable : reason -> how many throughputs could not be used at all.
+    """
     try:
-        first = _rows_2017(pd.read_csv(folder / TENSORFLOW_2017_FILE))
+        first = _tensorflow_2017(pd.read_csv(folder / TENSORFLOW_2017_FILE))
         second, unusable = _throughputs(pd.read_csv(folder / THROUGHPUT_FILE))
     except (OSError, KeyError) as error:
         raise DataError(f"The published multi-GPU speeds can't be read: {error}.") from None
-    return ScaleRows(scale_table([*first, *second]), unusable)
+    rows = pd.concat([first, second], ignore_index=True)
+    parameters, tensors = zip(*map(_weights, rows["network"]), strict=True)
+    gradient_bytes = np.array(parameters) * rows["precision"].map(GRADIENT_BYTES)
+    return with_nodes(rows.assign(gradient_bytes=gradient_bytes, tensors=tensors)), unusable
 
 
-_SAME_RUN_2017 = [
-    "gpu",
-    "model",
-    "batch_per_gpu",
-    "data",
-    "variable_update",
-    "local_parameter_device",
-    "platform",
-]
+@cache
+def _weights(name: str) -> tuple[float, int] | None:
+    """Parameters, to 10,000, and weight tensors of a network, as PyTorch has them; None if it isn't known."""
+    if "(" in name:
+        # A detector with another backbone than the known one's.
+        return None
+    try:
+        counts = named_network(NETWORKS.get(name, name)).counts
+    except InputError:
+        return None
+    layers = counts.layers
+    # A convolution has a bias where no normalization follows it, and in VGG.
+    has_biases = not layers.normalizations or name.lower().startswith("vgg")
+    tensors = layers.convolutions * (1 + has_biases) + 2 * (layers.normalizations + layers.dense)
+    return round(counts.parameters, -4), tensors
 
 
-def _rows_2017(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The batch size in this file is that of all GPUs."""
-    table = table.assign(
-        batch_per_gpu=table["batch_size"] / table["num_gpus"],
-        local_parameter_device=table["local_parameter_device"].fillna("").replace("n/a", ""),
+def _links(name: str) -> Interconnect:
+    """The machine of a published GPU or platform, 10 Gb/s between nodes."""
+    return _DGX_2 if name == "Tesla V100-SXM3-32GB" else load_interconnects().of_gpu(_LINKS_OF.get(name, name), 8)
+
+
+def with_nodes(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with link, gpus_per_node, nodes and efficiency (share of perfect scaling that was measured)."""
+    nodes = rows["interconnect"]
+    per_node = np.minimum(rows["gpus"], [node.gpus for node in nodes])
+    return rows.assign(
+        link=[node.link for node in nodes],
+        gpus_per_node=per_node,
+        nodes=rows["gpus"] // per_node,
+        efficiency=rows["one_gpu_ms"] / rows["latency_ms"],
     )
-    alone = table[table["num_gpus"] == 1].drop_duplicates(_SAME_RUN_2017).set_index(_SAME_RUN_2017)["step_ms"]
-    rows = []
-    for row in _dicts(table[table["num_gpus"] > 1]):
-        network = row["model"].replace("-", "")
-        rows.append(
-            {
-                "data_set": TENSORFLOW_2017,
-                "source": row["platform"],
-                "gpu": gpu_model(row["gpu"].removesuffix(" (per die)")),
-                "network": network,
-                "precision": "fp32",
-                "strategy": _strategy_2017(row["variable_update"], row["local_parameter_device"]),
-                "gpus": row["num_gpus"],
-                "interconnect": PLATFORMS_2017[row["platform"]],
-                "batch_per_gpu": row["batch_per_gpu"],
-                "one_gpu_ms": alone[tuple(row[column] for column in _SAME_RUN_2017)],
-                "latency_ms": row["step_ms"],
-                **_weights(network, "fp32"),
-                "excluded": REAL_DATA if row["data"] == "real" else "",
-            }
-        )
-    return rows
 
 
-def _strategy_2017(update: str, device: str) -> Strategy:
-    if update == "parameter_server":
-        return Strategy.PS_GPU if device == "gpu" else Strategy.PS_CPU
-    return Strategy.RING
+def kept(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are fitted and judged."""
+    return rows[rows["excluded"] == ""].reset_index(drop=True)
 
 
-_SAME_RUN = ["source_repo", "machine", "gpu", "framework", "framework_version", "precision", "network", "pixels"]
-_GRADIENTS = dict.fromkeys(("fp32", "fp32-inferred", "tf32", "tf32-conv"), "fp32")
+def _with_alone(table: pd.DataFrame, gpus: str, run: list[str], value: str) -> pd.DataFrame:
+    """Rows on several GPUs, with the value of the same run on one GPU, `alone`, NaN if there is none."""
+    alone = table[table[gpus] == 1].groupby(run, dropna=False)[value].median().rename("alone")
+    return table[table[gpus] > 1].merge(alone.reset_index(), on=run, how="left")
 
 
-def _throughputs(table: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, int]]:
+def _tensorflow_2017(table: pd.DataFrame) -> pd.DataFrame:
+    """The batch size in this file is that of all GPUs."""
+    device = table["local_parameter_device"].fillna("").replace("n/a", "")
+    table = table.assign(batch_per_gpu=table["batch_size"] / table["num_gpus"], local_parameter_device=device)
+    run = ["gpu", "model", "batch_per_gpu", "data", "variable_update", "local_parameter_device", "platform"]
+    rows = _with_alone(table, "num_gpus", run, "step_ms")
+    is_server, on_gpu = rows["variable_update"] == "parameter_server", rows["local_parameter_device"] == "gpu"
+    return pd.DataFrame(
+        {
+            "data_set": TENSORFLOW_2017,
+            "source": rows["platform"],
+            "gpu": [gpu_model(name.removesuffix(" (per die)")) for name in rows["gpu"]],
+            "network": rows["model"].str.replace("-", ""),
+            "precision": "fp32",
+            "strategy": np.select([is_server & on_gpu, is_server], [Strategy.PS_GPU, Strategy.PS_CPU], Strategy.RING),
+            "gpus": rows["num_gpus"],
+            "interconnect": rows["platform"].map(_links),
+            "batch_per_gpu": rows["batch_per_gpu"],
+            "one_gpu_ms": rows["alone"],
+            "latency_ms": rows["step_ms"],
+            "excluded": np.where(rows["data"] == "real", REAL_DATA, ""),
+        }
+    )
+
+
+def _first_of(reasons: Mapping[str, Any]) -> np.ndarray:
+    """The first reason whose mask holds a row, of each row; "" if none does."""
+    return np.select([np.asarray(rows) for rows in reasons.values()], [np.array(reason) for reason in reasons], "")
+
+
+_FP32_GRADIENTS = ("fp32", "fp32-inferred", "tf32", "tf32-conv")
+
+
+def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     """The batch size in this file is that of one GPU."""
-    table = table.assign(machine=[_machine(row) for row in _dicts(table)], batch_size=table["batch_size"].fillna(0))
-    same = [*_SAME_RUN, "batch_size"]
-    alone = table[table["gpus"] == 1].groupby(same, dropna=False)["images_per_s"].median()
-    rows, unusable = [], Counter[str]()
-    for row in _dicts(table[table["gpus"] > 1]):
-        one_gpu = alone.get(tuple(row[column] for column in same))
-        reason = _unusable(row, one_gpu)
-        if reason or one_gpu is None:
-            unusable[reason] += 1
-            continue
-        rows.append(_throughput_row(row, float(one_gpu)))
-    return rows, dict(unusable)
-
-
-def _throughput_row(row: Mapping[str, Any], one_gpu: float) -> dict[str, Any]:
-    precision = _GRADIENTS.get(row["precision"], "fp16")
-    return {
-        "data_set": THROUGHPUTS,
-        "source": f"{row['source_repo']} {row['machine']}",
-        "gpu": gpu_model(row["gpu"]),
-        "network": row["network"],
-        "precision": precision,
-        "strategy": Strategy.ONE_PROCESS if "torchvision" in row["framework"] else Strategy.RING,
-        "gpus": row["gpus"],
-        "interconnect": RIGS[row["gpu"]],
-        "batch_per_gpu": row["batch_size"],
-        "one_gpu_ms": row["batch_size"] / one_gpu * MS_PER_S,
-        "latency_ms": row["gpus"] * row["batch_size"] / row["images_per_s"] * MS_PER_S,
-        **_weights(row["network"], precision),
-        "excluded": _excluded(row),
+    repository, file = table["source_repo"], table["source_file"].astype(str)
+    # What the rows of one machine share of their file's name; a cloud has virtual machines with one, two and four GPUs.
+    folder = file.str.removeprefix("logs/").str.split("[/.]", n=1, regex=True).str[0]
+    machine = np.select(
+        [repository.str.startswith("lambdal"), repository.str.contains("pytorch-gpu-benchmark")],
+        [folder.str.replace("_[124]xQ", "_Q", regex=True), ""],
+        file,
+    )
+    table = table.assign(machine=machine, batch_size=table["batch_size"].fillna(0))
+    run = ["source_repo", "machine", "gpu", "framework", "framework_version", "precision", "network", "pixels"]
+    rows = _with_alone(table, "gpus", [*run, "batch_size"], "images_per_s")
+    reasons = {
+        CONTRADICTS: rows["source_repo"].str.startswith("aisensiy"),
+        NO_ONE_GPU: rows["alone"].isna(),
+        NO_BATCH: rows["batch_size"] == 0,
+        NO_WEIGHTS: [_weights(name) is None for name in rows["network"]],
     }
+    why = _first_of(reasons)
+    unusable = dict(Counter(why[why != ""].tolist()))
+    rows = rows.loc[why == ""]
 
-
-def _weights(network: str, precision: str) -> dict[str, float]:
-    millions, tensors = WEIGHTS[network]
-    return {"gradient_bytes": millions * 1e6 * GRADIENT_BYTES[precision], "tensors": tensors or 0}
-
-
-def _unusable(row: Mapping[str, Any], one_gpu: float | None) -> str:
-    if row["source_repo"].startswith("aisensiy"):
-        return CONTRADICTS
-    if one_gpu is None:
-        return NO_ONE_GPU
-    if not row["batch_size"]:
-        return NO_BATCH
-    return "" if row["network"] in WEIGHTS else NO_WEIGHTS
-
-
-def _excluded(row: Mapping[str, Any]) -> str:
-    if row["source_repo"].startswith("lambdal"):
-        if row["precision"] == "fp16" and "XLA" not in row["framework_version"]:
-            return FP16_WITHOUT_XLA
-        if "RTX_2080_Ti_NVLink" in row["machine"] and "trt2" in row["machine"]:
-            return SLOW_ONE_GPU
-    if row["gpu"] == "TITAN Xp" and row["precision"] == "fp32" and row["gpus"] == 4:
-        return BROKEN_FILE
-    return ""
-
-
-def _machine(row: Mapping[str, Any]) -> str:
-    """What the rows of one machine share of their file's name."""
-    file = str(row["source_file"])
-    if row["source_repo"].startswith("lambdal"):
-        folder = file.removeprefix("logs/").partition("/")[0].partition(".")[0]
-        # Virtual machines of one cloud with one, two and four GPUs.
-        return folder.replace("_1xQ", "_Q").replace("_2xQ", "_Q").replace("_4xQ", "_Q")
-    return "" if "pytorch-gpu-benchmark" in row["source_repo"] else file
-
-
-def _dicts(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    yield from ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
+    is_lambdal, names = rows["source_repo"].str.startswith("lambdal"), rows["machine"]
+    is_xla = rows["framework_version"].str.contains("XLA", na=False)
+    excluded = {
+        FP16_WITHOUT_XLA: is_lambdal & (rows["precision"] == "fp16") & ~is_xla,
+        SLOW_ONE_GPU: is_lambdal & names.str.contains("RTX_2080_Ti_NVLink") & names.str.contains("trt2"),
+        BROKEN_FILE: (rows["gpu"] == "TITAN Xp") & (rows["precision"] == "fp32") & (rows["gpus"] == 4),
+    }
+    is_one_process = rows["framework"].str.contains("torchvision")
+    found = {
+        "data_set": THROUGHPUTS,
+        "source": rows["source_repo"] + " " + names,
+        "gpu": rows["gpu"].map(gpu_model),
+        "network": rows["network"],
+        "precision": np.where(rows["precision"].isin(_FP32_GRADIENTS), "fp32", "fp16"),
+        "strategy": np.where(is_one_process, Strategy.ONE_PROCESS, Strategy.RING),
+        "gpus": rows["gpus"],
+        "interconnect": rows["gpu"].map(_links),
+        "batch_per_gpu": rows["batch_size"],
+        "one_gpu_ms": rows["batch_size"] / rows["alone"] * MS_PER_S,
+        "latency_ms": rows["gpus"] * rows["batch_size"] / rows["images_per_s"] * MS_PER_S,
+        "excluded": _first_of(excluded),
+    }
+    return pd.DataFrame(found), unusable
 
 
 Array = NDArray[np.float64]
@@ -335,20 +241,12 @@ _PRIOR_WEIGHT = 0.02
 _RANGE = 6.0
 _LINK = "link "
 #: Coefficient -> where its fit starts. Bridges were in no published machine: they take NVLink's.
-STARTS: Mapping[str, float] = MappingProxyType(
-    {
-        **{f"{_LINK}{link}": 0.3 for link in Link if link is not Link.BRIDGE},
-        "host_efficiency": 0.5,
-        "network_efficiency": 0.5,
-        "message_ms": 0.5,
-        "overlap": 0.5,
-        "straggling": 0.01,
-        "network_straggling": 0.01,
-        "copy_efficiency": 0.5,
-        "tensor_ms": 0.1,
-        "tensor_gpu_ms": 0.1,
-    }
-)
+STARTS = {
+    **{f"{_LINK}{link}": 0.3 for link in Link if link is not Link.BRIDGE},
+    **dict.fromkeys(("host_efficiency", "network_efficiency", "message_ms", "overlap"), 0.5),
+    **{"straggling": 0.01, "network_straggling": 0.01},
+    **{"copy_efficiency": 0.5, "tensor_ms": 0.1, "tensor_gpu_ms": 0.1},
+}
 _SHARES = tuple(name for name in STARTS if name.startswith(_LINK) or name.endswith("efficiency") or name == "overlap")
 
 
@@ -411,10 +309,9 @@ def _model(logs: Array) -> ScaleoutModel:
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links[Link.BRIDGE] = links[Link.NVLINK]
     no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
-    return ScaleoutModel(links, **values, widths=no_widths, one_process_widths=no_widths)
+    return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths})
 
 
-LEVEL = 0.9
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
 ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
 #: Smallest width: published speeds themselves vary as much from run to run.
@@ -504,37 +401,28 @@ def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Ar
     return held_out(rows, group, lambda others, out: predicted_ms(fitted_model(others), out))
 
 
-_FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
-
-
 def scaleout_content(folder: Path) -> dict:
-    """What `scaleout.json` holds, fitted on the published speeds of `folder/external`."""
-    rows = load_scale_rows(folder).kept
-    content = {
-        **model_content(rows),
-        "fitted_on": {
-            "rows": dict(Counter(rows["data_set"])),
-            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
-        },
-    }
-    return signed(content)
-
-
-def model_content(rows: pd.DataFrame) -> dict:
-    """Fit the coefficients, with widths from held-out networks and GPU models."""
+    """What `scaleout.json` holds: coefficients, and widths from held-out networks and GPU models."""
+    rows = kept(load_scale_rows(folder)[0])
     model = fitted_model(rows)
     held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])
-    documents = [
+    several, one_process = (
         {str(link): asdict(width) for link, width in found.items()}
         for found in widths(pd.concat([rows, rows]), held_out)
-    ]
-    return {
+    )
+    files = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
+    content = {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": documents[0],
-        "one_process_widths": documents[1],
+        "widths": several,
+        "one_process_widths": one_process,
+        "fitted_on": {
+            "rows": dict(Counter(rows["data_set"])),
+            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in files},
+        },
     }
+    return signed(content)
 
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
@@ -543,31 +431,33 @@ HARD_BELOW = 0.9
 
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps."""
-    found = load_scale_rows(folder)
-    judged = {name: judged_steps(found.kept, by, progress) for name, by in (("networks", NETWORK), ("gpus", GPU))}
-    networks = found.rows["network"].to_numpy(str)
-    with_excluded = found.rows.assign(predicted_ms=held_out(found.rows, networks, _predicted_by_kept))
+    rows, unusable = load_scale_rows(folder)
+    judged = {name: judged_steps(kept(rows), by, progress) for name, by in (("networks", NETWORK), ("gpus", GPU))}
+
+    def predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
+        return predicted_ms(fitted_model(others[others["excluded"] == ""]), out)
+
+    # Excluded steps are predicted, and nothing is fitted on them.
+    with_excluded = rows.assign(predicted_ms=held_out(rows, rows["network"].to_numpy(str), predicted_by_kept))
     on_64 = judged["networks"].query("gpus == 64")
     network_64 = zip(on_64["network"], on_64["batch_per_gpu"], on_64["predicted_ms"] / on_64["latency_ms"], strict=True)
     return {
         "data_sets": {
             name: {
-                "n": int((found.kept["data_set"] == name).sum()),
+                "n": int((part["excluded"] == "").sum()),
                 "networks": _figures(judged["networks"], name, NETWORK),
                 "gpus": _figures(judged["gpus"], name, GPU),
-                "excluded": found.excluded_counts(name),
-                "with_excluded": scale_errors(with_excluded[with_excluded["data_set"] == name]),
+                "excluded": dict(
+                    Counter(part.loc[part["excluded"] != "", "excluded"])
+                    + Counter(unusable if name == THROUGHPUTS else {})
+                ),
+                "with_excluded": scale_errors(part),
             }
-            for name in (TENSORFLOW_2017, THROUGHPUTS)
+            for name, part in with_excluded.groupby("data_set", sort=False)
         },
         "on_64": scale_errors(on_64),
         "network_64": {f"{name}, batch {batch:.0f}": float(100 * (off - 1)) for name, batch, off in network_64},
     }
-
-
-def _predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
-    """Excluded steps are predicted, and nothing is fitted on them."""
-    return predicted_ms(fitted_model(others[others["excluded"] == ""]), out)
 
 
 def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) -> pd.DataFrame:
@@ -580,8 +470,10 @@ def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) 
 def scale_errors(rows: pd.DataFrame) -> dict[str, float]:
     """Errors of rows with `predicted_ms`, percent; zeros of no row.
 
-    `mape` and `bias` of predicted over measured steps, one GPU's measured step given; `perfect_mape` : of perfect
-    scaling, the step of one GPU.
+    Returns
+    -------
+    n, mape, bias : of predicted over measured steps, one GPU's measured step given.
+    perfect_mape : of perfect scaling, the step of one GPU.
     """
     if rows.empty:
         return {"n": 0, "mape": 0.0, "bias": 0.0, "perfect_mape": 0.0}
@@ -594,7 +486,7 @@ def scale_errors(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _figures(judged: pd.DataFrame, data_set: str, by: str) -> dict[str, Any]:
+def _figures(judged: pd.DataFrame, data_set: object, by: str) -> dict[str, Any]:
     rows = judged[judged["data_set"] == data_set]
     several = rows[rows["strategy"] != Strategy.ONE_PROCESS]
     return {

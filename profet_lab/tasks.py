@@ -1,4 +1,4 @@
-"""Run independent fits and folds, here or on a Dask cluster, with equal results.
+"""Run independent fits and folds, here or on a Dask cluster, with equal results; measure held-out errors.
 
 Each task brings its seed, trains what it would train alone, and runs on one thread of every library (sums over threads
 end in other digits). A cluster's workers get tasks, and give results, as pickles, as Dask does.
@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from profet_core.errors import InputError
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -172,11 +172,17 @@ def versions() -> dict[str, str]:
     return found
 
 
+#: Masks of the rows that are learned from and that are judged.
+Fold = tuple[np.ndarray, np.ndarray]
+
+
 def held_out(
     rows: pd.DataFrame, groups: np.ndarray, predict: Callable[[pd.DataFrame, pd.DataFrame], np.ndarray]
 ) -> np.ndarray:
     """Out-of-fold predictions, (rows,).
 
+    Parameters
+    ----------
     groups : of each row, (rows,).
     predict : rows of all other groups, rows of one -> its predictions.
     """
@@ -185,3 +191,41 @@ def held_out(
         out = groups == name
         found[out] = predict(rows[~out], rows[out])
     return found
+
+
+def grouped_folds(names: pd.Series, among: np.ndarray, folds: int | None = None) -> list[Fold]:
+    """Folds that hold out whole names; of few folds the most frequent names are in different ones.
+
+    Parameters
+    ----------
+    among : mask of the rows that are judged; other rows of a name are held out with them.
+    folds : None: one a name.
+    """
+    order = names[among].value_counts().sort_index().sort_values(ascending=False, kind="stable").index
+    folds = min(folds or len(order), len(order))
+    held = [names.isin(order[fold::folds]).to_numpy() for fold in range(folds)]
+    return [(~rows, rows & among) for rows in held]
+
+
+def error_figures(log_errors: pd.Series, log_half_widths: pd.Series) -> dict[str, float]:
+    """Errors of predictions and coverage of their 90% intervals, percent; zeros of no row.
+
+    Parameters
+    ----------
+    log_errors : logarithms of predicted over measured.
+    log_half_widths : of the intervals, in the logarithm.
+    """
+    names = ("mape", "median", "bias", "coverage_90", "median_interval_pct")
+    if log_errors.empty:
+        return {"n": 0} | dict.fromkeys(names, 0.0)
+    off = np.expm1(log_errors).abs()
+    covered = log_errors.abs() <= log_half_widths
+    values = off.mean(), off.median(), np.expm1(log_errors.mean()), covered.mean(), np.expm1(log_half_widths.median())
+    return {"n": len(log_errors)} | {name: float(100 * value) for name, value in zip(names, values, strict=True)}
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """The value below which `level` of the weight lies."""
+    order = np.argsort(values)
+    cumulative = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(cumulative, level * cumulative[-1])])

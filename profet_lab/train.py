@@ -19,7 +19,7 @@ from profet_core.ensemble.fitted import Fitted
 from profet_core.ensemble.members import MEMBERS, class_shares
 from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
-from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
+from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.class_folds import (
@@ -45,7 +45,7 @@ from profet_lab.models_folder import (
     write_coefficients,
     write_fitted,
 )
-from profet_lab.scalers import FITTED_AT, fit_scaler, latency_curves, learned_scalers
+from profet_lab.sizes import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
@@ -70,14 +70,14 @@ def train_default(
     ]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     for (latency_known, sizes_known, _), models in zip(finals, fitted, strict=True):
-        case = case_name(latency_known, sizes_known)
+        case = STACK_CASES[latency_known, sizes_known]
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
     rules, intervals = {}, {}
     cases = [one_held_out(bank.architectures, calibrated_on, known) for known in (True, False)]
     predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
     for known, out_of_fold in zip((True, False), predicted, strict=True):
-        case = case_name(known, False)
+        case = STACK_CASES[known, False]
         rules[case], intervals[case] = _calibrated(bank, calibrated_on, known, out_of_fold)
     return {
         "method": {"kind": "classes", **rules},

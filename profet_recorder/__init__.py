@@ -17,23 +17,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profet_recorder.keras_callback import ProfileCallback
-    from profet_recorder.loops import StepRecorder, record_step, record_steps
+    from profet_recorder.in_training import ProfileCallback, StepRecorder, record_step, record_steps
     from profet_recorder.plan import RecorderError
 
-__all__ = ["ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
+__all__ = ["VERSION", "ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
 
-_WHERE = {
-    "ProfileCallback": "keras_callback",
-    "RecorderError": "plan",
-    "StepRecorder": "loops",
-    "record_step": "loops",
-    "record_steps": "loops",
-}
+VERSION = "1.1.0"
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    module = import_module(f"{__name__}.{'plan' if name == 'RecorderError' else 'in_training'}")
+    globals()[name] = value = getattr(module, name)
     return value

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_recorder.plan import RecorderError
+from profet_recorder.profiles.record import ProfileMeta, several_calls_note
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -277,41 +278,40 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
         yield tuple(0 if size is None else int(size) for size in part.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class StepFacts:
-    """What was found out about the step; what stayed unknown is None.
+#: What was found out about a step: of its meta all but the sizes and the latency, the sizes, and what makes its times
+#: less sure, one sentence each. Without a GPU's name it ran on a CPU.
+StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
-    Attributes
+
+def step_warnings(
+    optimizers: Iterable[Iterable[int]], calls: int, parameters: tuple[int, int], sizes: BatchSizes, vary: bool
+) -> Iterator[str]:
+    """What makes a step's times less sure, whichever the framework.
+
+    Parameters
     ----------
-    gpu : name of the GPU it ran on; None: on a CPU.
-    parameters : of all networks that are trained.
-    compiled : it ran through a compiler that joins operations.
-    peak_memory_mib : before the profiler's own buffers; None on a CPU.
-    warnings : what makes its times less sure, one sentence each.
+    optimizers : of each, the `id` of what it updates; one that wraps another has the same.
+    calls : of the network, in one step.
+    parameters : frozen ones, and all.
+    vary : the images of several steps have different sizes.
     """
-
-    gpu: str | None = None
-    framework: str | None = None
-    precision: str | None = None
-    parameters: int | None = None
-    sizes: BatchSizes = NO_SIZES
-    compiled: bool | None = None
-    onednn: bool | None = None
-    peak_memory_mib: float | None = None
-    warnings: tuple[str, ...] = ()
-
-
-def frozen_weights(frozen: int, total: int) -> Iterator[str]:
-    """The warning where a step trains a part of the network only, by numbers of parameters."""
+    count, seen = 0, set[int]()
+    for weights in map(set, optimizers):
+        count += not weights <= seen
+        seen |= weights
+    if count > 1:
+        yield (
+            f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
+            "same optimizer to its next, and the parameters are those of all networks that are trained."
+        )
+    elif calls > 1:
+        yield several_calls_note(calls)
+    frozen, total = parameters
     if frozen:
         yield (
             f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
             "longer once they are trained too."
         )
-
-
-def varying_sizes(sizes: BatchSizes, vary: bool) -> Iterator[str]:
-    """The warning where not all pictures have the same size, within a batch or from step to step."""
     if sizes.is_list:
         yield "The images come in a list and may differ in size: the pixels are those of the batch they are padded to."
     elif vary:
@@ -319,22 +319,3 @@ def varying_sizes(sizes: BatchSizes, vary: bool) -> Iterator[str]:
             "The image size varies from step to step: batch and pixels are those of the profiled step, the latency is "
             "the median of steps of all sizes."
         )
-
-
-def several_optimizers(weights: Iterable[Iterable[int]]) -> str:
-    """The warning where a step trains several networks; empty where it trains one.
-
-    Parameters
-    ----------
-    weights : of each optimizer, the `id` of what it updates; one that wraps another has the same.
-    """
-    count, seen = 0, set[int]()
-    for one in map(set, weights):
-        count += not one <= seen
-        seen |= one
-    if count < 2:
-        return ""
-    return (
-        f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
-        "same optimizer to its next, and the parameters are those of all networks that are trained."
-    )

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, as_arguments, framework_of
-from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
+from profet_recorder.in_training import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_once, print_progress, warn_and_continue
 from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
@@ -349,7 +349,14 @@ class ScriptHooks:
                 result = call(function, *args, **kwargs)
             finally:
                 del self._functions[thread]
-            self._after_function(function, make_engine, as_arguments(args, kwargs))
+            if id(function) in self._trained_in:
+                arguments = as_arguments(args, kwargs)
+                if optimizers := self._trained_in[id(function)][1]:
+                    self._mark(function, make_engine, optimizers, arguments)
+                else:
+                    self._after_backward(function, make_engine, arguments)
+                if id(function) in self._compiled and self.recording is not None:
+                    self._guarded(self.recording.engine.trains_compiled)
             return result
 
         @functools.wraps(gradient)
@@ -382,16 +389,6 @@ class ScriptHooks:
         if optimizer is not None and all(optimizer is not known for known in optimizers):
             optimizers.append(optimizer)
 
-    def _after_function(self, function: object, make_engine: MakeEngine, arguments: object) -> None:
-        if id(function) not in self._trained_in:
-            return
-        if optimizers := self._trained_in[id(function)][1]:
-            self._mark(function, make_engine, optimizers, arguments)
-        else:
-            self._after_backward(function, make_engine, arguments)
-        if id(function) in self._compiled and self.recording is not None:
-            self._guarded(self.recording.engine.trains_compiled)
-
     # --- PyTorch ----------------------------------------------------------------------------------------------------
 
     def _hook_torch(self, torch: ModuleType) -> None:
@@ -404,8 +401,13 @@ class ScriptHooks:
 
         def after_step(optimizer, args, kwargs):
             # Once the step is recorded, a compiled function that holds an optimizer's step is traced with this in it.
-            if not is_compiling():
-                self._after_optimizer(optimizer)
+            if is_compiling():
+                return
+            if self._stepped_in_backward is not None:
+                # A profiler that starts or stops in the midst of a backward pass ends the process.
+                self._stepped_in_backward.append(optimizer)
+            elif not self._in_keras:
+                self._mark(optimizer, functools.partial(choose_engine, PYTORCH, None, optimizer), [optimizer])
 
         self._patches.undoing.append(optimizers.register_optimizer_step_pre_hook(before_step).remove)
         self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(after_step).remove)
@@ -446,13 +448,6 @@ class ScriptHooks:
         if self._stance is not None:
             stance, self._stance = self._stance, None
             stance.__exit__(None, None, None)
-
-    def _after_optimizer(self, optimizer: object) -> None:
-        if self._stepped_in_backward is not None:
-            # A profiler that starts or stops in the midst of a backward pass ends the process.
-            self._stepped_in_backward.append(optimizer)
-        elif not self._in_keras:
-            self._mark(optimizer, functools.partial(choose_engine, PYTORCH, None, optimizer), [optimizer])
 
 
 def _in_graph() -> bool:

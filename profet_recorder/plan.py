@@ -21,10 +21,6 @@ class RecorderError(ProfetError):
     """The step can't be recorded; the message says in one line what to do."""
 
 
-class RecordingDone(SystemExit):
-    """Ends a script whose recording is complete: no `except Exception` catches it, and a thread ends in silence."""
-
-
 #: A pipe with one byte, for whichever forked process records first, and the process that made it.
 _turn: tuple[int, int] | None = None
 _has_turn = True
@@ -131,14 +127,6 @@ class RecordPlan:
                 whole_number(name, number)
         if self.precision is not None and not (is_short_text(self.precision) and self.precision.strip()):
             raise RecorderError("The precision must be a short text: fp32, tf32, mixed fp16 ...")
-        self._check_output()
-        if self.keep_trace is not None:
-            try:
-                self.keep_trace.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise RecorderError(f"The folder {self.keep_trace} can't be made: {error.strerror}.") from None
-
-    def _check_output(self) -> None:
         output = self.output
         if output.is_dir():
             raise RecorderError(f"{output} is a folder: name a file, such as {output / 'profile.json'}.")
@@ -150,6 +138,11 @@ class RecordPlan:
             tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-").close()
         except OSError as error:
             raise RecorderError(f"Can't write into {output.parent}: {error.strerror}.") from None
+        if self.keep_trace is not None:
+            try:
+                self.keep_trace.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RecorderError(f"The folder {self.keep_trace} can't be made: {error.strerror}.") from None
 
     def write(self, data: bytes) -> None:
         """Write the profile, whole or not at all; of processes that train together the first one does."""

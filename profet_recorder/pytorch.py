@@ -22,15 +22,13 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     either,
-    frozen_weights,
     keras_flavour,
     larger,
     observed,
-    several_optimizers,
-    varying_sizes,
+    step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
-from profet_recorder.profiles.record import several_calls_note
+from profet_recorder.profiles.record import ProfileMeta
 
 _TRACE_NAME = "recorded.pt.trace.json"
 COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
@@ -179,26 +177,26 @@ class PyTorchEngine:
         gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
         keras = sys.modules.get("keras") if keras_flavour(self._model) else None
         version = str(self._torch.__version__).partition("+")[0]
-        return StepFacts(
+        meta = ProfileMeta(
             gpu=gpu,
             framework=f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else ""),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
-            sizes=self._step_sizes(),
             compiled=self._calls.saw_compiled and not can_set_stance(self._torch),
-            warnings=tuple(self._warnings(gpu)),
         )
+        return meta, self._step_sizes(), tuple(self._warnings(gpu))
 
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
-        if several := several_optimizers([map(id, _weights(optimizer)) for optimizer in self._optimizers]):
-            yield several
-        elif (times := calls.calls_in_step(self._trained())) > 1:
-            yield several_calls_note(times)
-        weights = {id(one): one for one in self._parameters()}.values()
+        weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
         frozen = [one for one in weights if not one.requires_grad]
-        yield from frozen_weights(sum(one.numel() for one in frozen), sum(one.numel() for one in weights))
-        yield from varying_sizes(self._step_sizes(), self._sizes.vary or calls.sizes_vary(self._trained()))
+        yield from step_warnings(
+            [map(id, _weights(optimizer)) for optimizer in self._optimizers],
+            calls.calls_in_step(trained),
+            (sum(one.numel() for one in frozen), sum(one.numel() for one in weights)),
+            self._step_sizes(),
+            self._sizes.vary or calls.sizes_vary(trained),
+        )
         if calls.saw_compiled and self._stance is None and not can_set_stance(self._torch):
             yield "The step ran through torch.compile, which the training data do not hold."
         if torch.distributed.is_available() and torch.distributed.is_initialized():

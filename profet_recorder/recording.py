@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress, take_turn
-from profet_recorder.profiles import Profile, ProfileMeta, read_profile, write_profile
+from profet_recorder.profiles import Profile, read_profile, write_profile
 from profet_recorder.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -286,7 +286,9 @@ class Recording:
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
-                facts = replace(self.engine.facts(), peak_memory_mib=self.peak_memory_mib)
+                meta, sizes, warnings = self.engine.facts()
+                peak_mib = None if self.peak_memory_mib is None else round(self.peak_memory_mib, 1)
+                facts = replace(meta, peak_memory_mib=peak_mib), sizes, warnings
                 self._profile = recorded_profile(trace, facts, self.plan, self.latencies_ms, odd)
                 self.plan.write(write_profile(self._profile))
                 self._rank = rank
@@ -336,70 +338,69 @@ def recorded_profile(
     ------
     RecorderError : the step ran on a GPU of which the profiler saw nothing, or which a CPU was to stand in for.
     """
-    if plan.as_device and facts.gpu is not None:
+    meta, sizes, _ = facts
+    if plan.as_device and meta.gpu is not None:
         raise RecorderError(
-            f"The step ran on {facts.gpu}: leave --device cpu (as_device=True) out; nothing was written."
+            f"The step ran on {meta.gpu}: leave --device cpu (as_device=True) out; nothing was written."
         )
     with trace.open("rb") as file:
         read = read_profile(file, "the recorded trace")
     operations = {name: us for name, us in read.operations.items() if name not in _SYNC_OPERATIONS}
-    if facts.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
+    if meta.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
         raise RecorderError(
-            f"The profiler saw nothing of what {facts.gpu} did: allow profiling to all users (NVIDIA's driver option "
+            f"The profiler saw nothing of what {meta.gpu} did: allow profiling to all users (NVIDIA's driver option "
             "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as "
             "root; nothing was written."
         )
-    compiled = facts.compiled or read.meta.compiled or any("Xla" in name for name in operations)
-    precision = facts.precision
+    if plan.as_device:
+        # As if the CPU, which has no device's operations, were the device.
+        work = {name for name in operations if name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS}
+        operations = {
+            DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if name in work else name: us
+            for name, us in operations.items()
+        }
+    compiled = meta.compiled or read.meta.compiled or any("Xla" in name for name in operations)
+    precision = meta.precision
     if precision in (None, "fp32"):
         # The kernels in the trace may show that it was less than the settings say.
         precision = read.meta.precision or precision
-    sizes = facts.sizes
     # What is fed may differ from what a convolution gets: a list of images is put together and resized first.
     batch_sizes, pixels = (sizes.batch_size, read.meta.batch_size), (sizes.pixels, read.meta.pixels)
     batch_size = next(filter(None, reversed(batch_sizes) if sizes.is_guess else batch_sizes), None)
     side = next(filter(None, reversed(pixels) if sizes.is_list else pixels), None)
     return replace(
         read,
-        operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
-        meta=ProfileMeta(
-            gpu=facts.gpu,
-            framework=facts.framework,
+        operations=operations,
+        meta=replace(
+            meta,
             precision=plan.precision or precision,
             compiled=True if compiled else None,
             channels_last=read.meta.channels_last,
             # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
             batch_size=plan.batch_size or batch_size,
             pixels=plan.pixels or side,
-            parameters=plan.parameters or facts.parameters or None,
+            parameters=plan.parameters or meta.parameters or None,
             step_latency_ms=round(median(latencies_ms), 4),
-            peak_memory_mib=None if facts.peak_memory_mib is None else round(facts.peak_memory_mib, 1),
-            onednn=facts.onednn,
         ),
         warnings=tuple(dict.fromkeys(_warnings(read, facts, plan, odd))),
     )
 
 
-def _device_name(name: str) -> str:
-    """A CPU's operation as if the CPU, which has no device's operations, were the device."""
-    is_work = name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS
-    return DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if is_work else name
-
-
 def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:
-    if facts.gpu is None:
+    meta, _, warnings = facts
+    if meta.gpu is None:
         yield STAND_IN if plan.as_device else NO_DEVICE
         if not holds_work(read.operations):
             yield NO_WORK
     yield from read.warnings
-    yield from facts.warnings
+    yield from warnings
     if odd:
         yield f"The profiled step was not like the others: {odd}."
 
 
 def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -> Iterator[str]:
     """Lines for whoever watches: warnings, what could not be found out, and what was written."""
-    meta, known = profile.meta, []
+    meta = profile.meta
     if meta.gpu is None and not plan.as_device:
         yield ON_CPU
     for warning in profile.warnings:
@@ -413,13 +414,12 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
             yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     low, high = format_ms(min(latencies_ms)), format_ms(max(latencies_ms))
     step = f"step {format_ms(median(latencies_ms))} (median of {len(latencies_ms)}, {low} to {high})"
-    if meta.batch_size is not None:
-        known.append(f"batch {meta.batch_size}")
-    if meta.pixels is not None:
-        known.append(f"pixels {meta.pixels}")
-    if meta.parameters is not None:
-        known.append(f"parameters {meta.parameters:,}")
-    if meta.peak_memory_mib is not None:
-        known.append(f"peak memory {meta.peak_memory_mib:,.0f} MiB")
+    numbers = {
+        "batch {}": meta.batch_size,
+        "pixels {}": meta.pixels,
+        "parameters {:,}": meta.parameters,
+        "peak memory {:,.0f} MiB": meta.peak_memory_mib,
+    }
+    known = [text.format(number) for text, number in numbers.items() if number is not None]
     described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"

@@ -20,13 +20,12 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     either,
-    frozen_weights,
     keras_flavour,
     observed,
-    several_optimizers,
-    varying_sizes,
+    step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
+from profet_recorder.profiles.record import ProfileMeta
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
@@ -204,16 +203,15 @@ class TensorFlowEngine:
     def facts(self) -> StepFacts:
         """From TensorFlow and the model."""
         gpu = self._gpu()
-        return StepFacts(
+        meta = ProfileMeta(
             gpu=None if gpu is None else self._details(gpu).get("device_name") or "unknown GPU",
             framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if self._networks() else ""),
             precision=self._precision(),
             parameters=self._parameters(),
-            sizes=either(self._sizes.last, self._calls.sizes.last),
             compiled=self._saw_compiled or None,
             onednn=_onednn(),
-            warnings=tuple(self._warnings()),
         )
+        return meta, either(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
 
     def _trained(self) -> dict[int, Any]:
         """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
@@ -233,13 +231,15 @@ class TensorFlowEngine:
 
     def _warnings(self) -> Iterator[str]:
         optimizers = self._calls.optimizers_of(self._trained())
-        if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
-            yield several
         layers = [layer for layer in self._layers() if not getattr(layer, "trainable", True)]
         frozen = {id(weight): weight for layer in layers for weight in _weights_of(layer)}
-        yield from frozen_weights(sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0)
-        sizes = either(self._sizes.last, self._calls.sizes.last)
-        yield from varying_sizes(sizes, self._sizes.vary or self._calls.sizes.vary)
+        yield from step_warnings(
+            [self._calls.weights([optimizer]) for optimizer in optimizers],
+            1,
+            (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
+            either(self._sizes.last, self._calls.sizes.last),
+            self._sizes.vary or self._calls.sizes.vary,
+        )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
         if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
             yield (
@@ -363,7 +363,12 @@ class ObservedKeras:
             gradients = list(gradients)
             result = apply(optimizer, gradients, *others, **named)
             with suppress(Exception):
-                self._note_weights(optimizer, gradients, *others, **named)
+                # `apply` takes gradients and weights, `apply_gradients` pairs of both.
+                given = others[0] if others else named.get("trainable_variables")
+                is_pairs = gradients and isinstance(gradients[0], tuple | list)
+                weights = [pair[1] for pair in gradients] if is_pairs else given or optimizer._trainable_variables
+                known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
+                known.update({id(weight): weight for weight in weights})
             self._on_update(optimizer)
             return result
 
@@ -374,17 +379,6 @@ class ObservedKeras:
         if is_outermost and _under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
             self.sizes.observe(inputs)
-
-    def _note_weights(
-        self, optimizer: Any, gradients: list[Any], trainable_variables: Any = None, *_: object, **__: object
-    ) -> None:
-        """`apply` takes gradients and weights, `apply_gradients` pairs of both."""
-        if gradients and isinstance(gradients[0], tuple | list):
-            weights = [weight for _, weight in gradients]
-        else:
-            weights = list(trainable_variables or optimizer._trainable_variables)
-        known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
-        known.update({id(weight): weight for weight in weights})
 
 
 def _weights_of(layer: Any) -> list[Any]:

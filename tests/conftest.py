@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from profet_core import Catalog, Models, load_catalog, load_models
 from profet_core.prediction.models import Sample, load_samples
 from profet_recorder.whole_files import write_whole
-from ui.recorder import WHEEL
+from ui.server import WHEEL
 
 # The instances, prices and measurements of whoever runs the tests stay out of them.
 os.environ["PROFET_INSTANCES"] = ""

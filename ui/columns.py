@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from profet_core.answers.sizes import SizePoint
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
+from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.catalog.naming import cloud_words, price_source, price_words
 from profet_core.latency import HOST_LIMITED, BasisWord
-from profet_core.layers.estimate import Regime
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
@@ -145,16 +144,21 @@ def basis_column(narrow_under: str) -> Column[PlanRow]:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One plan with the time and cost that are shown; energy and CO2e at most, None where not known."""
+    """A training on one offer, with the time and cost that are shown; `values`: what else a page's rows have."""
 
     plan: Plan
-    fit: FitAnswer | None
-    kwh: float | None
-    co2e_kg: float | None
+    fit: FitAnswer | None = None
+    is_anchor: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def offer(self) -> Instance:
+        """What is rented."""
+        return self.plan.offer
 
 
 def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
-    """All columns of Predict, in their order; the first six are shown until others are chosen.
+    """All columns of Predict, in their order; the first six are shown until others are chosen. Rows have energy.
 
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
@@ -180,7 +184,7 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
         Column(
             "energy_kwh",
             "Energy",
-            lambda row: row.kwh,
+            lambda row: row.values["kwh"],
             format_energy,
             export=f"{energy}_kwh_at_most",
             tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
@@ -189,7 +193,7 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
         Column(
             "co2e_kg",
             "CO₂e",
-            lambda row: row.co2e_kg,
+            lambda row: row.values["co2e_kg"],
             format_co2e,
             export=f"{energy}_co2e_kg_at_most",
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
@@ -339,28 +343,12 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateRow:
-    """One offer with its estimate; `profiled_ms`: as predicted from a profile, None without one."""
-
-    plan: Plan
-    fit: FitAnswer | None
-    regime: Regime
-    profiled_ms: float | None
-
-    #: An estimate needs no anchor.
-    is_anchor: ClassVar[bool] = False
-
-    @property
-    def offer(self) -> Instance:
-        """What is rented."""
-        return self.plan.offer
-
-
-def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[EstimateRow], ...]:
-    """All columns, in order; `compared` with a profile."""
+def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[TableRow], ...]:
+    """All columns, in order; rows have their regime, and what a profile predicts where they are `compared` with it."""
     tip = "Step latency predicted from your profile."
-    profiled = [Column[EstimateRow]("profiled_ms", "From profile", lambda row: row.profiled_ms, format_ms, tip=tip)]
+    profiled = [
+        Column[TableRow]("profiled_ms", "From profile", lambda row: row.values["profiled_ms"], format_ms, tip=tip)
+    ]
     tip = "Which part of the question was not measured."
     return (
         INSTANCE,
@@ -371,6 +359,6 @@ def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[Estimate
         Column("epoch_s", "Epoch time", lambda row: row.plan.epoch_s, unit.words, narrow_under="epoch_usd"),
         Column("epoch_usd", "Epoch cost", lambda row: row.plan.epoch_usd, format_usd),
         _hidden(TRAINING_COST),
-        Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
+        Column("regime", "Case", lambda row: row.values["regime"].value, by_default=False, tip=tip),
         basis_column("latency_ms"),
     )

@@ -12,11 +12,7 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.catalog.collection import NoOffersError
-from ui.inputs.offers import filter_hint
-from ui.inputs.profile import missing_input, read_profiles
-from ui.predicted import MissingAnchorError
-from ui.server import in_turn
-from ui.state.custom import (
+from ui.custom import (
     held_in,
     missing_link_words,
     profile_defaults,
@@ -25,8 +21,12 @@ from ui.state.custom import (
     take_shared_profile,
     visitors_resources,
 )
-from ui.state.resources import Resources
-from ui.state.session import EMPTY, LINKED, PARAMETER, RELOADED, Network, Part, session
+from ui.offers import filter_hint
+from ui.predicted import MissingAnchorError
+from ui.profile import missing_input, read_profiles
+from ui.resources import Resources
+from ui.server import in_turn
+from ui.session import EMPTY, LINKED, PARAMETER, RELOADED, Network, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 

@@ -10,13 +10,13 @@ import streamlit as st
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
 from profet_core.answers.questions import AdviseQuestion, MeasuredSteps, ProfileQuestion
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import unknown_gpu
-from ui.state.custom import held_in, profile_to_predict
-from ui.state.resources import Held, Resources
-from ui.state.session import Network, session
+from ui.custom import held_in, profile_to_predict
+from ui.resources import Held, Resources
+from ui.session import Network, session
 from ui.words import error_words
 
 #: Key of the last question and its prediction.

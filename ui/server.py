@@ -1,4 +1,4 @@
-"""What the server does around Streamlit: its page with our style, bounded uploads, turns of visitors, a warm start."""
+"""What the server does around Streamlit: page with our style, uploads, turns, warm start, the recorder's wheel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.typing import UploadedFile
 
+from profet_recorder import VERSION
 from ui.streamlit_internals import STATIC, MemoryUploadedFileManager, UploadedFileRec, uploads_of_all
 
 _HERE = Path(__file__).parent
@@ -172,7 +176,7 @@ def warm_up() -> None:
     """Load what all visitors share, and the pages' modules."""
     # The server answers before these are loaded.
     from profet_core import predict
-    from ui.state.resources import load_resources
+    from ui.resources import load_resources
 
     resources = load_resources()
     held = next(iter(resources.samples.values()))
@@ -254,3 +258,35 @@ class Turns:
 
 _turns = Turns()
 in_turn, others_first = _turns.in_turn, _turns.others_first
+
+
+#: Built whenever the project is installed (deploy/recorder_wheel.py); missing where only its requirements are.
+WHEEL = Path(__file__).resolve().parents[1] / "dist" / f"profet_recorder-{VERSION}-py3-none-any.whl"
+_RECORDER = "/recorder"
+
+
+def recorder_route() -> Route:
+    """The wheel, by its own name only."""
+    return Route(f"{_RECORDER}/{{name}}", _send)
+
+
+def recorder_address(page_url: str | None) -> str | None:
+    """Where a browser that shows a page at `page_url` finds the wheel; None where that is no address of a page.
+
+    >>> recorder_address("https://example.org/profet/about?open=record").rpartition("/")[0]
+    'https://example.org/profet/recorder'
+    """
+    parts = urlsplit(page_url or "")
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return None
+    above = parts.path.rstrip("/").rpartition("/")[0]
+    return urlunsplit((parts.scheme, parts.netloc, f"{above}{_RECORDER}/{WHEEL.name}", "", ""))
+
+
+def _send(request: Request) -> Response:
+    if request.path_params["name"] != WHEEL.name or not WHEEL.is_file():
+        return PlainTextResponse(f"There is nothing here but {WHEEL.name}.", 404)
+    # It is no page: nothing is loaded for it, and no frame shows it. Its name says the version, not which sources.
+    policy = "default-src 'none'; frame-ancestors 'none'; sandbox"
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+    return FileResponse(WHEEL, headers=headers, media_type="application/octet-stream", filename=WHEEL.name)

@@ -35,8 +35,8 @@ def keep_to_itself() -> None:
 
     RuntimeError: this Streamlit has these in another place, and serving would not be private.
     """
-    asked = "_handle_git_information_request"
-    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip"), (AppSession, asked)):
+    handler = "_handle_git_information_request"
+    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip"), (AppSession, handler)):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name} any more: see ui/streamlit_internals.py.")
         setattr(owner, name, lambda *_: None)

@@ -1,7 +1,8 @@
-"""Result tables and plain ones: columns, and rows in order, to show and to export."""
+"""Result tables and plain ones: columns, and rows in order, to show and to export; the row of export buttons."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,69 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pandas as pd
 import streamlit as st
 
-from ui.exports import as_json, export_row, save_button
-from ui.state.session import Table
+from ui.session import Table
 from ui.streamlit_internals import component
+
+Rows = Sequence[Mapping[str, object]]
+
+
+def export_row(
+    stem: str, rows: Callable[[], Rows] | None = None, *, charts: bool = True, report: Callable[[], str] | None = None
+) -> None:
+    """Draw Copy link, CSV, PNG and Report, as far as they apply.
+
+    `assets/exports.js` handles Copy link and PNG in the browser: the picture has all charts of the page, below its
+    title and the text of the container with the key "shown", above that of the key "legend".
+
+    `stem` begins the files' names: "profet-sizes"; `rows` and `report` are made on demand, and None is no such button.
+    """
+    with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
+        st.button("Copy link", key=f"copy-link:{stem}", icon=":material/link:", type="tertiary")
+        if rows is not None:
+            save_button("CSV", lambda: as_csv(rows()), f"{stem}.csv", "text/csv")
+        if charts:
+            st.button("PNG", key=f"picture:{stem}", icon=":material/image:", type="tertiary")
+        if report is not None:
+            save_button("Report", report, "profet-report.html", "text/html", ":material/print:")
+
+
+def header_exports() -> dict[str, Callable[[], Any]]:
+    """What the buttons of a header save when they are clicked, of what is drawn below it: "rows" and "report"."""
+    kept: dict[str, Callable[[], Any]] = st.session_state.setdefault("exports:header", {"rows": list, "report": str})
+    return kept
+
+
+def set_header_exports(**made: Callable[[], Any]) -> None:
+    """Keep what is drawn now, or nothing; the header is drawn again where its buttons come or go."""
+    kept = header_exports()
+    come_or_go = bool(kept) is not bool(made)
+    kept.clear()
+    kept |= made
+    if come_or_go:
+        st.rerun()
+
+
+def save_button(
+    label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, icon: str = ":material/download:"
+) -> None:
+    """A file to save; data that is made of a function is made when it is saved."""
+    st.download_button(
+        label, data, file_name, mime, key=f"save:{file_name}", icon=icon, type="tertiary", on_click="ignore"
+    )
+
+
+def as_csv(rows: Rows) -> str:
+    """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
+    risky = ("=", "+", "-", "@", "\t", "\r")
+    cells = pd.DataFrame(rows, dtype=object)
+    safe = cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(risky) else cell)
+    return safe.to_csv(index=False, lineterminator="\n")
+
+
+def as_json(rows: Rows) -> str:
+    """Rows as one JSON document; a missing value is null."""
+    return json.dumps(list(rows), indent=2, allow_nan=False)
+
 
 Row = TypeVar("Row")
 #: Contravariant: a column of all rows with a plan is one of any page's rows.

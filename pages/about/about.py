@@ -13,15 +13,15 @@ from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
+from ui.fields import choice
 from ui.frame import run_page
-from ui.inputs.fields import choice
-from ui.inputs.prices import say_whose
-from ui.inputs.uploads import max_upload_mb
-from ui.recorder import WHEEL, recorder_address
-from ui.state.resources import Resources
-from ui.state.session import Texts, session
+from ui.prices import say_whose
+from ui.resources import Resources
+from ui.server import WHEEL, recorder_address
+from ui.session import Texts, session
 from ui.tables import show_table
+from ui.uploads import max_upload_mb
 from ui.words import one_line_errors, page_path, plain, show_code, show_text
 
 _HERE = Path(__file__)
@@ -61,11 +61,11 @@ def _record(_: Resources) -> None:
 
 
 def _method(resources: Resources) -> None:
-    scale = resources.models.interval_scale(True)
+    scale = resources.models.interval_scales.get(True)
     low, high = MEASURED_EPOCH_FACTOR
     show_text(
         _HERE.with_name("method.md"),
-        rule=resources.models.method("default").with_latency.words,
+        rule=resources.models.method("default").rules[True].words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
         most_gpus=MAX_GPUS,
         batch="{}-{}".format(*axis_range("batch")),

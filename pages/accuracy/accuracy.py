@@ -7,10 +7,10 @@ import re
 import streamlit as st
 
 from profet_core.prediction.models import custom_models
+from ui.fields import choice
 from ui.frame import run_page
-from ui.inputs.fields import choice
-from ui.state.resources import Resources
-from ui.state.session import Texts, session
+from ui.resources import Resources
+from ui.session import Texts, session
 from ui.words import plain, read_text
 
 _CARD_LINK = re.compile(r"\]\((\w+)_CARD\.md\)")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.listing import chosen_of, compare, edit_profiles, listed
-from pages.compare.shown import show_comparison, show_inside
+from pages.compare.profiles import chosen_of, compare, edit_profiles, listed, show_comparison, show_inside
+from ui.fields import choice
 from ui.frame import run_page
-from ui.inputs.fields import choice
 from ui.predicted import shown_network
-from ui.state.resources import Resources
-from ui.state.session import CompareView, Part, session
+from ui.resources import Resources
+from ui.session import CompareView, Part, session
 
 
 def main(resources: Resources) -> None:

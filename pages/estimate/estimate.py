@@ -15,16 +15,16 @@ from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
-from ui.columns import EstimateRow, estimate_columns
+from ui.columns import TableRow, estimate_columns
+from ui.custom import held_in
+from ui.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
-from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
-from ui.inputs.uploads import network_file
+from ui.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import shown_network
-from ui.state.custom import held_in
-from ui.state.resources import Resources
-from ui.state.session import NetworkFile, Part, session
+from ui.resources import Resources
+from ui.session import NetworkFile, Part, session
 from ui.tables import result_table
+from ui.uploads import network_file
 from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
@@ -124,17 +124,21 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     return found.training.prediction, () if sample else unknown
 
 
-def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
+def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[TableRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
     compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
-        EstimateRow(plan, found.fits.get(plan.instance), found.regimes[plan.instance], compared.get(plan.instance))
+        TableRow(
+            plan,
+            found.fits.get(plan.instance),
+            values={"regime": found.regimes[plan.instance], "profiled_ms": compared.get(plan.instance)},
+        )
         for plan in offered_plans(resources, found.rows, found.batch_size)
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
-def _table(rows: Sequence[EstimateRow], stem: str, compared: bool) -> None:
+def _table(rows: Sequence[TableRow], stem: str, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
     shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
     unit = shared_time_unit(row.plan.epoch_s for row in shown)

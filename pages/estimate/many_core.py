@@ -28,10 +28,10 @@ from profet_core.training.many_core import (
 from profet_core.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
-from ui.inputs.fields import choice, number_field, select
-from ui.inputs.uploads import network_file
-from ui.state.session import ManyCore, session
+from ui.fields import choice, number_field, select
+from ui.session import ManyCore, session
 from ui.tables import Column, result_table
+from ui.uploads import network_file
 from ui.words import plain, show_error, show_text
 
 _FILE_TIP = (

@@ -9,12 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
-from pages.predict.details import Answered, opened_row, show_details
+from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
 from profet_core.answers.report import report_html, report_source
-from profet_core.catalog.naming import machine_words, offer_name, price_line
+from profet_core.catalog.instance import machine_words, offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
@@ -23,9 +22,8 @@ from profet_core.training.plans import COSTED_STEPS, Per, Plan
 from profet_core.training.words import headline
 from ui import tables
 from ui.columns import TableRow, predict_columns
-from ui.exports import export_row, made_later
-from ui.frame import run_page, write_link
-from ui.inputs.fields import (
+from ui.custom import held_in
+from ui.fields import (
     choice,
     costs_input,
     method_input,
@@ -40,12 +38,12 @@ from ui.inputs.fields import (
     whole_nodes_input,
     workload_input,
 )
-from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
+from ui.frame import run_page, write_link
+from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
-from ui.state.custom import held_in
-from ui.state.resources import Resources
-from ui.state.session import Part, PredictView, Training, session
+from ui.profile import latency_question, missing_input, network_input, second_input, show_notices
+from ui.resources import Resources
+from ui.session import Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
@@ -80,9 +78,11 @@ def header(_: Resources) -> None:
     """Draw the title and the exports, which a slider below doesn't draw again."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.title(TITLE, anchor=False, width="content")
-        exports, charts = made_later(), session.predict.chart != "table"
-        if not exports.none:
-            export_row("profet-predict", lambda: exports.rows(), charts=charts, report=lambda: exports.report())
+        exports, charts = tables.header_exports(), session.predict.chart != "table"
+        if exports:
+            tables.export_row(
+                "profet-predict", lambda: exports["rows"](), charts=charts, report=lambda: exports["report"]()
+            )
 
 
 def main(resources: Resources) -> None:
@@ -92,10 +92,10 @@ def main(resources: Resources) -> None:
         _strip(resources, network)
         _, answer, rows = _advised(resources, network)
     except MissingAnchorError:
-        made_later().set(none=True)
+        tables.set_header_exports()
         raise
     except ProfetError:
-        made_later().set(none=True)
+        tables.set_header_exports()
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
         _toolbar(resources)
@@ -125,7 +125,10 @@ def main(resources: Resources) -> None:
     order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
     source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
     made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
-    made_later().set(made, partial(report_html, advice, source), none=not plans)
+    if plans:
+        tables.set_header_exports(rows=made, report=partial(report_html, advice, source))
+    else:
+        tables.set_header_exports()
     if view == "bars":
         profiled = _profiled_plans(resources, network, answer)
         show_bars(rows, profiled, per, advice.limits, prediction.interval_level or LEVEL)
@@ -219,7 +222,8 @@ def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> lis
             plan = per.share_of(row.plan)
             total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
-            found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
+            values = {"kwh": energy and energy.kwh, "co2e_kg": energy and energy.co2e_kg}
+            found.append(TableRow(plan, row.fit, values=values))
     return found
 
 

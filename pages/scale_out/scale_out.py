@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core.answers.predict import NO_BATCH
 from profet_core.answers.scaleout import ScaledTraining, ScaleoutQuestion, Scaling, scaleout_plans
-from profet_core.catalog.naming import offer_name, price_line
+from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
@@ -19,8 +19,8 @@ from profet_core.units import format_significant, format_time, format_usd, share
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
-from ui.frame import run_page
-from ui.inputs.fields import (
+from ui.custom import held_in
+from ui.fields import (
     choice,
     chosen_parameters,
     more_options,
@@ -31,12 +31,12 @@ from ui.inputs.fields import (
     typed_network,
     validation_input,
 )
-from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.profile import latency_question, network_input, show_notices
+from ui.frame import run_page
+from ui.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.predicted import current_network
-from ui.state.custom import held_in
-from ui.state.resources import Resources
-from ui.state.session import STRATEGIES, ScaleOut, Training, session
+from ui.profile import latency_question, network_input, show_notices
+from ui.resources import Resources
+from ui.session import STRATEGIES, ScaleOut, Training, session
 from ui.tables import result_table
 from ui.words import page_path, plain
 

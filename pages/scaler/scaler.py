@@ -10,17 +10,17 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import ProfetError
 from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.prediction.scaler import axis_range
 from profet_core.units import format_ms
 from ui.charts import show_chart
 from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
-from ui.exports import export_row
+from ui.fields import SIZE_LABELS, choice, number_field, select
 from ui.frame import run_page
-from ui.inputs.fields import SIZE_LABELS, choice, number_field, select
 from ui.predicted import current_network
-from ui.state.resources import Resources
-from ui.state.session import ScalerView, session
+from ui.resources import Resources
+from ui.session import ScalerView, session
+from ui.tables import export_row
 from ui.words import error_words, plain
 
 

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes, at_largest_batch
-from profet_core.catalog.naming import price_line
+from profet_core.catalog.instance import price_line
 from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow
@@ -21,13 +21,13 @@ from profet_core.units import MS_PER_S, format_significant, format_time, format_
 from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
+from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
-from ui.inputs.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
-from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, second_input, show_notices
+from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import current_network
-from ui.state.resources import Resources
-from ui.state.session import SizesView, session
+from ui.profile import latency_question, network_input, second_input, show_notices
+from ui.resources import Resources
+from ui.session import SizesView, session
 from ui.tables import result_table
 from ui.words import plain
 

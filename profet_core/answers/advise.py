@@ -19,8 +19,8 @@ from profet_core.answers.documents import CostRow
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.catalog import Instance
+from profet_core.catalog.collection import nearest
 from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
-from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows

@@ -178,19 +178,20 @@ def _checked(count: float) -> float:
 Row = TypeVar("Row", bound=StepTime)
 
 
-def filtered_context(context: Context, offer_filter: OfferFilter) -> tuple[Context, Collection[str]]:
-    """Context with each selected instance at its default offer, and their names; NoOffersError if there is none."""
+def filtered_context(
+    context: Context, offer_filter: OfferFilter, wanted: Iterable[str] = ()
+) -> tuple[Context, Collection[str]]:
+    """Context with each selected instance at its default offer, and their names; NoOffersError if there is none.
+
+    `wanted` : names that the filters must not exclude; unknown ones are rejected when they are read.
+    """
     catalog, names = filtered_catalog(context.catalog, offer_filter, context.gpus)
-    return replace(context, catalog=catalog), names
-
-
-def check_wanted(context: Context, targets: Sequence[str] | None, names: Collection[str | None]) -> None:
-    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
-    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
+    unwanted = [name for name in wanted if name in context.catalog and name not in names]
     if unwanted:
         raise NoOffersError(
             f"Not among the selected offers: {', '.join(unwanted)}. Remove {{targets}} or the filters.", "targets"
         )
+    return replace(context, catalog=catalog), names
 
 
 def market_offers(

@@ -27,7 +27,7 @@ from profet_core.answers.schema import (
 from profet_core.catalog import Instance
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import Gpu, amp_words, supported_precisions
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.scaler import ScaledLatency
@@ -153,8 +153,8 @@ SCALED = record(**keys(ScaledLatency, "instance axis at latency_ms", instance=TE
 
 _PICK = record(
     plan=PLAN,
-    certainty=at("rival.certainty", maybe(NUMBER)),
-    rival=at(lambda pick: pick.rival and pick.rival.plan, maybe(PLAN)),
+    certainty=maybe(NUMBER),
+    rival=maybe(PLAN),
     too_close_to_call=at(lambda pick: pick.close_rival is not None, FLAG),
 )
 

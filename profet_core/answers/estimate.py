@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from profet_core.answers import fields as field
-from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows
+from profet_core.answers.context import Context, filtered_context, filtered_rows
 from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
 from profet_core.answers.fields import WHOLE, Field, Fields, fields_of, option
 from profet_core.answers.predict import predicted_profile
@@ -118,8 +118,7 @@ class EstimateAnswer:
 def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
     offer_filter = question.offer_filter
-    context, names = filtered_context(context, offer_filter)
-    check_wanted(context, question.targets, names)
+    context, names = filtered_context(context, offer_filter, question.targets or ())
     step = NetworkStep(
         question.network,
         question.batch_size,

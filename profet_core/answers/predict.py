@@ -1,31 +1,31 @@
-"""Predict a question's profile, and its training's steps at the profiled or another size."""
+"""Predict a question's profile, its training's steps at any size, and what is inside it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from profet_core.answers.context import Context, check_wanted, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.context import Context, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
-from profet_core.catalog.gpus import canonical, requested_precision
+from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
+from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
-from profet_core.prediction.mixed_precision import activation_growth
-from profet_core.prediction.placements import Placement, placements
+from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.prediction.sizes import (
-    joint_predictions,
-    other_networks,
-    steps_at,
-)
+from profet_core.prediction.sizes import joint_predictions, other_networks, steps_at
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
-from profet_core.training.memory import FitAnswer, fits_by_instance, gpu_memory_gib, recorded_step
-from profet_core.units import whole_number
+from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
+from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
+from profet_core.units import format_ms, format_significant, positive_number, whole_number
 from profet_recorder.profiles import Profile
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
@@ -38,20 +38,16 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     more: PredictOptions = {"targets": targets}
     if question.measured.latencies_ms:
         more |= {"measured_ms": question.measured.latencies_ms}
-        if question.measured.profile is not None:
-            more |= {"measured_from": _measured_prediction(context, question, question.measured.profile, targets)}
+        if (recorded := question.measured.profile) is not None:
+            # Of the profile that the measured latencies belong to.
+            question_anchor(context, question)
+            try:
+                known_ms = question.measured.anchor_ms
+                more |= {"measured_from": predicted_profile(context, question, recorded, known_ms, targets=targets)}
+            except NoPredictionError as error:
+                lines = f"{{measured_trace}}: {error.args[0]}"
+                raise NoPredictionError(lines, "measured_trace", *error.fields) from None
     return predicted_profile(context, question, profile, question.latency_ms, **more)
-
-
-def _measured_prediction(
-    context: Context, question: ProfileQuestion, profile: Profile, targets: Sequence[str] | None
-) -> Prediction:
-    """Prediction from the profile that the measured latencies belong to."""
-    question_anchor(context, question)
-    try:
-        return predicted_profile(context, question, profile, question.measured.anchor_ms, targets=targets)
-    except NoPredictionError as error:
-        raise NoPredictionError(f"{{measured_trace}}: {error.args[0]}", "measured_trace", *error.fields) from None
 
 
 def predicted_profile(
@@ -88,6 +84,8 @@ def predicted_profile(
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
     """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    if batch_size is None and pixels is None:
+        return profile
     found: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
@@ -142,7 +140,8 @@ class PredictedTraining:
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> milliseconds per step, for all instances with a latency."""
-        return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
+        steps = ((row.instance, row.estimate.latency_ms) for row in self.step_times)
+        return {instance: latency_ms for instance, latency_ms in steps if latency_ms is not None}
 
 
 def predicted_training(
@@ -205,16 +204,22 @@ def memory_fits(
     ----------
     known : one or two predictions of the network.
     ran_on : other instances that the first one's step ran on.
-    size : as `fits_by_instance` takes it.
+    size : as `fit_answer` takes it.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
     first, second = known[0], known[1].profile if len(known) > 1 else None
-    growth = activation_growth(models, first.profile, first.precision)
+    half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
+    share = models.transfer.rates.activation_share
+    # Activations in the precision of the answer over those of the profiled step.
+    growth = 1.0 if half == recorded_half else share if half else 1 / share
     step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
-    return fits_by_instance(models.memory, step, memories_gib, precision_growth=growth, **size)
+    # Only an instance's memory matters, and many have the same.
+    every = set(memories_gib.values())
+    answers = {gib: fit_answer(models.memory, step, gib, precision_growth=growth, **size) for gib in every}
+    return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):
@@ -267,8 +272,8 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
             gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
             targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
         question = replace(question, targets=list(targets))
-    context, names = filtered_context(context, offer_filter)
-    check_wanted(context, question.targets, {*names, question.anchor})
+    wanted = [target for target in question.targets or () if target != question.anchor]
+    context, names = filtered_context(context, offer_filter, wanted)
     prediction = predicted_question(context, question)
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     if len(rows) < len(prediction.predictions):
@@ -319,6 +324,69 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """One operation.
+
+    Attributes
+    ----------
+    share : part of the profile's busy (not idle) time, 0 to 1; None for idle time.
+    kind : its kind; None if unknown.
+    operation_class : class in the default method; None if there is none.
+    cluster : feature of the documented method, a cluster of device operations or a host operation; None if there is
+        none.
+    class_known, cluster_known : seen in training; otherwise it went to the class of its kind and the cluster with the
+        most similar names, or to none.
+    stands_in : its class had no operation of this kind in training, or it has no class.
+    set_aside : communication between GPUs, excluded from everything.
+    """
+
+    operation: str
+    time_us: float
+    share: float | None
+    kind: str | None
+    operation_class: str | None
+    class_known: bool
+    cluster: str | None
+    cluster_known: bool
+    stands_in: bool
+    set_aside: bool
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is a GPU row."""
+        return self.operation.startswith(DEVICE_PREFIX)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is idle time of the GPU or of the host's threads."""
+        return self.operation in IDLE_OPERATIONS
+
+
+def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
+    """All operations of `profile`, longest first."""
+    classes, features = load_operation_classes(), models.features
+    names = tuple(profile.operations)
+    class_columns, cluster_columns = classes.place(names), features.place(names)
+    busy_us = profile.busy_total_us
+    found = [
+        Placement(
+            operation=name,
+            time_us=time_us,
+            share=None if name in IDLE_OPERATIONS or busy_us == 0 else time_us / busy_us,
+            kind=None if (kind := kind_of(name)) is None else kind.name,
+            operation_class=None if (column := class_columns[name]) is None else classes.names[column],
+            class_known=name in classes.columns,
+            cluster=None if (column := cluster_columns[name]) is None else features.names[column],
+            cluster_known=name in features.columns,
+            stands_in=name.startswith(DEVICE_PREFIX) and classes.stands_in(name),
+            set_aside=is_set_aside(name),
+        )
+        for name, time_us in profile.operations.items()
+    ]
+    return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
+
+
+@dataclass(frozen=True, slots=True)
 class InsideAnswer:
     """Contents of a profile.
 
@@ -350,3 +418,55 @@ def answer_inside(context: Context, profile: Profile, latency_ms: float | None) 
         host_us=(found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
         gpu_us=(found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
     )
+
+
+#: Repeatability of a step's median latency (0.6 to 2.5% in the measurements' own runs).
+STEP_LOG_SD = 0.03
+_HALVINGS = 40
+
+
+def speed_of_step(
+    context: Context, prediction: Prediction, custom: CustomGpu, measured_ms: float, *, tf32: bool = True
+) -> SpeedPoint:
+    """Speed at which the prediction for the same profile on a custom GPU equals a latency that was measured there.
+
+    Parameters
+    ----------
+    tf32 : the step ran in TF32 if the GPU has it.
+
+    Raises
+    ------
+    InputError : no speed within its specs gives such a step.
+    the same as `predict`.
+    """
+    positive_number("A step's latency", measured_ms)
+    transfer, priced = context.models.transfer, with_offers_of(context.catalog, [custom])
+    # Without TF32 cores the precision is FP32 in any case.
+    precision = TF32 if tf32 and custom.gpu.tf32_tensor_dense_tflops is not None else FP32
+    options: PredictOptions = {"targets": [custom.instance], "trust_latency": True, "precision": TF32 if tf32 else FP32}
+    profile, anchor, latency_ms = prediction.profile, prediction.anchor, prediction.anchor_latency_ms
+
+    def step(log_speed: float) -> tuple[float, bool]:
+        """Milliseconds per step at a speed, and whether the host limits it."""
+        at = replace(custom, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
+        models = context.models.with_transfer(with_custom_gpus(transfer, [at]))
+        row = predict(models, priced, profile, anchor, latency_ms=latency_ms, **options).predictions[-1]
+        return positive_number(f"The latency of {row.instance}", row.latency_ms), row.limited_by_host
+
+    low, high = (math.log(times) for times in speed_bounds(transfer, custom.gpu))
+    (slow_ms, _), (fast_ms, limited_by_host) = step(low), step(high)
+    if limited_by_host and measured_ms <= fast_ms:
+        raise InputError(
+            f"{custom.name}: CPU launch overhead alone takes {format_ms(fast_ms)}, so {format_ms(measured_ms)} "
+            "doesn't show the GPU's speed. Measure a larger batch."
+        )
+    if not fast_ms < measured_ms < slow_ms:
+        raise InputError(
+            f"{custom.name}: {format_ms(measured_ms)} per step is not plausible: its specs allow "
+            f"{format_significant(fast_ms)} to {format_ms(slow_ms)}. Check that it is in milliseconds, for this "
+            "network at this size."
+        )
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if step(middle)[0] > measured_ms else (low, middle)
+    return SpeedPoint(float(f"{math.exp(high):.6g}"), STEP_LOG_SD, precision)

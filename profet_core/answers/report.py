@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.catalog.naming import gpu_words
+from profet_core.catalog.instance import gpu_words
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction
@@ -26,7 +26,7 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_recorder.version import VERSION
+from profet_recorder import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MAX_PLANS = 20
@@ -69,12 +69,13 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
 def report_html(advice: Advice, source: ReportSource) -> str:
     """The page. All that is not ours in it is text, whatever it holds."""
     page = Template(resources.files("profet_core.answers").joinpath("report.html").read_text(encoding="utf-8"))
-    answer, *others = answer_sentences(advice)
+    (answer, *others), shown = answer_sentences(advice), _shown(advice)
+    unit = shared_time_unit(plan.total_s for plan in shown)
     return page.substitute(
         title=escape(answer),
         sentences="\n".join(f"<p>{escape(line)}</p>" for line in others),
         inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
-        plans=_plan_rows(advice),
+        plans="\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown),
         notes=_notes(advice, source),
         versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
     )
@@ -108,12 +109,6 @@ def _training(work: Workload) -> str:
         loading = f"; each vCPU prepares {work.images_per_s_per_vcpu:,g} images/s"
     runs = "" if work.runs == 1 else f"; {work.runs:,} runs {'at once' if work.at_once else 'in turn'}"
     return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}{runs}"
-
-
-def _plan_rows(advice: Advice) -> str:
-    shown = _shown(advice)
-    unit = shared_time_unit(plan.total_s for plan in shown)
-    return "\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown)
 
 
 def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:

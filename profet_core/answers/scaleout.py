@@ -27,7 +27,7 @@ from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
 from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.training.cost import Workload, cost_usd, epoch_steps
+from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import plan_confidence, plan_of
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
@@ -444,10 +444,11 @@ class ScaleoutPlans:
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
         question = self.question
-        steps = epoch_steps(question.epoch_images, step.batch_size, question.epoch_validation_images)
-        epoch_ms = steps * step.latency_ms
-        usd = None if offer is None else cost_usd(epoch_ms, step.nodes * offer.usd_per_hour)
-        return ScaledEpoch(step, epoch_ms / MS_PER_S, usd)
+        validation_images = question.epoch_validation_images
+        work = Workload(question.epoch_images, step.batch_size, validation_images=validation_images)
+        epoch_s = work.duration_s(step.latency_ms)
+        usd = None if offer is None else cost_usd(MS_PER_S * epoch_s, step.nodes * offer.usd_per_hour)
+        return ScaledEpoch(step, epoch_s, usd)
 
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:

@@ -97,7 +97,9 @@ def record(**keys: Type | At) -> Type:
         "required": list(found),
         "additionalProperties": False,
     }
-    return Type(schema, _maker(found))
+    # Compiled for its first object: few commands print a document.
+    compiled = cache(partial(_compiled, found))
+    return Type(schema, lambda source: compiled()(source))
 
 
 def keys(source: type, names: str, /, owner: str = "", **types: Type | At) -> Keys:
@@ -112,12 +114,6 @@ def _declared(source: type, name: str) -> Type:
     text = given.get(name) or getattr(source, name).fget.__annotations__["return"]
     kind = _TYPES[text.removesuffix(" | None")]
     return maybe(kind) if text.endswith(" | None") else kind
-
-
-def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
-    """What makes the object, compiled for its first one: few commands print a document."""
-    compiled = cache(partial(_compiled, keys))
-    return lambda source: compiled()(source)
 
 
 def _compiled(keys: Mapping[str, At]) -> Callable[[Any], Document]:

@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT, Instance
-from profet_core.catalog.tables import MAX_NAME_LENGTH
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import listed_price, positive_number
+from profet_core.units import listed_price
 
 A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
@@ -162,48 +160,6 @@ SMALLEST_SPOT_SHARE = 1 / 20
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedPrice:
-    """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars per hour.
-
-    Provider, GPU (None: no specs), vCPUs and facts are for an instance missing from the catalog.
-    """
-
-    instance: str
-    gpu_count: int
-    region: str
-    market: str
-    usd_per_hour: float
-    as_of: str
-    source: str
-    provider: str
-    gpu: Gpu | None
-    vcpus: int | None
-    facts: Machines
-    machine_source: str = ""
-
-    def offer(self) -> Instance:
-        """The instance at this price; its GPU must have specs."""
-        assert self.gpu is not None
-        return Instance(
-            name=self.instance,
-            gpu=self.gpu.name,
-            gpu_count=self.gpu_count,
-            gpu_memory_gib=self.gpu.memory_gib,
-            vcpus=self.vcpus,
-            usd_per_hour=self.usd_per_hour,
-            region=self.region,
-            os="linux",
-            market=self.market,
-            status="retired" if self.facts.retired else "available",
-            as_of=self.as_of,
-            source=self.source,
-            provider=self.provider,
-            host=self.facts.host,
-            machine_source=self.machine_source,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class PriceChange:
     """An offer at its published price, compared with the catalog.
 
@@ -228,52 +184,34 @@ class PriceChange:
 
 
 def price_changes(
-    catalog: Catalog, published: Iterable[PublishedPrice], *, source_prefix: str, with_new: bool = False
+    catalog: Catalog, published: Iterable[Instance], *, source_prefix: str, with_new: bool = False
 ) -> list[PriceChange]:
     """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
 
-    If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested,
-    have a price, and their GPU has specs. Custom rows whose source starts with `source_prefix` came from such a list
-    and are replaced; other custom rows stay.
+    If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested.
+    Custom rows whose source starts with `source_prefix` came from such a list and are replaced; other custom rows stay.
     """
-    lowest: dict[tuple[str, str, str], PublishedPrice] = {}
+    lowest: dict[tuple[str, ...], Instance] = {}
     #: New name -> its rows. A market rents out many machines under one name: those with the first one's GPUs count.
-    new: dict[str, list[PublishedPrice]] = {}
-    for price in published:
-        if price.instance not in catalog:
-            if not with_new or price.gpu is None or not price.usd_per_hour:
+    new: dict[str, list[Instance]] = {}
+    for offer in published:
+        if offer.name not in catalog:
+            same = new.setdefault(offer.name, [])
+            if not with_new or (same and (offer.gpu, offer.gpu_count) != (same[0].gpu, same[0].gpu_count)):
                 continue
-            same = new.setdefault(price.instance, [])
-            if same and (price.gpu, price.gpu_count) != (same[0].gpu, same[0].gpu_count):
-                continue
-            same.append(price)
-        key = price.instance, price.region, price.market
-        if key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour:
-            lowest[key] = price
-    machines = {**catalog, **{name: _machine(rows) for name, rows in new.items()}}
+            same.append(offer)
+        if offer.offer_key not in lowest or offer.usd_per_hour < lowest[offer.offer_key].usd_per_hour:
+            lowest[offer.offer_key] = offer
     place = {name: number for number, name in enumerate(catalog)}
-    ordered = sorted(lowest, key=lambda key: (place.get(key[0], len(place)), *key))
-    return [_change(catalog, machines[key[0]], lowest[key], source_prefix) for key in ordered]
-
-
-def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[PublishedPrice]:
-    """Drop rows that no catalog can hold: a damaged name, or a new instance with an invalid price.
-
-    Raises CatalogError if an instance of the catalog has no valid price: the list is damaged.
-    """
-    found = []
-    for price in published:
-        try:
-            # Some lists write 0 for a missing price; no new instance is made from it.
-            if price.usd_per_hour or price.instance in catalog:
-                positive_number(f"The published price of {price.instance}", price.usd_per_hour)
-        except InputError as error:
-            if price.instance not in catalog:
-                continue
-            raise CatalogError(f"{error} The price list of {price.provider} is damaged.") from None
-        if price.instance.isprintable() and len(price.instance) <= MAX_NAME_LENGTH:
-            found.append(price)
-    return found
+    changes = []
+    for key in sorted(lowest, key=lambda key: (place.get(key[0], len(place)), *key)):
+        offer = lowest[key]
+        if offer.name not in catalog:
+            # Hosts of one name may be unlike.
+            vcpus = {row.vcpus for row in new[offer.name]}
+            offer = replace(offer, vcpus=vcpus.pop() if len(vcpus) == 1 else None)
+        changes.append(_change(catalog, offer, source_prefix))
+    return changes
 
 
 def check_believable(changes: Iterable[PriceChange]) -> None:
@@ -284,30 +222,14 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
         raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force to accept it.")
 
 
-def _machine(rows: list[PublishedPrice]) -> Instance:
-    """A new instance."""
-    same_vcpus = len({row.vcpus for row in rows}) == 1
-    return replace(rows[0].offer(), vcpus=rows[0].vcpus if same_vcpus else None)
-
-
-def _change(catalog: Catalog, machine: Instance, price: PublishedPrice, source_prefix: str) -> PriceChange:
-    offer = replace(
-        machine,
-        region=price.region,
-        os="linux",
-        market=price.market,
-        usd_per_hour=price.usd_per_hour,
-        as_of=price.as_of,
-        source=price.source,
-        own=True,
-    )
+def _change(catalog: Catalog, offer: Instance, source_prefix: str) -> PriceChange:
     offers = catalog.offers(offer.name) if offer.name in catalog else ()
     old = next((row for row in offers if row.offer_key == offer.offer_key), None)
     doubt, what = "", f"{offer.name} ({offer.region}, {offer.market})"
-    if price.gpu_count != machine.gpu_count:
-        doubt = f"{what} is listed with {price.gpu_count} GPUs, the catalog has {machine.gpu_count}"
+    if offers and offer.gpu_count != offers[0].gpu_count:
+        doubt = f"{what} is listed with {offer.gpu_count} GPUs, the catalog has {offers[0].gpu_count}"
     elif offers:
-        known, smallest = (machine, SMALLEST_SPOT_SHARE) if old is None else (old, 1 / LARGEST_FACTOR)
+        known, smallest = (catalog[offer.name], SMALLEST_SPOT_SHARE) if old is None else (old, 1 / LARGEST_FACTOR)
         if not smallest <= offer.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
             has = listed_price(known.usd_per_hour) + (f" ({known.market})" if old is None else "")
             doubt = f"{what} is listed at {listed_price(offer.usd_per_hour)}/h, but the catalog has {has}"

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 from weakref import ref
 
 from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
@@ -21,8 +21,8 @@ from profet_core.catalog.instance import (
     RESERVED,
     SPOT,
     Instance,
+    cloud_words,
 )
-from profet_core.catalog.naming import cloud_words, nearest
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
@@ -33,7 +33,6 @@ _MARKET_ORDER = (CUSTOM_PRICE, ON_DEMAND, MARKETPLACE)
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
-Resolved = TypeVar("Resolved")
 
 
 def is_custom(offer: Instance) -> bool:
@@ -61,7 +60,8 @@ class Catalog(dict[str, Instance]):
         super().__init__({name: rows[0] for name, rows in offers.items()})
         #: Every offer of each instance, default offer first.
         self.by_instance = {name: tuple(rows) for name, rows in offers.items()}
-        self._resolved: tuple[ref[Any], Any] | None = None
+        #: Whom offers were last resolved to GPUs for, and the result: see `prediction.targets.offer_targets`.
+        self.resolved: tuple[ref[Any], Any] | None = None
 
     def __missing__(self, name: str) -> Instance:
         raise InputError(f"Unknown instance {name!r}: {nearest(name, self)}.")
@@ -69,14 +69,6 @@ class Catalog(dict[str, Instance]):
     def offers(self, name: str) -> tuple[Instance, ...]:
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
         return self.by_instance[self[name].name]
-
-    def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
-        """Cache the result of `resolve` for `by`, such as a set of models; recompute only for another `by`."""
-        kept = self._resolved
-        if kept is None or kept[0]() is not by:
-            kept = self._resolved = ref(by), resolve()
-        found: Resolved = kept[1]
-        return found
 
     @property
     def all_offers(self) -> tuple[Instance, ...]:
@@ -149,6 +141,17 @@ def _check_same(one: Instance, other: Instance, columns: Sequence[str]) -> None:
             )
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """End of an unknown name's message: the three most similar names, or the first three.
+
+    >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
+    'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
+    return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
+
+
 class NoOffersError(InputError):
     """The catalog has no offer that passes the filter.
 
@@ -195,29 +198,21 @@ def offers_in_market(
         for offer in offers:
             listed.setdefault(offer.market, offer)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
-            listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
+            if positive_number("The spot discount", spot_discount) >= 1:
+                raise InputError(f"The spot discount must be between 0 and 1, such as 0.6, not {spot_discount:g}.")
+            usd_per_hour = listed[ON_DEMAND].usd_per_hour * (1 - spot_discount)
+            source = f"{_GUESSED} {spot_discount:.0%} below on-demand"
+            listed[SPOT] = replace(listed[ON_DEMAND], usd_per_hour=usd_per_hour, market=SPOT, as_of="", source=source)
         found += [offer for key, offer in listed.items() if key == CUSTOM_HARDWARE or market in (key, ANY_MARKET)]
     if not found:
-        guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
-        raise NoOffersError(f"The catalog has no {market} prices: give your own prices{guess}.")
+        more = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
+        raise NoOffersError(f"The catalog has no {market} prices: give your own prices{more}.")
     return tuple(found)
 
 
 def is_guess(offer: Instance) -> bool:
     """Whether an offer's price is a spot price estimated from the user's discount."""
     return offer.source.startswith(_GUESSED)
-
-
-def _at_discount(offer: Instance, discount: float) -> Instance:
-    if positive_number("The spot discount", discount) >= 1:
-        raise InputError(f"The spot discount must be between 0 and 1, such as 0.6, not {discount:g}.")
-    return replace(
-        offer,
-        usd_per_hour=offer.usd_per_hour * (1 - discount),
-        market=SPOT,
-        as_of="",
-        source=f"{_GUESSED} {discount:.0%} below on-demand",
-    )
 
 
 #: Confidence levels, ascending.
@@ -374,7 +369,9 @@ def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]
 
     def some(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(offer_filter, name)
-        excepted = _excepted(chosen, options[name])
+        # Those that aren't chosen, if they are few beside the others.
+        excepted = [option for option in options[name] if option not in chosen]
+        excepted = excepted if len(excepted) * 2 < len(chosen) else []
         # All of them: each is chosen while some are about to be removed.
         if len(chosen) == len(options[name]):
             return ""
@@ -390,9 +387,3 @@ def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]
         "confidence": offer_filter.confidence and f"confidence: {CONFIDENCE_LABELS[offer_filter.confidence]}",
     }
     return {name: words for name, words in found.items() if words}
-
-
-def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
-    others = [option for option in options if option not in chosen]
-    return others if len(others) * 2 < len(chosen) else []

@@ -25,7 +25,8 @@ _PART_OF_A_GPU = re.compile(
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 #: Accelerators that are not GPUs: Intel's Gaudi, with driver names such as HL-205.
 _NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)
-_CPU = re.compile(r"\bCPU\b|\bXeon\b|\bEPYC\b|\bGraviton|\bCore\(TM\)", re.IGNORECASE)
+#: Processors.
+CPU_NAME = re.compile(r"\bCPU\b|\bXeon\b|\bEPYC\b|\bGraviton|\bCore\(TM\)", re.IGNORECASE)
 #: What drivers and clouds call a GPU, without its maker -> its full name. A100-PG509-200 is a board number, with the
 #: PCI device ID of the A100 in NVIDIA's driver notes; GH200's first size is its CPU's memory.
 _GPU_ALIASES = {
@@ -246,15 +247,6 @@ def is_no_gpu(name: str) -> bool:
     (True, False)
     """
     return _NO_GPU.search(name) is not None
-
-
-def is_cpu(name: str) -> bool:
-    """Whether a name is a processor.
-
-    >>> is_cpu("Intel(R) Xeon(R) CPU @ 2.20GHz"), is_cpu("CPU"), is_cpu("Tesla T4")
-    (True, True, False)
-    """
-    return _CPU.search(name) is not None
 
 
 def is_laptops(name: str) -> bool:

@@ -128,7 +128,7 @@ class ClassTimes:
 
 
 #: Lists of operations that are kept.
-_MOST_KEPT = 32
+_MAX_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,15 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
         """
-        table = self._table(tuple(operations))
+        key = tuple(operations)
+        table = self._tables.get(key)
+        if table is None:
+            table, shipped = self._read(key), load_operation_kinds().shipped
+            # Kept, because one profile is predicted many times; not with names that only an uploaded file has.
+            if all(name in self.columns or name in shipped for name in key):
+                if len(self._tables) == _MAX_KEPT:
+                    self._tables.clear()
+                self._tables[key] = table
         times_ms = times_us / US_PER_MS
         busy_ms = times_ms[:, table.busy]
         cheapest = np.where(busy_ms > 0, busy_ms, np.inf).min(axis=1, initial=np.inf)
@@ -217,21 +225,6 @@ class OperationClasses:
             truncated=truncated,
             severely=truncated & ~(times_ms[:, table.loss] > 0).any(axis=1),
         )
-
-    def _table(self, operations: tuple[str, ...]) -> _Table:
-        """The table of these operations, kept because one profile is predicted many times.
-
-        Names that only an uploaded file has are not kept.
-        """
-        found = self._tables.get(operations)
-        if found is None:
-            found = self._read(operations)
-            shipped = load_operation_kinds().shipped
-            if all(name in self.columns or name in shipped for name in operations):
-                if len(self._tables) == _MOST_KEPT:
-                    self._tables.clear()
-                self._tables[operations] = found
-        return found
 
     @cached_property
     def _tables(self) -> dict[tuple[str, ...], _Table]:
@@ -259,20 +252,18 @@ class OperationClasses:
             part = self.encode_table(names, times_us, np.array([profiles[row].may_be_cut for row in rows]))
             for name in ClassTimes.__dataclass_fields__:
                 getattr(times, name)[rows] = getattr(part, name)
-            column_of = self.place(
-                [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
-            )
-            for row in rows if column_of else ():
-                notable = [name for name in column_of if self._is_notable(name, profiles[row], column_of)]
+            outside = [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
+            column_of = self.place(outside) if outside else {}
+            for row in rows if outside else ():
+                # Outside the table: of unknown kind, or of a new one that takes a notable time.
+                least_us, us = NOTABLE_SHARE * profiles[row].busy_total_us, profiles[row].operations
+                notable = [
+                    name
+                    for name, column in column_of.items()
+                    if column is None or (us[name] >= least_us and self.stands_in(name))
+                ]
                 unknown[row] = report_unknown(profiles[row], notable, column_of, self.names)
         return times, unknown
-
-    def _is_notable(self, operation: str, profile: Profile, column_of: Mapping[str, int | None]) -> bool:
-        """Whether an operation outside the table is of unknown kind, or of a new one and takes a notable time."""
-        # Operations without a class have no kind in any class: searching again would take most of the time.
-        if column_of[operation] is None:
-            return True
-        return profile.operations[operation] >= NOTABLE_SHARE * profile.busy_total_us and self.stands_in(operation)
 
 
 @cache

@@ -176,23 +176,33 @@ def step_inputs(
     scaled = np.ones_like(times.times_ms)
     scaled[:, :device_classes] = factor[:, None]
     scaled[:, idle_column] = 1.0
-    classes, unknown = without_unseen(times.times_ms * scaled, (times.unknown_ms * factor)[:, None], unseen)
-    known = None if latency_ms is None else known_part(latency_ms, unknown)
+    classes, unknown, known = known_part(
+        times.times_ms * scaled, (times.unknown_ms * factor)[:, None], latency_ms, unseen
+    )
     return StepInputs(classes, unknown, known, sizes, factor, doubt)
 
 
-def without_unseen(
-    classes_ms: FloatArray, unknown_ms: FloatArray, unseen: np.ndarray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Class times (profiles, classes) and unknown time (profiles, 1), with unseen classes (boolean) as unknown."""
-    if unseen is None or not unseen.any():
-        return classes_ms, unknown_ms
-    return np.where(unseen, 0.0, classes_ms), unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
+def known_part(
+    classes_ms: FloatArray, unknown_ms: FloatArray, latency_ms: FloatArray | None, unseen: np.ndarray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Move unseen classes to unknown time, and take the latter off the latency.
 
+    Parameters
+    ----------
+    classes_ms, unknown_ms, latency_ms : (profiles, classes), (profiles, 1), and (profiles,) or None.
+    unseen : (classes,) boolean.
 
-def known_part(latency_ms: FloatArray, unknown_ms: FloatArray) -> FloatArray:
-    """Latencies (profiles,) minus the part of unknown operations (profiles, 1), (profiles, 1)."""
-    return np.maximum(latency_ms[:, None] - unknown_ms, MIN_KNOWN_SHARE * latency_ms[:, None])
+    Returns
+    -------
+    classes_ms, unknown_ms, known_ms : (profiles, classes), (profiles, 1), and (profiles, 1) or None.
+    """
+    if unseen is not None and unseen.any():
+        unknown_ms = unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
+        classes_ms = np.where(unseen, 0.0, classes_ms)
+    if latency_ms is None:
+        return classes_ms, unknown_ms, None
+    known_ms = np.maximum(latency_ms[:, None] - unknown_ms, MIN_KNOWN_SHARE * latency_ms[:, None])
+    return classes_ms, unknown_ms, known_ms
 
 
 def member_latency(

@@ -16,6 +16,7 @@ from profet_core.catalog.gpus import (
     CODES,
     PLAIN,
     TF32,
+    Gpu,
     Gpus,
     has_tensor_cores,
     is_half,
@@ -27,14 +28,13 @@ from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
 from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import InstancePrediction, Prediction, priced_row
+from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
-from profet_core.transfer.estimate import GpuOnHost
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.step_model import host_share
-from profet_core.transfer.targets import host_named
+from profet_core.transfer.targets import Host, host_named
 from profet_core.units import format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -64,19 +64,11 @@ def counted_need(
     )
 
 
-def counted_fit(
-    model: MemoryModel,
-    network: Counts,
-    batch_size: int,
-    memory_gib: float,
-    state_copies: int = 0,
-    activation_share: float = 1.0,
-) -> FitAnswer:
-    """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
-    need = counted_need(model, network, batch_size, state_copies, activation_share)
+def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gib: float) -> FitAnswer:
+    """Whether a step of this need fits in a GPU's nominal memory, and the largest batch that does."""
     chance = need.probability(memory_gib, 1.0)
     largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, MAX_BATCH) * (1 + 1e-12))
-    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
+    why = f"needs about {need.held_gib + need.activation_gib:.2g} of {memory_gib:g} GiB, from its layers"
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
@@ -230,6 +222,8 @@ class NetworkStep:
     frozen_backbone: bool = False
 
 
+#: A GPU and its host.
+GpuOnHost = tuple[Gpu, Host]
 #: Latency on one GPU in one host, before it is assigned to an offer.
 _OnGpu = tuple[Estimate, Regime]
 
@@ -261,7 +255,7 @@ def estimate(
         library = named_network(step.name).library
         notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
     rows = [
-        priced_row(catalog[instance], found[one][0], {METHOD: float(found[one][0].latency_ms or 0)})
+        InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
     return NetworkEstimate(
@@ -386,6 +380,6 @@ def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequen
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
     share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
-    copies = OPTIMIZERS[step.optimizer]
-    answers = {one: counted_fit(models.memory, step.network, step.batch_size, one, copies, share) for one in memories}
+    need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
+    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}

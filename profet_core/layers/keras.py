@@ -18,6 +18,7 @@ from profet_core.layers.network import (
     Network,
     Shape,
     count,
+    image_sides,
     packing_problem,
     shape_text,
     shown,
@@ -32,20 +33,14 @@ _RECURRENT = ("LSTM", "GRU", "RNN")
 _OTHER_OPERATIONS = frozenset({"Average", "Identity"})
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
-#: Shapes before and after a layer, with the batch, where the file has them.
-_Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
+#: A shape with the batch, where the file has one, and those before and after a layer.
+_Stated = tuple[int | None, ...] | None
+_Recorded = tuple[_Stated, _Stated]
 
 #: A call: the layer's name and which of its calls it is.
 Call = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor that a layer is called on."""
-
-    call: Call
-    index: int
-    recorded: tuple[int | None, ...] | None = None
+#: A tensor that a layer is called on: the call that puts it out, which of its outputs it is, and its shape.
+Tensor = tuple[Call, int, _Stated]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,41 +59,38 @@ def layer_records(layers: object) -> list[LayerRecord]:
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
     found: dict[str, LayerRecord] = {}
-    for number, record in enumerate(layers):
-        layer = _layer_record(record, number)
-        if layer.name in found:
-            raise InputError(f"two of its layers are called {shown(layer.name)}: save the model again.")
-        found[layer.name] = layer
+    for number, record in enumerate(layers, 1):
+        match record:
+            case {"class_name": str(class_name), "config": dict(config)}:
+                name = record.get("name", config.get("name", f"number {number}"))
+                nodes = record.get("inbound_nodes") or []
+            case _:
+                name = nodes = None
+        if not isinstance(name, str) or not isinstance(nodes, list):
+            raise InputError(f"its layer {number} is not written as Keras writes layers: save the model again.")
+        if name in found:
+            raise InputError(f"two of its layers are called {shown(name)}: save the model again.")
+        called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
+        found[name] = LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
     return list(found.values())
-
-
-def _layer_record(record: Any, number: int) -> LayerRecord:
-    match record:
-        case {"class_name": str(class_name), "config": dict(config)}:
-            name = record.get("name", config.get("name", f"number {number + 1}"))
-            nodes = record.get("inbound_nodes") or []
-            if isinstance(name, str) and isinstance(nodes, list):
-                called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
-                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
-    raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
     """All tensors of one call, in order: records of Keras 3, or lists of Keras 2."""
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
-            yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
+            yield (name, call), index, recorded_shape(value["config"].get("shape"))
         case ["_CONSTANT_VALUE", *_]:
             return
         case [str(name), int(call), int(index), *rest]:
-            yield Tensor((name, call), index)
+            yield (name, call), index, None
             yield from _tensors(rest)
         case dict() | list():
             for each in value.values() if isinstance(value, dict) else value:
                 yield from _tensors(each)
 
 
-def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
+def recorded_shape(shape: object) -> _Stated:
     """A shape with the batch as a file has it, None if it is none."""
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
         return None
@@ -110,7 +102,7 @@ def in_order(layers: list[LayerRecord]) -> list[Call]:
     needs: dict[Call, list[Call]] = {}
     for layer in layers:
         for number, tensors in enumerate(layer.calls or ((),)):
-            needs[layer.name, number] = [tensor.call for tensor in tensors]
+            needs[layer.name, number] = [call for call, _, _ in tensors]
     for call, others in needs.items():
         for other in others:
             if other not in needs:
@@ -147,20 +139,13 @@ class KerasModel:
         if not isinstance(config, dict):
             raise InputError("it has no layers: save a model that was built.")
         layers = layer_records(config.get("layers"))
-        if class_name == "Sequential":
-            return self._sequence(layers, record, inputs, path)
-        return self._graph(layers, config, inputs, path)
-
-    def _sequence(
-        self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
-    ) -> list[Shape]:
+        if class_name != "Sequential":
+            return self._graph(layers, config, inputs, path)
         shapes = [self._sequence_input(layers, record)] if inputs is None else inputs
+        built = [*map(_built_shape, layers), None]
         for index, layer in enumerate(layers):
-            if layer.class_name == _INPUT:
-                continue
-            before = _built_shape(layer)
-            after = _built_shape(layers[index + 1]) if index + 1 < len(layers) else None
-            shapes = self._call(layer, shapes, path, (before, after))
+            if layer.class_name != _INPUT:
+                shapes = self._call(layer, shapes, path, (built[index], built[index + 1]))
         return shapes
 
     def _sequence_input(self, layers: list[LayerRecord], record: Mapping[str, Any]) -> Shape:
@@ -191,12 +176,12 @@ class KerasModel:
         # A tensor, a list of them, or a record of them.
         entries, ends = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
         by_name = {layer.name: layer for layer in layers}
-        recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
+        recorded = {call: stated for layer in layers for tensors in layer.calls for call, _, stated in tensors}
         outputs: dict[Call, list[Shape]] = {}
         if inputs is not None:
             if len(entries) != len(inputs):
                 raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
-            outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
+            outputs = {call: [shape] for (call, _, _), shape in zip(entries, inputs, strict=True)}
         for call in in_order(layers):
             if call in outputs:
                 continue
@@ -207,21 +192,22 @@ class KerasModel:
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
-            before = tensors[0].recorded if len(tensors) == 1 else None
+            before = tensors[0][2] if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
         if not ends:
             raise InputError("it has no outputs.")
         return [self._tensor(end, outputs) for end in ends]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
-        shapes = outputs.get(tensor.call)
-        if shapes is None or not 0 <= tensor.index < len(shapes):
-            raise InputError(f"layer {shown(tensor.call[0])} doesn't have the output that the file names.")
-        shape = shapes[tensor.index]
-        if self._pixels is None and tensor.recorded is not None:
-            stated = tensor.recorded[1:]
-            if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
-                where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
+        call, index, stated = tensor
+        shapes = outputs.get(call)
+        if shapes is None or not 0 <= index < len(shapes):
+            raise InputError(f"layer {shown(call[0])} doesn't have the output that the file names.")
+        shape = shapes[index]
+        if self._pixels is None and stated is not None:
+            sides = stated[1:]
+            if len(sides) != len(shape) or any(a not in (None, b) for a, b in zip(sides, shape, strict=True)):
+                where = f"layer {shown(call[0])} would put out {shape_text(shape)} by its settings"
                 raise InputError(f"{where}, and the file says otherwise: save the model again.")
         return shape
 
@@ -257,7 +243,7 @@ class KerasModel:
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         settings = Settings(layer.config)
-        if _is_operation(layer):
+        if _is_keras(layer.record.get("module")) and ".ops" in shown(layer.record["module"]):
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
                 return layers_of(f"ops.{name}", settings, shapes)
@@ -285,10 +271,7 @@ class KerasModel:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
         if len(sides) in (2, 3):
-            height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
-            if height is None or width is None:
-                raise InputError("it leaves the image's size open: give the pixels.")
-            image = (whole(height, "image's height"), whole(width, "image's width"))
+            image = image_sides(sides[0], sides[1], self._pixels)
             rest = tuple(whole(side, "number of channels") for side in sides[2:])
             self.image = self.image or (*image, *rest)
             return (*image, *rest)
@@ -301,7 +284,7 @@ def _batch_shape(layer: LayerRecord) -> object:
     return layer.config.get("batch_shape", layer.config.get("batch_input_shape"))
 
 
-def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
+def _built_shape(layer: LayerRecord) -> _Stated:
     """The shape that a layer of a sequence was built for, where the file has it."""
     built = layer.record.get("build_config")
     return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None
@@ -339,11 +322,6 @@ def _is_custom_class(layer: LayerRecord) -> bool:
 
 def _is_keras(module: object) -> bool:
     return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
-
-
-def _is_operation(layer: LayerRecord) -> bool:
-    module = layer.record.get("module")
-    return _is_keras(module) and ".ops" in shown(module)
 
 
 CONFIG = "config.json"

@@ -346,6 +346,15 @@ def whole(value: object, what: str, least: int = 1) -> int:
     return value
 
 
+def image_sides(height: object, width: object, pixels: int | None) -> tuple[int, int]:
+    """Sides of the image that a network takes: those of its file, or `pixels`."""
+    if pixels is not None:
+        height = width = pixels
+    if height is None or width is None:
+        raise InputError("it leaves the image's size open: give the pixels.")
+    return whole(height, "image's height"), whole(width, "image's width")
+
+
 def packing_problem(error: ProfileError) -> str:
     """What is wrong with how a file is packed, without what that says of profiles and advises for them."""
     return str(error).partition(":")[0].partition(", which")[0].rstrip(".")
@@ -373,11 +382,9 @@ class Caveats:
 
     def lines(self) -> tuple[str, ...]:
         """Each reason once: "REASON: one, two, three and 4 more."."""
-        return tuple(_line(reason, list(names)) for reason, names in self._about.items())
-
-
-def _line(reason: str, names: list[str]) -> str:
-    if not names:
-        return f"{reason}."
-    rest = len(names) - _NAMED
-    return f"{reason}: {', '.join(names[:_NAMED])}{f' and {rest:,} more' if rest > 0 else ''}."
+        lines = []
+        for reason, names in self._about.items():
+            rest = len(names) - _NAMED
+            about = ", ".join(list(names)[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+            lines.append(f"{reason}: {about}." if about else f"{reason}.")
+        return tuple(lines)

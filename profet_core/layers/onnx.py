@@ -15,7 +15,19 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.network import Caveats, Kind, Layer, LayerList, Network, Shape, check_shape, count, shown, whole
+from profet_core.layers.network import (
+    Caveats,
+    Kind,
+    Layer,
+    LayerList,
+    Network,
+    Shape,
+    check_shape,
+    count,
+    image_sides,
+    shown,
+    whole,
+)
 from profet_core.layers.onnx_operators import FLOAT_TYPES, MAX_CONSTANT, Node, Value, applied
 from profet_recorder.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
 
@@ -126,19 +138,6 @@ def _varint(number: int) -> bytes:
     return bytes(found)
 
 
-def _node(node: Any) -> Node:
-    attributes = {attribute.name: attribute for attribute in node.attributes}
-    value = attributes.get("value")
-    return Node(
-        node.name,
-        node.operator,
-        tuple(node.inputs),
-        tuple(node.outputs),
-        attributes,
-        _tensor(value.tensor) if value is not None and value.HasField("tensor") else None,
-    )
-
-
 def _tensor(tensor: Any, name: str = "") -> Value:
     """A tensor of the file, with its values where it is small, in this file and of a type that says a shape."""
     sides, is_float = tuple(tensor.sides), tensor.type in FLOAT_TYPES
@@ -176,7 +175,11 @@ class _Followed:
             raise InputError("it has no image as its input: one of batch, channels, height and width is needed.")
         for message in graph.nodes:
             try:
-                self._add(_node(message), message.domain)
+                attributes = {attribute.name: attribute for attribute in message.attributes}
+                value = attributes.get("value")
+                made = _tensor(value.tensor) if value is not None and value.HasField("tensor") else None
+                ports = tuple(message.inputs), tuple(message.outputs)
+                self._add(Node(message.name, message.operator, *ports, attributes, made), message.domain)
             except InputError as error:
                 label = f"operator {shown(message.name or ', '.join(message.outputs[:1]))} ({shown(message.operator)})"
                 raise InputError(f"{label}: {error}") from None
@@ -198,13 +201,10 @@ class _Followed:
             is_last = sides[1] not in _IMAGE_CHANNELS and sides[3] in _IMAGE_CHANNELS
             height, width = sides[1:3] if is_last else sides[2:4]
             channels = sides[3] if is_last else sides[1]
-            if pixels is not None:
-                height = width = pixels
-            if height is None or width is None:
-                raise InputError("it leaves the image's size open: give the pixels.")
+            image = image_sides(height, width, pixels)
             if channels is None:
                 raise InputError("it leaves the image's channels open: export it with their number.")
-            self.image = (whole(height, "image's height"), whole(width, "image's width"))
+            self.image = image
             whole(channels, "number of channels")
             self._batch = whole(sides[0] or 1, "batch size")
             rest = (*self.image, channels) if is_last else (channels, *self.image)
@@ -226,7 +226,12 @@ class _Followed:
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
         if node.operator == "Constant":
-            self._constant(node)
+            name, value = node.outputs[0] if node.outputs else "", node.value or Value((), is_static=True)
+            if {"value_int", "value_ints"} & set(node.attributes):
+                number, numbers = node.number("value_int", 0), node.numbers("value_ints")
+                constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
+                value = Value(constant.shape, constant, is_static=True)
+            self._put_out(name, value._replace(weights=(name,) if value.weights else ()))
             return
         is_filled = node.operator == "ConstantOfShape" and (node.value is None or bool(node.value.weights))
         if node.outputs and is_static and (is_filled or (node.operator == "Identity" and weights)):
@@ -252,15 +257,6 @@ class _Followed:
         for name, shape in zip(node.outputs, result.shapes, strict=False):
             if name:
                 self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
-
-    def _constant(self, node: Node) -> None:
-        name = node.outputs[0] if node.outputs else ""
-        value = node.value or Value((), is_static=True)
-        if {"value_int", "value_ints"} & set(node.attributes):
-            number, numbers = node.number("value_int", 0), node.numbers("value_ints")
-            constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
-            value = Value(constant.shape, constant, is_static=True)
-        self._put_out(name, value._replace(weights=(name,) if value.weights else ()))
 
     def _layer(self, node: Node, batch: Layer, inputs: Sequence[Value | None], weights: tuple[str, ...]) -> None:
         """Add the layer of one image, by that of a batch, with the weights that no layer had so far."""

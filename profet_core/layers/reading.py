@@ -27,7 +27,7 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
-from profet_core.sandbox.process import SMALL_BYTES, Progress, Task, is_line, read_file
+from profet_core.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
 from profet_recorder.profiles.unpacking import Content, is_archive
 
@@ -174,7 +174,12 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
                 raise InputError(f"a layer above is called {shown(label)} too: names stand for one layer each.")
             made: list[Layer] = []
             if not image:
-                image, last = _image(row if kind == "input" else {}, pixels)
+                given = row if kind == "input" else {}
+                channels = _setting("channels", given["channels"]) if given.get("channels") else DEFAULT_CHANNELS
+                if pixels is None and not given.get("pixels"):
+                    raise InputError("the image's size is missing: give the pixels, or a row of kind input with them.")
+                image = whole(_setting("pixels", given["pixels"]), "pixels") if pixels is None else pixels
+                last = (image, image, whole(channels, "channels"))
                 made = [Layer(Kind.INPUT, last)] if kind == "input" else []
             for layer in made or _table_layers(kind, row, shapes, last):
                 last = net.put(layer, name=shown(label))
@@ -212,16 +217,6 @@ def _rows(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
                 yield lines.line_num, dict(zip(header, fields, strict=False))
     except csv.Error:
         raise InputError(f"line {lines.line_num} is not CSV: quote fields that contain commas.") from None
-
-
-def _image(row: Mapping[str, str], pixels: int | None) -> tuple[int, Shape]:
-    """Side and shape of the image, from the row that describes it or by default."""
-    channels = _setting("channels", row["channels"]) if row.get("channels") else DEFAULT_CHANNELS
-    if pixels is None:
-        if not row.get("pixels"):
-            raise InputError("the image's size is missing: give the pixels, or a row of kind input with them.")
-        pixels = whole(_setting("pixels", row["pixels"]), "pixels")
-    return pixels, (pixels, pixels, whole(channels, "channels"))
 
 
 def _table_layers(kind: str, row: Mapping[str, str], shapes: Mapping[str, Shape], last: Shape) -> list[Layer]:
@@ -264,18 +259,13 @@ def read_network_guarded(source: bytes | BinaryIO, name: str = "network", pixels
     def begin(start: bytes) -> Task[Network] | Network:
         return read_network(start, name, pixels) if len(start) <= SMALL_BYTES and is_table(start) else TASK
 
-    network = read_file(source, name, begin, ["" if pixels is None else str(pixels)])
+    network = read_file(source, name, begin, [] if pixels is None else [str(pixels)])
     return replace(network, name=shown_file_name(name))
 
 
-def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name and the pixels, "" for the file's own, are known."""
-    suffix, pixels = arguments
-    name = f"network{suffix}"
-    try:
-        return network_document(read_network(file, name, int(pixels) if pixels else None))
-    except InputError as error:
-        raise InputError(str(error).removeprefix(f"{name}: ")) from None
+def work(file: BinaryIO, name: str, pixels: Sequence[str], _: Progress) -> dict[str, Any]:
+    """In the process: read a network at the pixels, or at the file's own."""
+    return network_document(read_network(file, name, int(pixels[0]) if pixels else None))
 
 
 class _Document(TypedDict):

@@ -391,16 +391,13 @@ def _pooling(settings: Settings, shape: Shape) -> Layer:
     return pooling(shape, Window(size, strides, settings.padding()))
 
 
-def _batch_norm(settings: Settings, shape: Shape) -> Layer:
-    flags = {name: settings.flag(name, True) for name in ("scale", "center")}
-    return normalization(shape, **flags, features=shape[settings.axis(settings.values.get("axis", -1), shape)])
-
-
-def _layer_norm(settings: Settings, shape: Shape, is_rms: bool = False) -> Layer:
-    if is_rms or settings.flag("rms_scaling", False):
+def _norm(settings: Settings, shape: Shape, kind: str = "layer") -> Layer:
+    if kind == "rms" or (kind == "layer" and settings.flag("rms_scaling", False)):
         return normalization(shape, center=False, averages=False, features=settings.features(shape))
     flags = {name: settings.flag(name, True) for name in ("scale", "center")}
-    return normalization(shape, **flags, averages=False, features=settings.features(shape))
+    if kind == "layer":
+        return normalization(shape, **flags, averages=False, features=settings.features(shape))
+    return normalization(shape, **flags, features=shape[settings.axis(settings.values.get("axis", -1), shape)])
 
 
 def _prelu(settings: Settings, shape: Shape) -> Layer:
@@ -472,15 +469,13 @@ def _identity(_: Settings, shape: Shape) -> Layer:
     return Layer(Kind.IDENTITY, shape)
 
 
-def _activation(settings: Settings, shape: Shape) -> Layer:
-    return _identity(settings, shape) if settings.values.get("activation") == "linear" else elementwise(shape)
-
-
-def _dropout(settings: Settings, shape: Shape) -> Layer:
-    """Dropout of values; of whole images it is stochastic depth."""
+def _function(settings: Settings, shape: Shape) -> Layer:
+    """An activation, or dropout of values; of whole images that is stochastic depth."""
     kept = settings.values.get("noise_shape")
     is_depth = isinstance(kept, list) and len(kept) > 1 and all(side == 1 for side in kept[1:])
-    return _identity(settings, shape) if is_depth else elementwise(shape)
+    return (
+        _identity(settings, shape) if is_depth or settings.values.get("activation") == "linear" else elementwise(shape)
+    )
 
 
 def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> Layer:
@@ -561,9 +556,9 @@ KINDS: Mapping[str, Rule] = MappingProxyType(
         "Dense": _of_one(
             lambda settings, shape: dense(shape, settings.whole("units"), bias=settings.flag("use_bias", True))
         ),
-        "BatchNormalization": _of_one(_batch_norm),
-        **dict.fromkeys(("LayerNormalization", "GroupNormalization"), _of_one(_layer_norm)),
-        "RMSNormalization": _of_one(partial(_layer_norm, is_rms=True)),
+        "BatchNormalization": _of_one(partial(_norm, kind="batch")),
+        **dict.fromkeys(("LayerNormalization", "GroupNormalization"), _of_one(_norm)),
+        "RMSNormalization": _of_one(partial(_norm, kind="rms")),
         "Normalization": _of_one(_input_normalization),
         "PReLU": _of_one(_prelu),
         "LayerScale": _of_one(lambda _, shape: scaling(shape)),
@@ -574,8 +569,7 @@ KINDS: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(("Resizing", "CenterCrop", "RandomCrop"), _of_one(_resizing)),
         # Stochastic depth leaves out whole blocks of some images, as a setting of the training.
         **dict.fromkeys(("Identity", "StochasticDepth"), _of_one(_identity)),
-        "Activation": _of_one(_activation),
-        "Dropout": _of_one(_dropout),
+        **dict.fromkeys(("Activation", "Dropout"), _of_one(_function)),
         "Concatenate": _concatenate,
         "MultiHeadAttention": _attention,
         "ops.Concatenate": _concatenate,

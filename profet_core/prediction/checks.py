@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from profet_core.catalog.gpus import canonical, is_cpu
+from profet_core.catalog.gpus import CPU_NAME, canonical
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
 from profet_core.errors import Code, InputError, LatencyDoubtError, Note, not_a_cnn
 from profet_core.latency import log_sd_of
@@ -137,14 +137,6 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     return replace(profile, operations={**profile.operations, **waited}), left_ms
 
 
-def input_wait_note(profile: Profile) -> list[Note]:
-    """The wait that predictions exclude; none if there is none."""
-    wait_ms = input_wait_ms(profile)
-    if not wait_ms:
-        return []
-    return [Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=wait_ms * US_PER_MS / profile.device_total_us)]
-
-
 #: Host rows that are waits: for the loader, and for copies to and from the GPU.
 _WAITS = {HOST_IDLE, *(HOST_PREFIX + name for name in ("Dataset", "_Send", "_Recv", "_HostRecv"))}
 
@@ -193,7 +185,7 @@ def refusal(profile: Profile) -> str:
         return profile.refusal
     if profile.device_busy_us <= 0:
         return NO_DEVICE
-    if profile.meta.gpu is not None and is_cpu(profile.meta.gpu):
+    if profile.meta.gpu is not None and CPU_NAME.search(profile.meta.gpu):
         return f"This profile was recorded on a CPU ({profile.meta.gpu}): record the step on a GPU."
     if profile.meta.compiled and "torch" not in (profile.meta.framework or "").lower():
         return (
@@ -216,27 +208,30 @@ def refusal(profile: Profile) -> str:
             f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: record it again with CPU "
             "operations too, and without XLA, torch.compile or CUDA graphs."
         )
-    unplaced_us = _unplaced_us(profile)
-    if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MAX_UNCLASSIFIED_SHARE:
-        longest = max(unplaced_us, key=lambda name: unplaced_us[name]).removeprefix(DEVICE_PREFIX)
-        return (
-            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
-            "step with the framework's own operations."
-        )
     return _no_cnn(profile)
 
 
 def _no_cnn(profile: Profile) -> str:
-    """Why a step is of no CNN; empty if it is of one."""
+    """Why a step is of no CNN, or too much of it is unknown; empty if it is of one."""
     sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, "": 0.0}, _shipped_work()
+    unknown_us: dict[str, float] = {}
     for name, us in profile.operations.items():
+        # Most names are in the table.
         sums[known[name] if name in known else _work(name)] += us
+        is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
+        if is_device and kind_of(name) is None:
+            unknown_us[name] = us
+    if (share := sum(unknown_us.values()) / profile.device_busy_us) > MAX_UNCLASSIFIED_SHARE:
+        longest = max(unknown_us, key=lambda name: unknown_us[name]).removeprefix(DEVICE_PREFIX)
+        return (
+            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
+            "step with the framework's own operations."
+        )
     convolutions_us = sums[_CONVOLUTIONS]
     if convolutions_us > MIN_CONVOLUTION_SHARE * (convolutions_us + sums[_PRODUCTS]):
         return ""
     share = convolutions_us / profile.device_busy_us
-    part = f"{share:.1%}" if share else "none"
-    why = f"{part} of its GPU time is convolutions"
+    why = f"{f'{share:.1%}' if share else 'none'} of its GPU time is convolutions"
     return not_a_cnn("This step is not a CNN's", why, "Record a CNN's training step")
 
 
@@ -250,18 +245,6 @@ def _work(operation: str) -> str:
 @cache
 def _shipped_work() -> dict[str, str]:
     return {name: _work(name) for name in load_operation_kinds().shipped}
-
-
-def _unplaced_us(profile: Profile) -> dict[str, float]:
-    """Device time per operation of unknown kind, microseconds."""
-    # Most names are in the table.
-    shipped = load_operation_kinds().shipped
-    others = {name: us for name, us in profile.operations.items() if name not in shipped}
-    return {
-        name: us
-        for name, us in others.items()
-        if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and kind_of(name) is None
-    }
 
 
 def refusal_by(models: Models, profile: Profile) -> str:
@@ -311,11 +294,17 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     stalled = not profile.may_be_cut and device_ms > MAX_RATIO * latency_ms
     if steps is None and fits and not stalled:
         return
-    unit = _fitting_unit(latency_ms, plausible_ms) if steps is None and not fits else None
+    unit, read_as = None, ""
+    if steps is not None:
+        read_as = " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
+    elif not fits:
+        low_ms, high_ms = plausible_ms
+        fitting = (unit for unit, factor in MS_PER_UNIT.items() if low_ms <= latency_ms * factor <= high_ms)
+        unit = next(fitting, None)
     suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
     expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
     raise LatencyDoubtError(
-        f"A latency of {format_ms(latency_ms)} doesn't fit this profile, which{_read_as(profile, steps)} suggests "
+        f"A latency of {format_ms(latency_ms)} doesn't fit this profile, which{read_as} suggests "
         f"about {format_ms(expected_ms)}: {_hint(profile, latency_ms, unit, steps)}",
         latency_ms=latency_ms,
         expected_ms=expected_ms,
@@ -323,19 +312,6 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
         suggested_unit=unit,
         suggested_steps=steps,
     )
-
-
-def _fitting_unit(latency_ms: float, plausible_ms: tuple[float, float]) -> str | None:
-    """Unit in which the number would be plausible; None if there is none."""
-    low_ms, high_ms = plausible_ms
-    fitting = (unit for unit, factor in MS_PER_UNIT.items() if low_ms <= latency_ms * factor <= high_ms)
-    return next(fitting, None)
-
-
-def _read_as(profile: Profile, steps: int | None) -> str:
-    if steps is None:
-        return ""
-    return " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
 
 
 def _hint(profile: Profile, latency_ms: float, unit: str | None, steps: int | None) -> str:
@@ -460,11 +436,3 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
     else:
         kind = "idle" if busy < idle_below else "busy"
     return Diagnosis(kind, busy, waiting, known_ms is not None)
-
-
-def bottleneck_note(profile: Profile, latency_ms: float | None) -> list[Note]:
-    """The diagnosis as a warning; none if another GPU helps, or if predictions exclude the wait for input."""
-    found = diagnose(profile, latency_ms)
-    if found.warning is None or (found.kind == "input" and input_wait_note(profile)):
-        return []
-    return [found.warning]

@@ -312,21 +312,19 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
 
 def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
+    models, arrays = {}, ("centre", "spread", "low", "high", "share", "batch", "area")
+    for anchor, row in content["laws"].items():
+        models[anchor] = AnchorGrowthModel(
+            **{name: np.array([finite_number(value) for value in row[name]]) for name in arrays},
+            offsets=MappingProxyType({name: _numbers(values, 3) for name, values in row["offsets"].items()}),
+            sharpness=finite_number(row["sharpness"]),
+        )
     return GrowthModel(
-        models=MappingProxyType({name: _anchor_model(row) for name, row in content["laws"].items()}),
+        models=MappingProxyType(models),
         error=ScalingError(*(_numbers(content["error"][name], 4) for name in ("of_size", "of_still"))),
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),
     )
-
-
-def _anchor_model(row: JsonObject) -> AnchorGrowthModel:
-    arrays = {
-        name: np.array([finite_number(value) for value in row[name]])
-        for name in ("centre", "spread", "low", "high", "share", "batch", "area")
-    }
-    offsets = {name: _numbers(values, 3) for name, values in row["offsets"].items()}
-    return AnchorGrowthModel(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
 def _numbers(values: Sequence[object], count: int) -> tuple[float, ...]:
@@ -340,20 +338,10 @@ def _numbers(values: Sequence[object], count: int) -> tuple[float, ...]:
 BETWEEN = 0.6
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Batch sizes and image areas, each (sizes,), or one of each; area 1 if pixels are unknown."""
-
-    batch: Values
-    area: Values
-
-    def over(self, other: Sizes) -> tuple[FloatArray, FloatArray]:
-        """log(batch / other's), log(area / other's)."""
-        return np.log(self.batch / other.batch), np.log(self.area / other.area)
-
-    def is_within(self, other: Sizes) -> bool:
-        """Whether neither of one size is above the other's."""
-        return bool(self.batch <= other.batch and self.area <= other.area)
+def log_sizes(batch: Values, area: Values) -> FloatArray:
+    """Logarithms of batch sizes and of image areas (1 if pixels are unknown), (2, sizes), or (2, 1) of one of each."""
+    sizes: FloatArray = np.array([batch, area], float).reshape(2, -1)
+    return np.log(sizes)
 
 
 @dataclass(frozen=True)
@@ -362,78 +350,61 @@ class KnownPoint:
 
     Attributes
     ----------
+    at : as `log_sizes` gives it, (2, 1).
     log_ms, log_sd : (instances,), of the latencies.
     growth : scaling from this size.
     """
 
-    at: Sizes
+    at: FloatArray
     log_ms: FloatArray
     log_sd: FloatArray
     growth: Growth | GrowthBySource
 
 
-def scale_from_one(known: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:
-    """Latencies at `sizes`, (instances, sizes); non-decreasing in batch and area, exact at the known size."""
-    away = sizes.over(known.at)
-    log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
-    scaling_log_sd = error.log_sd(known.growth.share[:, None], *away)
-    return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], scaling_log_sd))
-
-
-def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: Sizes) -> Estimate:
-    """Latencies at `sizes`, (instances, sizes), exact at both known sizes.
+def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: FloatArray) -> Estimate:
+    """Latencies at `log_sizes`, (instances, sizes), exact at both known sizes.
 
     They are non-decreasing if the known ones are.
 
     Between two sizes, if both of one are at least the other's, steps scale by the share that connects the two
     latencies. Elsewhere they scale by the mean of both profiles' estimates.
     """
-    if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
+    if tuple(first.at.ravel()) > tuple(second.at.ravel()):
         first, second = second, first
-    log_ms = _stretched(first, second, sizes) if first.at.is_within(second.at) else _bridged(first, second, sizes)
-    by_first, by_second = (
-        error.log_sd(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)
-    )
-    within = (sizes.batch >= first.at.batch) & (sizes.batch <= second.at.batch)
-    within &= (sizes.area >= first.at.area) & (sizes.area <= second.at.area)
-    log_sd = _pooled_sd(first, second, by_first, by_second, np.where(within, BETWEEN, 1.0))
+    log_ms = (_stretched if (first.at <= second.at).all() else _bridged)(first, second, sizes)
+    by_first, by_second = (error.log_sd(point.growth.share[:, None], *(sizes - point.at)) for point in (first, second))
+    # The nearer step has more weight, and their scaling error is below that of each alone.
+    both = combined_sd(by_first, by_second)
+    share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
+    known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
+    within = ((sizes >= first.at) & (sizes <= second.at)).all(axis=0)
+    scaling_log_sd = np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
+    log_sd = combined_sd(known, np.where(within, BETWEEN, 1.0) * scaling_log_sd)
     return Estimate(latency_ms=np.exp(log_ms), log_sd=log_sd)
 
 
-def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> FloatArray:
-    by_first, by_second = (point.growth.log_growth(*sizes.over(point.at)) for point in (first, second))
+def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: FloatArray) -> FloatArray:
+    by_first, by_second = (point.growth.log_growth(*(sizes - point.at)) for point in (first, second))
     return (by_first + by_second) / 2
 
 
-def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray:
+def _stretched(small: KnownPoint, large: KnownPoint, sizes: FloatArray) -> FloatArray:
     """Interpolate between both with the fitted scaling; extrapolate beyond with the profiles' scaling."""
     rise = large.log_ms - small.log_ms
-    away = large.at.over(small.at)
-    growth = small.growth.through(float(away[0]), float(away[1]), rise)
+    away = large.at - small.at
+    growth = small.growth.through(away[0].item(), away[1].item(), rise)
     span = growth.log_growth(*away)
-    between = np.clip(growth.log_growth(*sizes.over(small.at)) / span, 0, 1)
+    between = np.clip(growth.log_growth(*(sizes - small.at)) / span, 0, 1)
     grown = _mean_growth(small, large, sizes)
     below, above = (grown - _mean_growth(small, large, point.at) for point in (small, large))
     return small.log_ms[:, None] + rise[:, None] * between + np.minimum(below, 0) + np.maximum(above, 0)
 
 
-def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
+def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: FloatArray) -> FloatArray:
     """Combine steps where `deep` has the larger batch and `wide` the larger area; one axis connects their levels."""
     grown = _mean_growth(wide, deep, sizes)
     by_wide, by_deep = (point.log_ms[:, None] + grown - _mean_growth(wide, deep, point.at) for point in (wide, deep))
-    to_deep: FloatArray = np.clip(np.log(sizes.batch / wide.at.batch) / np.log(deep.at.batch / wide.at.batch), 0, 1)
-    to_wide: FloatArray = np.clip(np.log(sizes.area / deep.at.area) / np.log(wide.at.area / deep.at.area), 0, 1)
+    to_deep: FloatArray = np.clip((sizes[0] - wide.at[0]) / (deep.at[0] - wide.at[0]), 0, 1)
+    to_wide: FloatArray = np.clip((sizes[1] - deep.at[1]) / (wide.at[1] - deep.at[1]), 0, 1)
     higher = by_deep - by_wide
     return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)
-
-
-def _pooled_sd(
-    first: KnownPoint, second: KnownPoint, by_first: FloatArray, by_second: FloatArray, factor: FloatArray
-) -> FloatArray:
-    """Pooled error: the nearer step has more weight, and their scaling error is below that of each alone."""
-    both = combined_sd(by_first, by_second)
-    share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
-    known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
-    scaling_log_sd = factor * np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
-    found: FloatArray = combined_sd(known, scaling_log_sd)
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -15,7 +15,6 @@ from profet_core.ensemble.members import (
     BAND_WORDS,
     IntervalScale,
     ProfileBatch,
-    StepInputs,
     class_shares,
     member_latency,
     nearest_distance,
@@ -27,21 +26,22 @@ from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import (
     WARNED_UNATTRIBUTED_SHARE,
-    host_times_ms,
-    input_wait_note,
+    input_wait_ms,
     steps_note,
     unattributed_log_sd,
 )
-from profet_core.prediction.models import Method, Models, TrainingRange
-from profet_core.prediction.other_gpus import RecordedSteps
+from profet_core.prediction.models import Method, Models
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import Similarity, StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu
-from profet_core.transfer.step_model import step_parts
-from profet_core.transfer.steps import AnchorSteps
 from profet_core.units import SMALLEST_NUMBER, US_PER_MS, format_ms
 from profet_recorder.profiles.profet_json import VERSION_1
 from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+
+#: Imputing a few percent changes the prediction less than its own error, so there is no warning.
+NOTABLE_REPAIR = 1.05
+#: Unknown operations matter above this share of busy time.
+NOTABLE_UNKNOWN_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ class Estimates:
     ----------
     targets : instances.
     member_ms : member -> (targets, profiles), milliseconds.
-    joined_ms : (targets, profiles), members combined.
-    floor_ms : (targets,), see `floors_ms`.
+    latency_ms, at_floor : (targets, profiles), members combined, and where the lower bound holds; see `floored`.
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
     interval_level : target coverage of the intervals.
     unknown : per profile, operations without a class or cluster.
@@ -65,19 +64,14 @@ class Estimates:
 
     targets: Sequence[str]
     member_ms: Mapping[str, FloatArray]
-    joined_ms: FloatArray
-    floor_ms: FloatArray
+    latency_ms: FloatArray
+    at_floor: np.ndarray
     log_sd: FloatArray | None
     interval_level: float | None
     unknown: Sequence[UnknownOperations]
     distance: FloatArray | None = None
     scale: IntervalScale | None = None
     repaired: FloatArray | None = None
-
-    @property
-    def latency_ms(self) -> FloatArray:
-        """Combined latencies with the lower bound applied, (targets, profiles)."""
-        return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
     def similarity(self, number: int) -> Similarity | None:
         """Similarity of one profile to the training data."""
@@ -88,7 +82,16 @@ class Estimates:
 
     def notes(self, number: int) -> list[Note]:
         """Caveats of one profile's estimates."""
-        found, similarity = [], self.similarity(number)
+        found, similarity, unknown = [], self.similarity(number), self.unknown[number]
+        # Time without an operation has its own note if it matters.
+        if {*unknown.mapped, *unknown.left_out} - ({UNKNOWN_DEVICE_OPERATION} - unknown.mapped.keys()):
+            parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
+            parts += [f"{name} ignored" for name in unknown.left_out]
+            treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+            weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
+            operations = f"{len(parts)} operation{'' if len(parts) == 1 else 's'}"
+            values = {"operations": operations, "share": unknown.share, "weight": weight, "treated": treated}
+            found.append(Note(Code.UNKNOWN_OPERATIONS, **values))
         if self.repaired is not None and self.repaired[number] > NOTABLE_REPAIR:
             found.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
         if similarity and similarity.is_dissimilar:
@@ -117,9 +120,13 @@ class Estimates:
         )
 
 
-def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
-    """Half the fastest training step per target, (targets,); a bound because members may extrapolate below zero."""
-    return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
+def floored(models: Models, targets: Sequence[str], combined_ms: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """Latencies of at least half the fastest training step, and where that holds, both (targets, profiles).
+
+    The members may extrapolate below zero.
+    """
+    floor_ms = np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])[:, None]
+    return np.maximum(combined_ms, floor_ms), combined_ms <= floor_ms
 
 
 def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = None) -> FloatArray:
@@ -160,45 +167,55 @@ def documented_estimates(models: Models, method: Method, batch: ProfileBatch, ta
     inputs = {"clusters": matrix.astype(np.float32)}
     if batch.latency_ms is not None:
         inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
-    rule = method.rule(batch.latency_ms is not None)
+    rule = method.rules[batch.latency_ms is not None]
     member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
+    combined_ms = combine(np.stack(list(member_ms.values()), axis=-1), rule.combine)
+    latency_ms, at_floor = floored(models, targets, combined_ms)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
-        joined_ms=combine(np.stack(list(member_ms.values()), axis=-1), rule.combine),
-        floor_ms=floors_ms(models, targets),
+        latency_ms=latency_ms,
+        at_floor=at_floor,
         log_sd=None,
         interval_level=None,
         unknown=unknown,
     )
 
 
-#: Imputing a few percent changes the prediction less than its own error, so there is no warning.
-NOTABLE_REPAIR = 1.05
+#: Least and most of the batch and pixel sizes of the training data.
+_SIZES = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
 
 
 def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run the members on all profiles; profiles with known sizes use the members that take them."""
     known = batch.latency_ms is not None
-    rule, device = method.rule(known), len(load_operation_classes().device)
+    rule, device = method.rules[known], len(load_operation_classes().device)
     member_ms = np.empty((len(targets), len(batch.profiles), len(rule.members)))
-    for rows, inputs in _by_sizes(batch):
+    sizes = np.array([(one.meta.batch_size or 0, one.meta.pixels or 0) for one in batch.profiles], float)
+    within = np.clip(sizes, *_SIZES)
+    known_sizes, size_values = (within == sizes).all(axis=1), size_inputs(np, within[:, :1], within[:, 1:])
+    for with_sizes in (True, False):
+        rows = np.flatnonzero(known_sizes == with_sizes)
+        if not len(rows):
+            continue
+        inputs = batch.inputs.of_rows(rows, size_values[rows] if with_sizes else None)
         for column, member in enumerate(rule.members):
-            stack = models.stack(batch.anchor, member, latency_known=known, sizes_known=inputs.sizes is not None)
+            stack = models.stack(batch.anchor, member, latency_known=known, sizes_known=with_sizes)
             there = stack.constants, stack.typical_log_ratio
-            latency_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
-            member_ms[:, rows, column] = latency_ms[[stack.targets.index(target) for target in targets]]
+            on_all_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
+            member_ms[:, rows, column] = on_all_ms[[stack.targets.index(target) for target in targets]]
     shares = class_shares(batch.inputs.classes_ms, device)
     distance = nearest_distance(shares, models.reference(batch.anchor))
-    scale, log_sd = models.interval_scale(known), None
+    scale, log_sd = models.interval_scales.get(known), None
     if scale is not None:
         log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
         log_sd = log_sd + unattributed_log_sd(batch.profiles)
+    latency_ms, at_floor = floored(models, targets, combine(member_ms, rule.combine, rule.weights))
     return Estimates(
         targets=targets,
         member_ms={member: member_ms[..., column] for column, member in enumerate(rule.members)},
-        joined_ms=combine(member_ms, rule.combine, rule.weights),
-        floor_ms=floors_ms(models, targets),
+        latency_ms=latency_ms,
+        at_floor=at_floor,
         log_sd=log_sd,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
@@ -206,39 +223,6 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
         scale=scale,
         repaired=batch.inputs.repaired,
     )
-
-
-#: Batch and pixel sizes of the training data.
-_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-
-
-def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
-    """Indices and inputs of the profiles with both sizes known and within the training range, then of the others."""
-    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in batch.profiles], float)
-    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
-    sizes, known = size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
-    with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
-    if len(with_sizes):
-        yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
-    if len(without):
-        yield without, batch.inputs.of_rows(without, None)
-
-
-def profiled_steps(models: Models, method: Method, batch: ProfileBatch) -> tuple[Estimates, RecordedSteps]:
-    """Estimates of the default method on the other profiled instances, and the steps as other GPUs follow from them.
-
-    Parameters
-    ----------
-    batch : the profiles; its anchor is the profiled instance whose models read them.
-    """
-    others = [name for name in models.instances if name != batch.anchor]
-    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    steps = AnchorSteps(batch.anchor, parts, batch.latency_ms)
-    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
-
-
-#: Unknown operations matter above this share of busy time.
-NOTABLE_UNKNOWN_SHARE = 0.05
 
 
 def caveats(
@@ -255,7 +239,7 @@ def caveats(
     number : index of `profile` among those of `estimates`.
     """
     known = None if anchor.gpu else models.ranges[anchor.instance]
-    meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
+    meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor).name
     found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
     # A missing form factor or memory size is no contradiction.
     same = meta.gpu is None or gpu_model(meta.gpu) == gpu_model(gpu)
@@ -277,32 +261,17 @@ def caveats(
         found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
     if share > WARNED_UNATTRIBUTED_SHARE:
         found.append(Note(Code.UNATTRIBUTED, share=share))
-    found += [*input_wait_note(profile), *_unknown_note(estimates.unknown[number]), *estimates.notes(number)]
+    if wait_ms := input_wait_ms(profile):
+        share = wait_ms * US_PER_MS / profile.device_total_us
+        found.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
+    found += estimates.notes(number)
     if known is not None:
-        found += _range_note(known, profile, anchor.name)
-    if at_floor := list(compress(estimates.targets, estimates.joined_ms[:, number] <= estimates.floor_ms)):
+        low, high = known.device_total_us
+        total = profile.device_total_us
+        if total and not low * 0.8 <= total <= high * 1.25:
+            side = "shorter" if total < low else "longer"
+            times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
+            found.append(Note(Code.OUT_OF_RANGE, side=side, anchor=anchor.name, **times))
+    if at_floor := list(compress(estimates.targets, estimates.at_floor[:, number])):
         found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
     return found
-
-
-def _unknown_note(unknown: UnknownOperations) -> list[Note]:
-    # Time without an operation has its own note if it matters.
-    if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
-        return []
-    parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
-    parts += [f"{name} ignored" for name in unknown.left_out]
-    treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
-    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
-    count = len(unknown.names)
-    operations = f"{count} operation{'' if count == 1 else 's'}"
-    return [Note(Code.UNKNOWN_OPERATIONS, operations=operations, share=unknown.share, weight=weight, treated=treated)]
-
-
-def _range_note(known: TrainingRange, profile: Profile, anchor: str) -> list[Note]:
-    low, high = known.device_total_us
-    total = profile.device_total_us
-    if total == 0 or low * 0.8 <= total <= high * 1.25:
-        return []
-    side = "shorter" if total < low else "longer"
-    times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
-    return [Note(Code.OUT_OF_RANGE, side=side, anchor=anchor, **times)]

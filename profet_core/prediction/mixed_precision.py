@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from profet_core.catalog.gpus import (
     BF16,
     FP32,
     HALF,
+    PLAIN,
     TF32,
     Gpu,
     canonical,
     has_tensor_cores,
-    is_half,
     supported_precisions,
 )
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
@@ -31,7 +32,8 @@ from profet_core.latency import Basis, combined_sd, log_sd_of, smooth_max
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
-from profet_core.prediction.targets import Anchor
+from profet_core.prediction.targets import Anchor, anchor_gpu
+from profet_core.transfer.model import known_rates, target_of
 from profet_core.transfer.rates import (
     CLASSES,
     NO_FACTORS,
@@ -42,7 +44,6 @@ from profet_core.transfer.rates import (
     shares_there,
     shares_within,
 )
-from profet_core.transfer.speed import known_rates, target_of
 from profet_core.transfer.step_model import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
 from profet_core.units import US_PER_MS
@@ -62,8 +63,8 @@ class RecordedStep:
 
     Attributes
     ----------
-    profile, latency_ms : as recorded; the latency is None if unknown.
-    base, base_ms : in FP32 or TF32, with the number of steps used.
+    profile, latency_ms, precision : as recorded; None if unknown.
+    base, base_ms, base_precision : in FP32 or TF32, with the number of steps used.
     log_slower : log ratio of the base's latency to the recorded one.
     log_sd : its standard deviation.
     log_work_slower : log ratio of the GPU's work alone.
@@ -71,25 +72,13 @@ class RecordedStep:
 
     profile: Profile
     latency_ms: float | None
+    precision: str | None
     base: Profile
     base_ms: float | None
+    base_precision: str | None
     log_slower: float = 0.0
     log_sd: float = 0.0
     log_work_slower: float = 0.0
-
-    @property
-    def precision(self) -> str | None:
-        """Recorded precision; None if unknown."""
-        return canonical(self.profile.meta.precision)
-
-    @property
-    def base_precision(self) -> str | None:
-        """Precision of `base`; None if unknown."""
-        return canonical(self.base.meta.precision)
-
-
-def _anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
-    return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
 
 
 def is_tuned(profile: Profile) -> bool:
@@ -104,17 +93,19 @@ def _amp(models: Models, gpu: Gpu, precision: str, tuned: bool, transferred: boo
 
 def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: float | None) -> RecordedStep:
     """Convert a profile to FP32, or to TF32 if the GPU has it, and infer its number of steps."""
-    known = counted(profile, latency_ms)
-    if not is_half(profile.meta.precision):
-        return RecordedStep(profile, latency_ms, known, latency_ms)
+    known, precision = counted(profile, latency_ms), canonical(profile.meta.precision)
+    if precision not in HALF:
+        return RecordedStep(profile, latency_ms, precision, known, latency_ms, precision)
     base, log_slower, log_work_slower, log_sd = _in_default_precision(models, anchor, known)
     base_ms = None if latency_ms is None else latency_ms * math.exp(log_slower)
-    return RecordedStep(profile, latency_ms, counted(base, base_ms), base_ms, log_slower, log_sd, log_work_slower)
+    base, base_precision = counted(base, base_ms), canonical(base.meta.precision)
+    changes = log_slower, log_sd, log_work_slower
+    return RecordedStep(profile, latency_ms, precision, base, base_ms, base_precision, *changes)
 
 
 def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float, float]:
     """A half-precision profile in FP32 or TF32; log ratios of its latency and of its work; their uncertainty."""
-    gpu = _anchor_gpu(models, anchor)
+    gpu = anchor_gpu(models, anchor)
     factors = _amp(models, gpu, canonical(profile.meta.precision) or "", is_tuned(profile))
     faster = factors.by_class
     class_of = load_operation_classes().place(list(profile.operations))
@@ -150,21 +141,12 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     return replace(profile, operations=operations, meta=meta), math.log(slower), log_work_slower, factors.log_sd
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """Properties of a step that determine its speedup.
-
-    Attributes
-    ----------
-    shares : of `rates.CLASSES` in the FP32 GPU work on the reference GPU.
-    launch_ms : launch time on the reference host.
-    """
-
-    shares: ByClass
-    launch_ms: float
+#: What determines a step's speedup: shares of `rates.CLASSES` in the FP32 GPU work on the reference GPU, and the launch
+#: time on the reference host, milliseconds.
+Work: TypeAlias = tuple[ByClass, float]
 
 
-def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
+def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> Work:
     """Compute share and launch time of an FP32 or TF32 step on the reference GPU and host."""
     transfer = models.transfer
     step_model = transfer.step
@@ -174,14 +156,11 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
     if anchor.gpu is None:
         floor_ms = float(step_model.floor_ms(parts, anchor.instance, known_ms)[0])
         log_speeds = step_model.log_rates(anchor.instance, transfer.reference)
-        return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
+        there = replace(parts, kinds_ms=parts.kinds_ms * np.exp(log_speeds))
+        return _shares(there, batch), floor_ms
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
     back = map_to_profiled(step_model, transfer.reference, UnprofiledSteps(target, parts, known_ms))
-    return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
-
-
-def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return parts.copy_ms, parts.idle_ms, parts.host_ms
+    return _shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0])
 
 
 def _shares(parts: StepParts, batch: ProfileBatch) -> ByClass:
@@ -208,22 +187,10 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
-def _shares_on(models: Models, gpu: Gpu, work: _Work) -> ByClass:
+def _shares_on(models: Models, gpu: Gpu, work: Work) -> ByClass:
     """Shares of the step's work on a GPU in its default precision."""
     rates = known_rates(models.transfer, gpu)
-    return shares_there(work.shares, rates.compute, rates.bandwidth)
-
-
-def _faster(table: StepTable, factor: np.ndarray, log_sd: np.ndarray) -> StepTable:
-    """Multiply latencies but for launches, with uncertainty, both (targets,)."""
-    changed = replace(
-        table,
-        latency_ms=table.latency_ms * factor,
-        members={name: values * factor for name, values in table.members.items()},
-    )
-    # A method without intervals has one of the conversion.
-    wider = log_sd > 0
-    return changed.merged(changed.widened(log_sd), wider)
+    return shares_there(work[0], rates.compute, rates.bandwidth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,30 +200,29 @@ class Change:
     Attributes
     ----------
     requested : precision as requested.
+    precision : of the answer: half if the profile's is and no other is requested.
     tuned : the training has channels-last tensors and is compiled.
+    same_precision : both the profile and the answer are in half precision, or neither.
+    same_code : the training is written as the profiled step was.
     """
 
     models: Models
     anchor: Anchor
     step: RecordedStep
     requested: str
+    precision: str
     tuned: bool
+    same_precision: bool
+    same_code: bool
 
-    @property
-    def precision(self) -> str:
-        """Precision of the answer: half if the profile's is and no other is requested."""
-        recorded = self.step.precision
-        return recorded if self.requested == AS_PROFILED and recorded in HALF else self.requested
-
-    @property
-    def same_precision(self) -> bool:
-        """Whether both the profile and the answer are in half precision, or neither."""
-        return is_half(self.precision) == is_half(self.step.precision)
-
-    @property
-    def same_code(self) -> bool:
-        """Whether the training is written as the profiled step was."""
-        return self.tuned == is_tuned(self.step.profile)
+    @classmethod
+    def to(cls, models: Models, anchor: Anchor, step: RecordedStep, requested: str, training_code: str) -> Change:
+        """From a recorded step to a precision and training code, as they are requested."""
+        recorded, profiled_tuned = step.precision, is_tuned(step.profile)
+        precision = recorded if requested == AS_PROFILED and recorded in HALF else requested
+        tuned = profiled_tuned if training_code == AS_PROFILED else training_code != PLAIN
+        same = (precision in HALF) == (recorded in HALF)
+        return cls(models, anchor, step, requested, precision, tuned, same, tuned == profiled_tuned)
 
     @property
     def predicted_basis(self) -> Basis:
@@ -266,7 +232,7 @@ class Change:
     def in_precision(self, table: StepTable) -> StepTable:
         """The table of one profile in the precision and code of the answer."""
         models, anchor, step, precision = self.models, self.anchor, self.step, self.precision
-        half = is_half(precision)
+        half = precision in HALF
         if (not half and step.log_slower == 0 and self.requested != FP32) or not table.known.any():
             return table
         work = work_of(models, anchor, step.base, step.base_ms)
@@ -290,7 +256,7 @@ class Change:
                 free_factors[row] = math.exp(-self.limited(gpu, sign * factors.log_speedup(shares) + gain))
                 log_speedup = math.log(table.latency_ms[row] / smooth_max(free_ms * free_factors[row], launch_ms))
             else:
-                launch_share = work.launch_ms * host.launch / table.latency_ms[row]
+                launch_share = work[1] * host.launch / table.latency_ms[row]
                 log_speedup = self.limited(gpu, sign * factors.log_speedup(shares, launch_share) + gain)
                 free_factors[row] = math.exp(-log_speedup)
             rows.append(row)
@@ -303,31 +269,38 @@ class Change:
         table = replace(table, latency_ms=latencies_ms, free_ms=table.free_ms * free_factors)
         factor, log_sd_added = np.ones(len(table.targets)), np.zeros(len(table.targets))
         factor[rows], log_sd_added[rows] = np.exp(-np.array(log_speedups)), log_sds
-        return _faster(table, factor, log_sd_added).with_rows(rows, notes=notes, basis=basis)
+        changed = replace(
+            table,
+            latency_ms=table.latency_ms * factor,
+            members={name: values * factor for name, values in table.members.items()},
+        )
+        # A method without intervals has one of the conversion.
+        wider = changed.merged(changed.widened(log_sd_added), log_sd_added > 0)
+        return wider.with_rows(rows, notes=notes, basis=basis)
 
-    def log_gains(self, work: _Work) -> tuple[float, float]:
+    def log_gains(self, work: Work) -> tuple[float, float]:
         """What the recorded step gained by AMP beyond its model: on its own GPU, and what of it holds on others.
 
         There and back is the same step. Launches and gaps of the recorded step say nothing of another GPU.
         """
-        if not is_half(self.precision) or not self.same_precision:
+        if self.precision not in HALF or not self.same_precision:
             return 0.0, 0.0
         base_ms = self.step.base_ms or self.step.base.device_total_us / US_PER_MS
-        gpu = _anchor_gpu(self.models, self.anchor)
+        gpu = anchor_gpu(self.models, self.anchor)
         factors = _amp(self.models, gpu, self.step.precision or "", is_tuned(self.step.profile))
-        shares, launch_share = _shares_on(self.models, gpu, work), work.launch_ms * self.anchor.host.launch / base_ms
+        shares, launch_share = _shares_on(self.models, gpu, work), work[1] * self.anchor.host.launch / base_ms
         own = self.step.log_slower - factors.log_speedup(shares, launch_share)
         return own, self.step.log_work_slower - factors.log_speedup(shares)
 
     def limited(self, gpu: Gpu, log_speedup: float) -> float:
         """A step that was recorded in half precision is no slower in it on tensor cores."""
-        recorded = is_half(self.precision) and self.same_precision and self.precision in supported_precisions(gpu)
+        recorded = self.precision in HALF and self.same_precision and self.precision in supported_precisions(gpu)
         return max(log_speedup, 0.0) if recorded else log_speedup
 
     def factors(self, gpu: Gpu, basis: Basis, gains: tuple[float, float]) -> tuple[Factors, float, float, float]:
         """Speedups on a GPU, their sign, the uncertainty, and which of `log_gains` counts; `basis` : of the step."""
         given = basis is Basis.GIVEN
-        own, half = _anchor_gpu(self.models, self.anchor), is_half(self.precision)
+        own, half = anchor_gpu(self.models, self.anchor), self.precision in HALF
         transfer = self.models.transfer
         if half:
             factors, sign = _amp(self.models, gpu, self.precision, self.tuned, basis is Basis.TRANSFERRED), 1.0
@@ -348,7 +321,7 @@ class Change:
 
     def is_given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
-        if is_half(self.precision):
+        if self.precision in HALF:
             return self.same_code and self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and self.step.precision != FP32
         return self.requested != FP32 or not ran_in_tf32
@@ -363,7 +336,7 @@ class Change:
 def precision_notes(change: Change) -> list[Note]:
     """Caveats of an answer in a precision and training code, from a profile recorded in others or the same."""
     found, precision, recorded = [], change.precision, change.step.precision
-    if is_half(precision):
+    if precision in HALF:
         found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
         if change.tuned:
             found.append(Note(Code.TUNED_SPEEDUP))
@@ -376,15 +349,6 @@ def precision_notes(change: Change) -> list[Note]:
     return found
 
 
-def activation_growth(models: Models, profile: Profile, precision: str) -> float:
-    """Ratio of activations in a precision to those of the profiled step."""
-    requested, recorded = is_half(precision), is_half(profile.meta.precision)
-    if requested == recorded:
-        return 1.0
-    share = models.transfer.rates.activation_share
-    return share if requested else 1 / share
-
-
 def with_other_kernels(table: StepTable, change: Change) -> StepTable:
     """Widen intervals for a compiler's kernels, and for those for channels-last tensors.
 
@@ -392,7 +356,7 @@ def with_other_kernels(table: StepTable, change: Change) -> StepTable:
     """
     meta = change.step.profile.meta
     # What they gain in half precision has a range of its own.
-    unlike = not change.same_code and not is_half(change.precision)
+    unlike = not change.same_code and change.precision not in HALF
     kinds = bool(meta.compiled), bool(meta.channels_last), unlike
     if not any(kinds):
         return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -79,33 +80,33 @@ class EnsembleRule:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A prediction method: one rule with the anchor's latency and one without.
+    """A prediction method: `rules`, whether the anchor's latency is known -> how.
 
     Kind "classes" is one network for all targets of an anchor, over classes of operations; "pairs" one model per anchor
     and target, over clusters of operations.
     """
 
     name: str
-    with_latency: EnsembleRule
-    without_latency: EnsembleRule
+    rules: Mapping[bool, EnsembleRule]
     kind: str = "pairs"
 
     @classmethod
     def of(cls, name: str, values: Mapping[str, Any]) -> Method:
         """Parse a method from its manifest entry."""
-        with_latency, without_latency = (
-            EnsembleRule(
-                tuple(rule["members"]), rule["combine"], tuple(rule["weights"]) if rule.get("weights") else None
-            )
-            for rule in (values["with_latency"], values["without_latency"])
-        )
-        return cls(name, with_latency, without_latency, values.get("kind", "pairs"))
-
-    def rule(self, latency_known: bool) -> EnsembleRule:
-        """The rule for this case."""
-        return self.with_latency if latency_known else self.without_latency
+        rules = {
+            known: EnsembleRule(tuple(rule["members"]), rule["combine"], tuple(rule.get("weights") or ()) or None)
+            for known, rule in ((True, values["with_latency"]), (False, values["without_latency"]))
+        }
+        return cls(name, rules, values.get("kind", "pairs"))
 
 
+#: Whether the anchor's latency and the sizes are known -> name of the case in the manifest.
+STACK_CASES = {
+    (True, True): "with_latency_and_sizes",
+    (True, False): "with_latency",
+    (False, True): "without_latency_and_sizes",
+    (False, False): "without_latency",
+}
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2
 
@@ -136,7 +137,11 @@ class Models:
         self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
         self._members = {(row["anchor"], row["member"]): row for row in manifest["members"]}
         self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
-        self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
+        intervals = manifest.get("intervals", {})
+        #: Whether the anchor's latency is known -> scale of the intervals.
+        self.interval_scales = {
+            known: IntervalScale(**intervals[name]) for (known, _), name in STACK_CASES.items() if name in intervals
+        }
         self._references: dict[str, np.ndarray] = {}
         self._fitted: dict[str, Fitted] = {}
         self._opened: dict[tuple[str, str, str], MemberStack] = {}
@@ -184,7 +189,7 @@ class Models:
 
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
         """One member of the default method, for every target of `anchor`; raises as `run_members`."""
-        case = case_name(latency_known, sizes_known)
+        case = STACK_CASES[latency_known, sizes_known]
         if found := self._opened.get((anchor, member, case)):
             return found
         row = self._stacks.get((anchor, member, case))
@@ -233,10 +238,6 @@ class Models:
         found = load(self.folder)
         self._check_in_place()
         return found
-
-    def interval_scale(self, latency_known: bool) -> IntervalScale | None:
-        """Scale of the intervals; None if absent."""
-        return self._intervals.get(case_name(latency_known, False))
 
     def reference(self, anchor: str) -> np.ndarray:
         """Class shares of an anchor's training profiles, as in `ensemble.members.class_shares`."""
@@ -303,11 +304,6 @@ def load_models(folder: Path | str | None = None) -> Models:
     return Models(folder, read_coefficients(path, SCHEMA_VERSION))
 
 
-def case_name(latency_known: bool, sizes_known: bool) -> str:
-    """Name of a case in the manifest."""
-    return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
-
-
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
@@ -332,22 +328,16 @@ def custom_models(models: Models) -> CustomModels | None:
         return None
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    calibrated = models.transfer.calibrated.values()
+    calibrated, base = models.transfer.calibrated.values(), None
+    with suppress(OSError, ValueError, RecursionError):
+        base = strict_json(shipped / MANIFEST_NAME)
     return CustomModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
         calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
-        base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
+        base_ships=isinstance(base, Mapping) and models.manifest.get("checksum") == base.get("checksum"),
     )
-
-
-def _checksum(manifest: Path) -> object:
-    try:
-        found = strict_json(manifest)
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found.get("checksum") if isinstance(found, Mapping) else None
 
 
 INDEX_NAME = "index.json"

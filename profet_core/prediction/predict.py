@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypedDict, Unpack
 
 import numpy as np
 
 from profet_core.catalog import Catalog, Instance
-from profet_core.catalog.gpus import AS_PROFILED, FP32, PLAIN, TF32, requested_code, requested_precision
-from profet_core.catalog.naming import nearest
+from profet_core.catalog.collection import nearest
+from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_code, requested_precision
+from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.members import profile_batch
-from profet_core.errors import InputError, NoPredictionError, Note
+from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import (
     NO_ANCHOR,
-    bottleneck_note,
     check_latency,
     counted,
+    diagnose,
+    input_wait_ms,
     refusal_by,
     without_input_wait,
 )
-from profet_core.prediction.correction import (
-    SHARE_AT_SAME_SIZES,
-    measured_ratios,
-    measurement_notes,
-    share_transferred,
-    with_measurements,
-)
-from profet_core.prediction.members import caveats, documented_estimates, profiled_steps
+from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
-    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
 )
 from profet_core.prediction.models import Method, Models
-from profet_core.prediction.other_gpus import on_other_gpus
+from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, Predictions, StepTable
-from profet_core.prediction.targets import Anchor, Layout, find_anchor, offer_targets
-from profet_core.prediction.unprofiled_anchor import mapped_steps
-from profet_core.units import positive_number
-from profet_recorder.profiles.record import STAND_IN, Profile
+from profet_core.prediction.targets import Anchor, find_anchor, offer_targets
+from profet_core.units import format_ms, positive_number
+from profet_recorder.profiles.record import STAND_IN, Profile, ProfileMeta
 
 
 class PredictOptions(TypedDict, total=False):
@@ -84,7 +78,7 @@ def predict(
 ) -> Prediction:
     """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
     known_ms = None if latency_ms is None else [latency_ms]
-    return predict_many(models, catalog, [profile], anchor, latencies_ms=known_ms, **options)[0]
+    return _prepared(models, catalog, [profile], anchor, known_ms, options)[0]()
 
 
 def predict_many(
@@ -113,6 +107,18 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
+    return Predictions(_prepared(models, catalog, profiles, anchor, latencies_ms, options))
+
+
+def _prepared(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    latencies_ms: Sequence[float] | None,
+    options: PredictOptions,
+) -> list[Callable[[], Prediction]]:
+    """What makes each prediction, once the stages for all profiles have run."""
     if unknown := options.keys() - PredictOptions.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     requested = requested_precision(options.get("precision", AS_PROFILED))
@@ -128,7 +134,7 @@ def predict_many(
         numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
         answer = question.stages([steps[number] for number in numbers], recorded)
         made |= {number: partial(answer, column) for column, number in enumerate(numbers)}
-    return Predictions([made[number] for number in range(len(steps))])
+    return [made[number] for number in range(len(steps))]
 
 
 def _recorded(
@@ -224,22 +230,26 @@ class _Question:
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
         else:
-            if anchor.gpu is None:
-                estimates, profiled = profiled_steps(models, method, batch)
-            else:
-                estimates, profiled = mapped_steps(models, method, batch, anchor, anchor.gpu, ran_in_tf32)
+            estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
-        offers = self._offers(layout)
+        offers = layout.offers
+        if self.wanted is not None:
+            wanted = {name: number for number, name in enumerate((anchor.name, *self.wanted))}
+            offers = tuple(one for one in offers if one[0].name in wanted)
+            if set(self.wanted) <= set(models.instances) - {anchor.instance}:
+                offers = tuple(sorted(offers, key=lambda one: wanted[one[0].name]))
 
         def answer(number: int) -> Prediction:
             # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
-            tuned = is_tuned(step.profile) if self.training_code == AS_PROFILED else self.training_code != PLAIN
-            change = Change(models, anchor, step, self.precision, tuned)
+            change = Change.to(models, anchor, step, self.precision, self.training_code)
             final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
             profile = counted(step.profile, step.latency_ms)
-            notes = [*precision_notes(change), *bottleneck_note(profile, step.latency_ms)]
+            notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
+            # Predictions exclude the wait for input, which has a note of its own.
+            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
+                notes.append(bottleneck.warning)
             notes += caveats(models, step.base, anchor, estimates, number)
             if self.measured_ms:
                 final, more = self._corrected(final, offers, profile)
@@ -265,23 +275,94 @@ class _Question:
     def _corrected(
         self, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
     ) -> tuple[StepTable, list[Note]]:
-        """The table corrected by latencies that were measured with this profile's workload, or with another one."""
-        other, share, name = self.measured_from, SHARE_AT_SAME_SIZES, self.anchor.name
-        ratios = measured_ratios(table, offers, name, self.measured_ms)
+        """The table corrected by latencies that were measured with this profile's workload, or with another one.
+
+        Notes say which measurements are far from the prediction, and what each one changes.
+        """
+        other, share, anchor, measured_ms = self.measured_from, SHARE_AT_SAME_SIZES, self.anchor.name, self.measured_ms
+        ratios = _measured_ratios(table, offers, anchor, measured_ms)
         if other is not None:
-            ratios = measured_ratios(other.table, offers, name, self.measured_ms)
+            ratios = _measured_ratios(other.table, offers, anchor, measured_ms)
             share = share_transferred(profile.meta, other.profile.meta)
         factors = {name: ratio**share for name, ratio in ratios.items()}
-        notes = measurement_notes(offers, self.measured_ms, ratios, share)
-        return with_measurements(table, offers, name, factors), notes
+        words = {offer.name: gpu_words(offer) for offer, _ in offers if offer.name in ratios}
+        doubts, notes = [], []
+        for name, ratio in ratios.items():
+            measured, factor = format_ms(measured_ms[name]), factors[name]
+            if not 1 / SLIP_FACTOR <= ratio <= SLIP_FACTOR:
+                predicted = format_ms(measured_ms[name] / ratio)
+                doubts.append(Note(Code.MEASURED_FAR, measured=measured, instance=name, predicted=predicted))
+            change = f"{abs(100 * (1 - factor)):.0f}% {'faster' if factor <= 1 else 'slower'}"
+            notes.append(Note(Code.CORRECTED, instance=name, gpu=words[name], measured=measured, change=change))
+        return _with_measurements(table, offers, anchor, factors), doubts + notes
 
-    def _offers(self, layout: Layout) -> tuple[tuple[Instance, int], ...]:
-        """Requested offers, each with its row of the table."""
-        if self.wanted is None:
-            return layout.offers
-        wanted = {name: number for number, name in enumerate((self.anchor.name, *self.wanted))}
-        found = [one for one in layout.offers if one[0].name in wanted]
-        profiled = [name for name in self.models.instances if name != self.anchor.instance]
-        if set(self.wanted) <= set(profiled):
-            found.sort(key=lambda one: wanted[one[0].name])
-        return tuple(found)
+
+#: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
+#: sizes are unknown. `profet validate` measures the gain.
+SHARE_AT_SAME_SIZES, SHARE_WITHOUT_SIZES = 0.9, 0.6
+#: Number of batch-size doublings over which the share falls by a factor of e; a pixel doubling counts as this many.
+DOUBLINGS_PER_E, PIXEL_FACTOR = 4.0, 1.5
+#: A measurement this many times off the prediction is more likely an input error than a model error.
+SLIP_FACTOR = 3.0
+
+
+def share_transferred(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
+    """Share of a measured log error that applies to another workload of the same network, 0 to 1.
+
+    >>> share_transferred(ProfileMeta(batch_size=64, pixels=128), ProfileMeta(batch_size=64, pixels=128))
+    0.9
+    """
+    sizes = (meta.batch_size, reference_meta.batch_size), (meta.pixels, reference_meta.pixels)
+    doublings = [abs(math.log2(one / other)) for one, other in sizes if one is not None and other is not None]
+    if len(doublings) < len(sizes):
+        return SHARE_WITHOUT_SIZES
+    batch, pixels = doublings
+    return SHARE_AT_SAME_SIZES * math.exp(-(batch + PIXEL_FACTOR * pixels) / DOUBLINGS_PER_E)
+
+
+def _measured_ratios(
+    table: StepTable, offers: Sequence[tuple[Instance, int]], anchor: str, measured_ms: Mapping[str, float]
+) -> dict[str, float]:
+    """Instance -> measured latency over the predicted one.
+
+    Raises OptionalInputError if an instance is the anchor or was not predicted, or a latency is not a positive number.
+    """
+    rows = {name: row for name, row in table.rows(offers).items() if name != anchor}
+    ratios = {}
+    try:
+        for name, ms in measured_ms.items():
+            if name not in rows or not table.known[rows[name]]:
+                others = ", ".join(rows)
+                raise InputError(f"A measured latency must be for a predicted target ({others}), not {name!r}.")
+            ratios[name] = positive_number(f"The measured latency of {name}", ms) / table.latency_ms.item(rows[name])
+    except InputError as error:
+        raise OptionalInputError(str(error), "measured") from None
+    return ratios
+
+
+def _with_measurements(
+    table: StepTable,
+    offers: Sequence[tuple[Instance, int]],
+    anchor: str,
+    factors: Mapping[str, float],
+) -> StepTable:
+    """Multiply latencies of measured instances, and of others with the GPU of one, by the factor of the first such one.
+
+    The interval is scaled too and keeps its relative width. A measured instance gets a row of its own.
+    """
+    measured = {name: row for name, row in table.rows(offers).items() if name in factors}
+    new = {name: row for name, row in measured.items() if table.targets[row].instance != name}
+    targets = (*table.targets, *(table.targets[row]._replace(instance=name) for name, row in new.items()))
+    table = replace(table.take([*range(len(table.targets)), *new.values()]), targets=targets)
+    by_gpu = {table.targets[measured[name]].gpu: factor for name, factor in reversed(list(factors.items()))}
+    changed = {
+        row: factors.get(target.instance) or by_gpu[target.gpu]
+        for row, target in enumerate(table.targets)
+        if target.gpu in by_gpu and target.instance != anchor
+    }
+    names = {table.targets[row].instance for row in changed}
+    # If one of two errors is new, the error of the ratio is unknown.
+    relative_to = tuple("" if row in changed or of in names else of for row, of in enumerate(table.relative_to))
+    factor = np.array([changed.get(row, 1.0) for row in range(len(table.targets))])
+    # The parts determine scaling with size, so they stay in proportion.
+    return replace(table, latency_ms=table.latency_ms * factor, relative_to=relative_to)

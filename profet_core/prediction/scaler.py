@@ -184,13 +184,16 @@ def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatAr
     """
     x, y, at = np.asarray(x, float), np.asarray(y, float), np.asarray(at, float)
     steps, slopes = np.diff(x), np.diff(y) / np.diff(x)
-    tangents = np.concatenate(
-        [
-            [_end_tangent(steps[0], steps[1], slopes[0], slopes[1])],
-            _inner_tangents(steps, slopes),
-            [_end_tangent(steps[-1], steps[-2], slopes[-1], slopes[-2])],
-        ]
-    )
+    # Weighted harmonic mean of both neighboring slopes; 0 if they differ in sign or one is 0.
+    left, right = slopes[:-1], slopes[1:]
+    heavy, light = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]
+    same_way = left * right > 0
+    left, right = np.where(same_way, left, 1.0), np.where(same_way, right, 1.0)
+    # A tiny slope divides to infinity, and the mean is 0 as it should be.
+    with np.errstate(over="ignore"):
+        inner = np.where(same_way, (heavy + light) / (heavy / left + light / right), 0.0)
+    ends = [_end_tangent(*steps[:2], *slopes[:2]), _end_tangent(*steps[:-3:-1], *slopes[:-3:-1])]
+    tangents = np.concatenate([ends[:1], inner, ends[1:]])
     piece = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(steps) - 1)
     step, slope, start = steps[piece], slopes[piece], tangents[piece]
     along = at - x[piece]
@@ -198,17 +201,6 @@ def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatAr
     cubic = (start - 2 * slope + tangents[piece + 1]) / step**2
     values: FloatArray = y[piece] + along * (start + along * (quadratic + along * cubic))
     return values
-
-
-def _inner_tangents(steps: FloatArray, slopes: FloatArray) -> FloatArray:
-    """Weighted harmonic mean of both neighboring slopes; 0 if they differ in sign or one is 0."""
-    left, right = slopes[:-1], slopes[1:]
-    heavy, light = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]
-    same_way = left * right > 0
-    left, right = np.where(same_way, left, 1.0), np.where(same_way, right, 1.0)
-    # A tiny slope divides to infinity, and the mean is 0 as it should be.
-    with np.errstate(over="ignore"):
-        return np.where(same_way, (heavy + light) / (heavy / left + light / right), 0.0)
 
 
 def _end_tangent(near: float, next_one: float, slope: float, next_slope: float) -> float:

@@ -28,8 +28,7 @@ from profet_core.prediction.growth import (
     GrowthBySource,
     GrowthModel,
     KnownPoint,
-    Sizes,
-    scale_from_one,
+    log_sizes,
     scale_from_two,
     step_signs,
 )
@@ -293,7 +292,7 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     """
     if models.growth is None:
         raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
-    sizes = Sizes(np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float))
+    sizes = log_sizes([batch for batch, _ in wanted], [_area(size) for _, size in wanted])
     scaled = _scaled(models.growth, known, sizes)
     found = []
     for place, size in enumerate(wanted):
@@ -304,7 +303,7 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     return found
 
 
-def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: Sizes) -> StepTable:
+def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> StepTable:
     """Scaled steps, (targets, sizes)."""
     tables = [step.table for step in known]
     source, scaled = tables[0].merged(tables[-1], ~tables[0].known), _scaled_latencies(growth, known, sizes)
@@ -334,12 +333,18 @@ def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: Sizes) -> S
     )
 
 
-def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: Sizes) -> Estimate:
+def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> Estimate:
     """Scaled latencies, (targets, sizes); NaN if unknown."""
     points = [_point(growth, step) for step in known]
-    alone = [scale_from_one(point, growth.error, sizes) for point in points]
+    alone = []
+    for point in points:
+        away = sizes - point.at
+        log_ms = point.log_ms[:, None] + point.growth.log_growth(*away)
+        scaling_log_sd = growth.error.log_sd(point.growth.share[:, None], *away)
+        log_sd = combined_sd(point.log_sd[:, None], scaling_log_sd)
+        alone.append(Estimate(latency_ms=np.exp(log_ms), log_sd=log_sd))
     first, second = points[0], points[-1]
-    best = alone[0] if first.at == second.at else scale_from_two(first, second, growth.error, sizes)
+    best = alone[0] if (first.at == second.at).all() else scale_from_two(first, second, growth.error, sizes)
     # A target that only one of the steps is known on.
     for one in alone:
         missing = np.isnan(best.latency_ms)
@@ -363,7 +368,7 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     is_large = (step.pixels or 0) > AXIS_RANGE["pixels"][1]
     own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)
-    at = Sizes(float(step.batch_size or 1), _area(step.pixels))
+    at = log_sizes(step.batch_size or 1, _area(step.pixels))
     return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
 
 

@@ -370,10 +370,5 @@ def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
     )
 
 
-def priced_row(offer: Instance, estimate: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
-    """An estimate for the GPU of an offer, with its price."""
-    return InstancePrediction(offer.name, estimate, offer, members or {})
-
-
 #: Rows of nodes are many.
 _NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, Gpus, is_laptops, is_no_gpu, is_part_of_a_gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.table import StepTable, Target
-from profet_core.transfer.estimate import OtherGpus, other_gpus
+from profet_core.transfer.model import CalibratedGpu, target_of
 from profet_core.transfer.rates import no_less
+from profet_core.transfer.steps import TargetSpeeds, target_speeds
 from profet_core.transfer.targets import Host, HostColumns, host_named
 
 if TYPE_CHECKING:
@@ -82,9 +85,9 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 
-def anchor_gpu(models: Models, anchor: Anchor) -> str:
-    """Full name of an anchor's GPU."""
-    return models.transfer.step.instances[anchor.instance].gpu if anchor.gpu is None else anchor.gpu.name
+def anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
+    """An anchor's GPU."""
+    return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
 
 
 def recorded_on(models: Models, recorded: str | None) -> str | None:
@@ -149,17 +152,21 @@ class TransferPlan:
     ----------
     known : profiled instance -> its row.
     same_gpu : row -> the profiled instance with the same GPU, or the anchor.
+    same_notes : of these GPUs, by instance.
     hosts : of these rows.
-    transferred, others, notes : all other rows, and their GPUs.
+    transferred : all other rows; `speeds`, `bases` and `notes` are of these.
+    calibrated : index among them -> calibration with measured steps.
     """
 
-    tf32: bool
     known: Mapping[str, int]
     same_gpu: Mapping[int, str]
+    same_notes: Mapping[str, Note]
     hosts: HostColumns
     transferred: Sequence[int]
-    others: OtherGpus
+    speeds: TargetSpeeds
+    bases: Sequence[Basis]
     notes: Sequence[tuple[Note, ...]]
+    calibrated: Mapping[int, CalibratedGpu]
 
 
 def transfer_plan(
@@ -189,15 +196,18 @@ def transfer_plan(
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
             left[row] = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
-    others = other_gpus(transfer, anchor.instance, names, [targets[row][:2] for row in left], tf32)
+    there = [target_of(transfer, targets[row].gpu, targets[row].host, tf32) for row in left]
+    calibrated = [transfer.calibrated_gpu(targets[row].gpu, tf32) for row in left]
     return TransferPlan(
-        tf32=tf32,
         known=known,
         same_gpu=same_gpu,
+        same_notes={name: Note(Code.SAME_GPU, instance=name) for name in same_gpu.values()},
         hosts=HostColumns.of(targets[row].host for row in same_gpu),
         transferred=list(left),
-        others=others,
-        notes=[(*one, *more) for one, more in zip(others.notes, left.values(), strict=True)],
+        speeds=target_speeds(transfer.step, anchor.instance, names, transfer.reference, [one for one, _ in there]),
+        bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
+        notes=[(*speed.notes, *more) for (_, speed), more in zip(there, left.values(), strict=True)],
+        calibrated={at: one for at, one in enumerate(calibrated) if one is not None},
     )
 
 
@@ -294,7 +304,7 @@ class OfferTargets:
             name: Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
             for name in self._models.instances
         }
-        own = Target(transfer.gpus[anchor_gpu(self._models, anchor)], anchor.host, anchor.name)
+        own = Target(anchor_gpu(self._models, anchor), anchor.host, anchor.name)
         first = {anchor.name: own} if anchor.name in self._catalog else {}
         # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
         last = {anchor.instance: profiled[anchor.instance]} if anchor.gpu is None else {}
@@ -316,8 +326,12 @@ class OfferTargets:
 
 
 def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
-    """Targets of the catalog's offers for these models."""
-    return catalog.resolved(models, lambda: OfferTargets(models, catalog))
+    """Targets of the catalog's offers for these models, kept for the models that the catalog was last used with."""
+    kept = catalog.resolved
+    if kept is None or kept[0]() is not models:
+        kept = catalog.resolved = ref(models), OfferTargets(models, catalog)
+    found: OfferTargets = kept[1]
+    return found
 
 
 def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
@@ -329,22 +343,16 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
-            gpu = sheets[key] = _data_sheet(gpus, *key)
-            if gpu is not None:
-                found[key] = by_basis[_basis(models, gpu)]
+            sheets[key] = None
+            with suppress(InputError):
+                sheets[key] = known = gpus.find(*key)
+                found[key] = by_basis[_basis(models, known)]
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
             host = host_named(entry.host, gpu.compute_capability)
             found[key][name] = Target(gpu, host)
     return {name: target for rows in by_basis.values() for name, target in rows.items()}
-
-
-def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
-    try:
-        return gpus.find(name, memory_gib)
-    except InputError:
-        return None
 
 
 def _basis(models: Models, gpu: Gpu) -> Basis:

@@ -193,19 +193,6 @@ def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
     return duration_ms / MS_PER_S / S_PER_HOUR * usd_per_hour
 
 
-def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
-    """Training steps with the duration of an epoch; a validation step counts as `VALIDATION_STEP_SHARE` of one.
-
-    >>> epoch_steps(images=50_000, batch_size=64)
-    782.0
-    >>> epoch_steps(images=50_000, batch_size=64, validation_images=10_000)
-    834.3333333333334
-    """
-    steps = steps_per_epoch(images, batch_size)
-    validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
-    return steps + validation_steps * VALIDATION_STEP_SHARE
-
-
 def steps_per_epoch(images: int, batch_size: int) -> int:
     """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 

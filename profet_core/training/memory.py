@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
@@ -113,10 +113,6 @@ class PeakRelation:
     log_scale_a_doubling: float
     unsplit_log_scale_a_doubling: float
 
-    def base_gib(self, parameters: float) -> float:
-        """Part outside the peak: the context, and workspace for the weights."""
-        return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNetwork:
@@ -168,6 +164,16 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
 def memory_model(content: JsonObject) -> MemoryModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     traffic = content["traffic"]
+    measured = [
+        MeasuredNetwork(
+            parameters={int(pixels): int(count) for pixels, count in row["parameters"].items()},
+            largest_batch={
+                int(pixels): {float(gib): int(batch) for gib, batch in batches.items()}
+                for pixels, batches in row["largest_batch"].items()
+            },
+        )
+        for row in content["measured"]
+    ]
     return MemoryModel(
         formula=MemoryFormula(**_positive(MemoryFormula, content["law"])),
         traffic=TrafficRelation(
@@ -181,18 +187,8 @@ def memory_model(content: JsonObject) -> MemoryModel:
         ran_probability=finite_number(content["ran_probability"]),
         fitted_on={str(name): str(value) for name, value in content["fitted_on"].items()},
         peak=PeakRelation(**_positive(PeakRelation, content["peak"])),
-        measured=tuple(map(_measured, content["measured"])),
+        measured=tuple(measured),
         checksum=str(content["checksum"]),
-    )
-
-
-def _measured(row: JsonObject) -> MeasuredNetwork:
-    return MeasuredNetwork(
-        parameters={int(pixels): int(count) for pixels, count in row["parameters"].items()},
-        largest_batch={
-            int(pixels): {float(gib): int(batch) for gib, batch in batches.items()}
-            for pixels, batches in row["largest_batch"].items()
-        },
     )
 
 
@@ -271,13 +267,10 @@ class MemoryNeed:
     doubling_log_scale: float
     source: str
 
-    def needed_gib(self, growth: float) -> float:
-        """Memory after the activations grow by a factor."""
-        return self.held_gib + self.activation_gib * growth
-
     def probability(self, memory_gib: float, growth: float) -> float:
         """Probability that it fits after the activations grow by a factor; falls with growth, rises with memory."""
-        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
+        log_over = math.log((self.held_gib + self.activation_gib * growth) / memory_gib)
+        return 1 / (1 + math.exp(min(log_over / self._scale(memory_gib), 700.0)))
 
     def growth_at(self, memory_gib: float, probability: float) -> float:
         """Scale of the activations at which it fits with this probability; below 0 if none does."""
@@ -292,11 +285,6 @@ class MemoryNeed:
             self.activation_log_scale * spare / memory_gib,
             self.doubling_log_scale * (math.log2(spare / self.activation_gib) if spare else 0.0),
         )
-
-    def bounded(self, memory_gib: float) -> MemoryNeed:
-        """The need, given that the step ran in this much memory."""
-        held = min(self.held_gib, memory_gib * (1 - _MIN_ACTIVATION_SHARE))
-        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +374,10 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
     framework = (meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
     known = ", ".join(word for word in (name, meta.precision) if word)
+    # Outside the peak: the context, and workspace for the weights.
+    base_gib = relation.fixed_gib + relation.per_parameter * (parameters or 0.0) * GIB_PER_VALUE
     return MemoryNeed(
-        held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
+        held_gib=base_gib + relation.per_peak * (peak_gib - grows_gib),
         activation_gib=relation.per_peak * grows_gib,
         log_scale=relation.log_scale,
         activation_log_scale=0.0,
@@ -456,28 +446,6 @@ def does_not_fit(answer: FitAnswer | None) -> bool:
     return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
 
 
-def fits_by_instance(
-    model: MemoryModel,
-    step: RecordedStep,
-    memories_gib: Mapping[str, float],
-    *,
-    batch_size: int | None = None,
-    pixels: int | None = None,
-    precision_growth: float = 1.0,
-) -> dict[str, FitAnswer]:
-    """Instance -> whether the profiled step fits there, on one of its GPUs.
-
-    Parameters
-    ----------
-    memories_gib : instance -> nominal memory of one GPU.
-    batch_size, pixels, precision_growth : as `fit_answer` takes them.
-    """
-    size: dict[str, Any] = {"batch_size": batch_size, "pixels": pixels, "precision_growth": precision_growth}
-    # Only an instance's memory matters, and many have the same.
-    answers = {gib: fit_answer(model, step, gib, **size) for gib in set(memories_gib.values())}
-    return {name: answers[gib] for name, gib in memories_gib.items()}
-
-
 def fit_answer(
     model: MemoryModel,
     step: RecordedStep,
@@ -511,12 +479,17 @@ def fit_answer(
     wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
     if batch_size is not None and recorded is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    area = _area_growth(pixels, step.meta.pixels)
-    if area is None:
-        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    area *= precision_growth
+    area = precision_growth
+    if pixels is not None:
+        wanted_pixels = whole_number("The pixel size", pixels)
+        if step.meta.pixels is None:
+            return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+        area *= (wanted_pixels / step.meta.pixels) ** 2
     need = _memory_need(model, step)
-    need = need and need.bounded(anchor_gib)
+    if need is not None:
+        held_gib = min(need.held_gib, anchor_gib * (1 - _MIN_ACTIVATION_SHARE))
+        grows_gib = max(min(need.activation_gib, anchor_gib - held_gib), _TINY_GIB)
+        need = replace(need, held_gib=held_gib, activation_gib=grows_gib)
     growth = area if recorded is None or wanted is None else area * wanted / recorded
     largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
     measured = _measured_batch(model, step, pixels or step.meta.pixels, target_gib) if precision_growth <= 1 else 0
@@ -534,7 +507,7 @@ def fit_answer(
     # It ran on the anchor, so only needs that fit there remain possible.
     chance, ran = need.probability(target_gib, growth), need.probability(anchor_gib, 1.0)
     chance = min(chance / max(ran, chance), model.ran_probability)
-    why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, from {need.source}"
+    why = f"needs about {need.held_gib + need.activation_gib * growth:.2g} of {target_gib:g} GiB, from {need.source}"
     return FitAnswer(verdict_of(model, chance), chance, largest, why)
 
 
@@ -553,14 +526,6 @@ def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, 
 def _is_plain_fp32(meta: ProfileMeta) -> bool:
     """Half precision and fused operations take other memory than the FP32 measurements."""
     return (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
-
-
-def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
-    """Factor of image area; None if unknown."""
-    if pixels is None:
-        return 1.0
-    wanted = whole_number("The pixel size", pixels)
-    return None if recorded is None else (wanted / recorded) ** 2
 
 
 def _largest_batch(

@@ -9,8 +9,15 @@ from enum import IntEnum, StrEnum
 from typing import Any, final
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import CUSTOM_PROVIDER, SPOT, Instance, frame_of, offer_cells
-from profet_core.catalog.naming import machine_words, offer_name
+from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
+    SPOT,
+    Instance,
+    frame_of,
+    machine_words,
+    offer_cells,
+    offer_name,
+)
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
@@ -307,7 +314,7 @@ def plan_of(work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_
     gpu_ends = row.interval
     if loading_ms:
         row = _fed(row, loading_ms)
-    deviation = 0.0 if row.basis.is_exact else row.log_sd
+    deviation = 0.0 if row.estimate.basis is Basis.GIVEN else row.estimate.log_sd
     low, high = work.factors
     usd_per_s = work.machines * offer.usd_per_hour / S_PER_HOUR
     total_s = (low + high) / 2 * work.duration_s(gpu_ms, loading_ms)

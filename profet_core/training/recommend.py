@@ -194,14 +194,6 @@ def frontier(choices: Iterable[Plan]) -> list[Plan]:
     return best
 
 
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """A plan that another plan beats with this confidence, 0 to 1."""
-
-    plan: Plan
-    certainty: float
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Pick:
@@ -211,25 +203,27 @@ class Pick:
     ----------
     rival : runner-up: the plan on another GPU that it beats with the least confidence, statistically tied plans first;
         None without intervals or another GPU.
+    certainty : that confidence, 0 to 1.
     alternative : the cheapest offer of a tied GPU that is better by the other criterion; None if there is none.
     """
 
     plan: Plan
     criterion: Criterion
-    rival: Rival | None = None
+    rival: Plan | None = None
+    certainty: float | None = None
     alternative: Plan | None = None
 
     @property
-    def close_rival(self) -> Rival | None:
+    def close_rival(self) -> Plan | None:
         """The runner-up, if statistically tied."""
-        if self.rival is None or is_claimed(self.rival.certainty, self.plan, self.rival.plan):
+        if self.rival is None or self.certainty is None or is_claimed(self.certainty, self.plan, self.rival):
             return None
         return self.rival
 
 
-def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
-    """Pair `plan` with the plan on another GPU that it beats with the least confidence."""
-    rivals = []
+def pick_of(plans: Sequence[Plan], criterion: Criterion) -> Pick:
+    """The best plan, with the plan on another GPU that it beats with the least confidence."""
+    plan, rivals = _best(plans, criterion), []
     for other in plans:
         if same_speed(other, plan):
             continue
@@ -244,7 +238,7 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     tied = [other for claimed, *_, other in rivals if not claimed and trade(other) < trade(plan)]
     alternatives = [other for other in tied if same_speed(other, tied[0])]
     alternative = min(alternatives, key=lambda other: other.total_usd, default=None)
-    return Pick(plan, criterion, Rival(rivals[0][-1], rivals[0][1]), alternative)
+    return Pick(plan, criterion, rivals[0][-1], rivals[0][1], alternative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +353,7 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
     sure = [plan for plan in every if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
     kept = sure or expected or every
     balanced = min(kept, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
-    cheapest, fastest = _pick(kept, Criterion.CHEAPER), _pick(kept, Criterion.FASTER)
+    cheapest, fastest = pick_of(kept, Criterion.CHEAPER), pick_of(kept, Criterion.FASTER)
     found: dict[Plan, Recommendation] = {}
     for goal, plan, other in (
         (Goal.CHEAPEST, cheapest.plan, cheapest.alternative),
@@ -374,8 +368,8 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
     return Recommended(
         plans=tuple(every),
         limits=limits,
-        cheapest=cheapest if len(kept) == len(every) else _pick(every, Criterion.CHEAPER),
-        fastest=fastest if len(kept) == len(every) else _pick(every, Criterion.FASTER),
+        cheapest=cheapest if len(kept) == len(every) else pick_of(every, Criterion.CHEAPER),
+        fastest=fastest if len(kept) == len(every) else pick_of(every, Criterion.FASTER),
         within=_within(every, sure, expected, limits) if limits.given else None,
         cards=tuple(found.values()),
         skipped=tuple(plan for plan in bolder if plan not in sure),
@@ -386,17 +380,13 @@ def _best(plans: Iterable[Plan], criterion: Criterion) -> Plan:
     return min(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
 
 
-def _pick(plans: Sequence[Plan], criterion: Criterion) -> Pick:
-    return pick_of(_best(plans, criterion), plans, criterion)
-
-
 def _within(plans: Sequence[Plan], sure: Sequence[Plan], expected: Sequence[Plan], limits: Limits) -> Within:
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
     nearest = min(plans, key=limits.excess)
     known = [(chance, -limits.excess(plan), plan) for plan in plans if (chance := plan.within_limits) is not None]
     return Within(
         limits=limits,
-        sure_pick=_pick(sure, criterion) if sure else None,
+        sure_pick=pick_of(sure, criterion) if sure else None,
         expected=_best(expected, criterion) if expected else None,
         surest=max(known, key=lambda one: one[:2])[2] if known else None,
         nearest=nearest,

@@ -72,7 +72,7 @@ class ScaleoutModel:
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
     copy_efficiency : share of the specified bandwidth at which one process copies weights to all GPUs of a node.
     tensor_ms, tensor_gpu_ms : cost of each weight tensor for that process, and the increment per additional GPU.
-    widths, one_process_widths : by type of link in a node, for one process per GPU, and for one process in total.
+    widths : whether one process trains on all GPUs -> type of link in a node -> width.
     checksum : of the file's content.
     """
 
@@ -86,8 +86,7 @@ class ScaleoutModel:
     copy_efficiency: float
     tensor_ms: float
     tensor_gpu_ms: float
-    widths: Mapping[Link, Width]
-    one_process_widths: Mapping[Link, Width]
+    widths: Mapping[bool, Mapping[Link, Width]]
     checksum: str = ""
 
 
@@ -114,8 +113,7 @@ def _model(content: JsonObject) -> ScaleoutModel:
     return ScaleoutModel(
         MappingProxyType(efficiency),
         **numbers,
-        widths=MappingProxyType(widths),
-        one_process_widths=MappingProxyType(by_one_process),
+        widths=MappingProxyType({False: widths, True: by_one_process}),
         checksum=content["checksum"],
     )
 

@@ -220,8 +220,7 @@ def scaled_step(
     least_ms, latency_ms = step.latency_ms / factor, scaled_ms(step.latency_ms)
     log_sd, estimate = None, Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
     if gpus > 1:
-        widths = model.one_process_widths if alone else model.widths
-        log_sd = widths[links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
+        log_sd = model.widths[alone][links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
         log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
         scaled_log_sd = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
         # The error of scaling alone is not the error of the step.

@@ -150,7 +150,7 @@ def named_plans(advice: Advice) -> list[Plan]:
     pick = advice.cheapest if within is None else within.sure_pick
     close = pick and pick.close_rival
     fastest = [advice.fastest.plan] if within is None else []
-    return [advice.answer, *([close.plan] if close else []), *fastest]
+    return [advice.answer, *([close] if close else []), *fastest]
 
 
 def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
@@ -218,11 +218,11 @@ def _verdict(found: Comparison, chance: float | None, criterion: Criterion, rati
 
 def pick_line(pick: Pick) -> str:
     """Confidence in a pick: 'cheaper than A10G · AWS (g5.xlarge), 97% sure'."""
-    if pick.rival is None:
+    if pick.rival is None or pick.certainty is None:
         return ""
-    name, chance = pick.rival.plan.name_and_code, format_certainty(pick.rival.certainty)
+    name, chance = pick.rival.name_and_code, format_certainty(pick.certainty)
     if pick.close_rival:
-        return f"statistically tied with {name} ({chance} sure{why_too_close(pick.rival.certainty)})"
+        return f"statistically tied with {name} ({chance} sure{why_too_close(pick.certainty)})"
     return f"{pick.criterion} than {name}, {chance} sure"
 
 
@@ -266,17 +266,16 @@ def _confidence(found: Recommended) -> list[str]:
         superlative = "cheapest" if pick.criterion is Criterion.CHEAPER else "fastest"
         # Offers of one GPU differ only in price.
         others = any(not same_speed(plan, pick.plan) for plan in found.plans)
-        if close := pick.close_rival:
-            chance = format_certainty(close.certainty)
-            why = why_too_close(close.certainty)
+        if (close := pick.close_rival) and pick.certainty is not None:
             lines.append(
-                f"{_named(close.plan)}, may be just as {'cheap' if superlative == 'cheapest' else 'fast'}: "
-                f"{chance} sure that {pick.plan.phrase} is {pick.criterion}{why}."
+                f"{_named(close)}, may be just as {'cheap' if superlative == 'cheapest' else 'fast'}: "
+                f"{format_certainty(pick.certainty)} sure that {pick.plan.phrase} is "
+                f"{pick.criterion}{why_too_close(pick.certainty)}."
             )
             if pick.criterion is Criterion.CHEAPER:
-                lines.append(_other_criterion(pick.plan, close.plan, Criterion.FASTER))
-        elif pick.rival is not None:
-            lines.append(f"{pick.plan.phrase} is the {superlative}: {format_certainty(pick.rival.certainty)} sure.")
+                lines.append(_other_criterion(pick.plan, close, Criterion.FASTER))
+        elif pick.certainty is not None:
+            lines.append(f"{pick.plan.phrase} is the {superlative}: {format_certainty(pick.certainty)} sure.")
         elif others:
             lines.append(f"{pick.plan.phrase} is the {superlative} by the estimate; its confidence is unknown.")
     return lines
@@ -303,10 +302,10 @@ def _within_limits(found: Recommended) -> list[str]:
             surest = f"; most likely: {_named(within.surest)}{_likely(within.surest, ' ({})')}"
         return [f"No offer is {least} sure to meet the limits{surest}."]
     lines = [skipped_sentence(plan, found.limits) for plan in found.skipped]
-    if close := pick.close_rival:
-        chance = f"{format_certainty(close.certainty)} sure that {pick.plan.phrase} is {pick.criterion}"
-        lines.append(f"{_named(close.plan)}, also meets the limits: {chance}{why_too_close(close.certainty)}.")
-        lines.append(_other_criterion(pick.plan, close.plan, pick.criterion.other))
+    if (close := pick.close_rival) and pick.certainty is not None:
+        chance = f"{format_certainty(pick.certainty)} sure that {pick.plan.phrase} is {pick.criterion}"
+        lines.append(f"{_named(close)}, also meets the limits: {chance}{why_too_close(pick.certainty)}.")
+        lines.append(_other_criterion(pick.plan, close, pick.criterion.other))
     return lines
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.transfer.model import TransferModel
+from profet_core.transfer.model import TransferModel, benchmark_log_speed
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
-from profet_core.transfer.speed import benchmark_log_speed
 from profet_core.transfer.step_model import StepModel, gpu_time_ms
 from profet_core.units import format_significant
 

@@ -44,11 +44,6 @@ class StepParts:
     host_ms: FloatArray
 
     @property
-    def has_host_ms(self) -> np.ndarray:
-        """Which profiles indicate the host's time, (profiles,)."""
-        return np.isfinite(self.host_ms)
-
-    @property
     def busy_ms(self) -> FloatArray:
         """All GPU work, (profiles,)."""
         total: FloatArray = self.kinds_ms.sum(axis=1)
@@ -148,10 +143,6 @@ class InstanceStep:
     benchmark_work_ms: float
     benchmark_kinds_ms: tuple[float, ...]
 
-    def launch_gaps_ms(self, parts: StepParts) -> FloatArray:
-        """Gaps between kernels due to launches, (profiles,)."""
-        return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
-
     @cached_property
     def benchmark_compute_share(self) -> float:
         """Share of convolutions and products in the benchmark's profiled work."""
@@ -209,17 +200,15 @@ class StepModel:
         It is at most the latency itself if known: a step can't be shorter than its launches.
         """
         step, launch = self.instances[anchor], self.hosts[anchor].launch
-        gaps_ms = self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts)
+        # Gaps between kernels that launches leave.
+        gaps_ms = np.maximum(parts.idle_ms - step.idle_ms - step.idle_per_copy * parts.copy_ms, 0)
+        gaps_ms = self.start_ms * launch + step.floor_per_idle * gaps_ms
         least_ms = launches_ms(parts, step.profiling_slowdown, gaps_ms)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
-    def tails_ms(self, floor_ms: FloatArray) -> FloatArray:
-        """Kernel tails of a step, (profiles,), from its launch time on the reference host."""
-        return self.tail_share * floor_ms
-
     def work_ms(self, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
         """GPU work in a latency, without copy, start and tails, (profiles,)."""
-        return gpu_time_ms(gpu_time_ms(latency_ms, fixed_ms), self.tails_ms(floor_ms))
+        return gpu_time_ms(gpu_time_ms(latency_ms, fixed_ms), self.tail_share * floor_ms)
 
     def inferred_anchor_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
@@ -242,7 +231,7 @@ def launches_ms(parts: StepParts, slowdown: float, gaps_ms: FloatArray) -> Float
     step_ms = (parts.busy_ms + parts.idle_ms) / slowdown
     with np.errstate(divide="ignore"):
         inferred_ms = 1 / (1 / step_ms + 1 / gaps_ms)
-    return np.where(parts.has_host_ms, np.minimum(parts.host_ms / slowdown, step_ms), inferred_ms)
+    return np.where(np.isfinite(parts.host_ms), np.minimum(parts.host_ms / slowdown, step_ms), inferred_ms)
 
 
 def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from profet_core.transfer.step_model import (
     launches_ms,
     shares,
 )
-from profet_core.transfer.targets import HostColumns, Target
+from profet_core.transfer.targets import Host, HostColumns, Target
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,19 @@ def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[st
     others : other profiled instances -> latencies there, predicted or measured.
     """
     anchor, parts = recorded.anchor, recorded.parts
-    latencies = {**others, anchor: anchor_estimate(step_model, recorded)}
+    if recorded.latency_ms is not None:
+        here = Estimate(latency_ms=recorded.latency_ms, log_sd=np.zeros(recorded.latency_ms.shape))
+    else:
+        inferred_ms = step_model.inferred_anchor_ms(parts, anchor)
+        log_sd = log_sd_of(step_model.instances[anchor].inferred_log_half_width)
+        here = Estimate(latency_ms=inferred_ms, log_sd=np.full(inferred_ms.shape, log_sd))
+    latencies = {**others, anchor: here}
     # Launches belong to the network: its step takes at least this long on any host.
     least_ms = np.minimum.reduce([row.latency_ms / step_model.hosts[name].launch for name, row in latencies.items()])
-    inferred_ms = (
-        step_model.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
-    )
-    floor_ms = np.minimum(inferred_ms, least_ms)
+    floor_ms = recorded.floor_ms
+    if floor_ms is None:
+        floor_ms = step_model.floor_ms(parts, anchor, recorded.latency_ms)
+    floor_ms = np.minimum(floor_ms, least_ms)
     work_ms = {
         name: step_model.work_ms(row.latency_ms, step_model.fixed_ms(parts, anchor, step_model.hosts[name]), floor_ms)
         for name, row in latencies.items()
@@ -85,16 +91,10 @@ def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[st
     return KnownSteps(step_model, anchor, parts, latencies, floor_ms, work_ms)
 
 
-def anchor_estimate(step_model: StepModel, recorded: AnchorSteps) -> Estimate:
-    """Latencies on the anchor: measured, or inferred from the profiles."""
-    if recorded.latency_ms is not None:
-        return Estimate.exact(recorded.latency_ms)
-    latency_ms = step_model.inferred_anchor_ms(recorded.parts, recorded.anchor)
-    log_sd = log_sd_of(step_model.instances[recorded.anchor].inferred_log_half_width)
-    return Estimate(latency_ms=latency_ms, log_sd=np.full(latency_ms.shape, log_sd))
-
-
 MIN_FREE_SHARE = 0.02
+#: Part of the work that is left when the host has launched everything, and how sharp a step turns from launches to
+#: work: a larger batch of a launch-bound step takes a little longer, and a large step hides its launches.
+LEFT_AFTER_LAUNCHES, RUN_AHEAD_POWER = 0.3, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +208,15 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
     work_ms = np.exp((weight * (log_work + np.log(times))).sum(axis=1))
 
-    gpu_ms = work_ms + step_model.tails_ms(known.floor_ms) * speeds.tails
+    gpu_ms = work_ms + step_model.tail_share * known.floor_ms * speeds.tails
     start_ms, copy_ms = step_model.start_ms * hosts.launch, step_model.copy_ms(known.parts, known.anchor, hosts)
     fixed_ms = np.where(speeds.runs_ahead, 0.0, start_ms + copy_ms)
     launch_ms = known.floor_ms * hosts.launch
-    free_ms = np.where(speeds.runs_ahead, _run_ahead_ms(gpu_ms, launch_ms, copy_ms), gpu_ms + fixed_ms)
+    # If the host runs ahead of the GPU, copies run beside the work, and the smooth maximum with launches is the step.
+    host_ms = launch_ms + copy_ms + LEFT_AFTER_LAUNCHES * gpu_ms
+    ahead_ms = (gpu_ms**RUN_AHEAD_POWER + host_ms**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
+    ahead_ms = (ahead_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
+    free_ms = np.where(speeds.runs_ahead, ahead_ms, gpu_ms + fixed_ms)
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     assumed = hosts.log_sd * host_share(free_ms, fixed_ms, launch_ms)
@@ -222,22 +226,6 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
         log_sd=combined_sd(speeds.log_sd, known_sd, assumed),
         weights=weight,
     )
-
-
-#: Part of the work that is left when the host has launched everything, and how sharp a step turns from launches to
-#: work: a larger batch of a launch-bound step takes a little longer, and a large step hides its launches.
-LEFT_AFTER_LAUNCHES, RUN_AHEAD_POWER = 0.3, 8.0
-
-
-def _run_ahead_ms(gpu_ms: FloatArray, launch_ms: FloatArray, copy_ms: FloatArray) -> FloatArray:
-    """Steps whose host runs ahead of the GPU, without the host's limit.
-
-    Copies run beside the work. The smooth maximum with launches gives the step.
-    """
-    host_ms = launch_ms + copy_ms + LEFT_AFTER_LAUNCHES * gpu_ms
-    step_ms = (gpu_ms**RUN_AHEAD_POWER + host_ms**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
-    found: FloatArray = (step_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
-    return found
 
 
 def _column(values: Iterable[float]) -> FloatArray:
@@ -282,6 +270,21 @@ def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
     """Time by kind of work on another profiled instance over that on the anchor, up to a factor, (kinds,)."""
     times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
     return times
+
+
+def other_host_log_sd(
+    step_model: StepModel, recorded: AnchorSteps, latency_ms: FloatArray, host: Host | HostColumns
+) -> FloatArray:
+    """Log standard deviation of a latency known on the same GPU in another host, or in many, (..., profiles).
+
+    The host's speed of launches and copies is not measured.
+    """
+    fixed_ms = step_model.fixed_ms(recorded.parts, recorded.anchor, host)
+    floor_ms = recorded.floor_ms
+    if floor_ms is None:
+        floor_ms = step_model.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
+    free_ms = gpu_time_ms(latency_ms, fixed_ms) + fixed_ms
+    return host.log_sd * host_share(free_ms, fixed_ms, host.launch * floor_ms)
 
 
 # Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
@@ -366,9 +369,9 @@ def map_to_profiled(step_model: StepModel, reference: str, steps: UnprofiledStep
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(anchor_ms, fixed_ms), MAX_WORK * gpu_ms)
     most_ms = MAX_LAUNCHES * _work_there_ms(step_model, reference, steps, reference, gpu_ms)
-    gpu_bound_ms = np.where(parts.has_host_ms, launch_ms, np.minimum(launch_ms, most_ms + step_model.start_ms))
+    gpu_bound_ms = np.where(np.isfinite(parts.host_ms), launch_ms, np.minimum(launch_ms, most_ms + step_model.start_ms))
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(floor_ms) * tails_factor(target))
+    work_ms = gpu_time_ms(gpu_ms, step_model.tail_share * floor_ms * tails_factor(target))
     there = {name: _as_recorded(step_model, reference, steps, name, work_ms, floor_ms) for name in step_model.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
     assumed = target.host.log_sd * host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
@@ -398,7 +401,7 @@ def _as_recorded(
     fixed_ms = (
         step_model.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + step_model.start_ms * host.launch
     )
-    free_ms = _work_there_ms(step_model, reference, steps, name, work_ms) + step_model.tails_ms(floor_ms) + fixed_ms
+    free_ms = _work_there_ms(step_model, reference, steps, name, work_ms) + step_model.tail_share * floor_ms + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.

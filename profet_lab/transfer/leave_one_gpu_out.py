@@ -91,7 +91,7 @@ def _log_speed(step_model: StepModel, medians: Steps, target: TargetGpu, referen
         step_model.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in step_model.instances
     ]
     gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
-    work_ms = gpu_time_ms(gpu_ms, step_model.tails_ms(benchmark_floor_ms(step_model, medians)))
+    work_ms = gpu_time_ms(gpu_ms, step_model.tail_share * benchmark_floor_ms(step_model, medians))
     return math.log(step_model.instances[reference].benchmark_work_ms / float(work_ms[0]))
 
 
@@ -178,7 +178,7 @@ def _spread_within(errors: np.ndarray) -> float:
 def measured_latencies(steps: Steps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
 
-    return lambda anchor, instance, latency_known: Estimate.exact(steps.latency_ms[instance])
+    return lambda anchor, instance, latency_known: Estimate(latency_ms=steps.latency_ms[instance], log_sd=0.0)
 
 
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:

@@ -16,7 +16,7 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, log_sd_of, quantile
-from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
+from profet_core.prediction.other_gpus import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled

@@ -238,15 +238,15 @@ def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
         from msgspec import defstruct
         from msgspec.json import Decoder
     except ImportError:
-        return _refuse
+
+        def refuse(text: str) -> NoReturn:
+            raise ValueError(text[:10])
+
+        return refuse
     # The same as `Event`, but made faster, and nothing that the garbage collector looks at.
     kinds = {**get_type_hints(Event), "args": args | None}
     made = defstruct("Event", [(each.name, kinds[each.name], each.default) for each in fields(Event)], gc=False)
     return Decoder(list[made]).decode  # type: ignore[valid-type]
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(text[:10])
 
 
 def _event(record: dict[str, Any]) -> Event[Any]:

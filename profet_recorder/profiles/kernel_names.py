@@ -11,29 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
 
-_Answer = TypeVar("_Answer")
-
-_CLEAR_CACHES: list[Callable[[], None]] = []
-
-
-def cached_by_name(max_names: int) -> Callable[[Callable[[str], _Answer]], Callable[[str], _Answer]]:
-    """Cache up to `max_names` answers of a function of a name, until `clear_name_caches`."""
-
-    def cache(function: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
-        cached = lru_cache(maxsize=max_names)(function)
-        _CLEAR_CACHES.append(cached.cache_clear)
-        return cached
-
-    return cache
-
-
-def clear_name_caches() -> None:
-    """Forget all names; a file that is read at the same time only has to search its names again."""
-    for clear in _CLEAR_CACHES:
-        clear()
-
+from profet_recorder.profiles.record import ProfileMeta
 
 #: What a kernel of one element at a time counts as, if its name does not say more.
 ELEMENTWISE = "Mul"
@@ -132,7 +111,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
 )
 
 
-@cached_by_name(8192)
+@lru_cache(8192)
 def operation_of_kernel(name: str) -> str | None:
     """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
 
@@ -150,25 +129,21 @@ def operation_of_kernel(name: str) -> str | None:
     if _COMPILED.search(name):
         return None
     if _CONVOLUTION.search(name):
-        return _convolution(name)
+        part = next((part for pattern, part in _PARTS if pattern.search(name)), "")
+        return f"DepthwiseConv2dNative{part}" if _DEPTHWISE.search(name) else f"Conv2D{part}"
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
 
 
-@cached_by_name(8192)
+@lru_cache(8192)
 def moves_memory(name: str) -> bool:
     """True for copies and settings of memory, which the GPU lists beside its kernels."""
     return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
-@cached_by_name(8192)
+@lru_cache(8192)
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
-
-
-def _convolution(name: str) -> str:
-    part = next((part for pattern, part in _PARTS if pattern.search(name)), "")
-    return f"DepthwiseConv2dNative{part}" if _DEPTHWISE.search(name) else f"Conv2D{part}"
 
 
 #: Copies to another GPU, peer to peer, stay on devices.
@@ -213,14 +188,6 @@ _NOT_NHWC = re.compile(r"bias|_nchw", re.IGNORECASE)
 _CONVERSION = re.compile(r"nchwtonhwc|nhwctonchw|batched_transpose|SwapDimension1And2InTensor3", re.IGNORECASE)
 
 
-class StepTraits(NamedTuple):
-    """What the names say; `precision` is None where they leave it open."""
-
-    precision: str | None
-    compiled: bool
-    channels_last: bool = False
-
-
 def detect_traits(
     kernels_us: Mapping[str, float],
     operations: Iterable[str] = (),
@@ -228,8 +195,8 @@ def detect_traits(
     compute_capability: int | None = None,
     channels_last_inputs: bool | None = None,
     check_time: Callable[[], None] = lambda: None,
-) -> StepTraits:
-    """Precision, compilation and layout of a step.
+) -> ProfileMeta:
+    """Precision, compilation and layout of a step, None where the names leave them open or deny them.
 
     Parameters
     ----------
@@ -282,4 +249,4 @@ def detect_traits(
         nhwc_us = time_of(named(_NHWC) - named(_NOT_NHWC))
         many = nhwc_us > 0 and nhwc_us >= MIN_NHWC_SHARE * total_us
         channels_last_inputs = bool(named(_NHWC_TENSOR)) or (many and not named(_CONVERSION))
-    return StepTraits(precision, compiled, channels_last_inputs)
+    return ProfileMeta(precision=precision, compiled=compiled or None, channels_last=channels_last_inputs or None)

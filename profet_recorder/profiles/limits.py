@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
@@ -112,25 +111,13 @@ def smaller_trace(head: bytes) -> str:
     return "record it without with_stack" if _STACKS.search(head) else "record fewer steps"
 
 
-class NamesKept:
-    """Counts what the names of one trace take in memory, all together: few wide ones or many short ones."""
-
-    def __init__(self) -> None:
-        self._left = MAX_NAMES_BYTES
-
-    def add(self, name: str) -> None:
-        """Count a name that was not kept before."""
-        self._left -= getsizeof(name) + _ENTRY_BYTES
-        if self._left < 0:
-            raise TraceTooLargeError("The trace has too many names, or names that are too long")
-
-
 class Names(Generic[Name]):
     """Distinct names of one trace, numbered in the order they are seen."""
 
     def __init__(self, max_names: int) -> None:
         self._max_names = max_names
-        self._kept = NamesKept()
+        # What names take in memory, all together: few wide ones or many short ones.
+        self._bytes_left = MAX_NAMES_BYTES
         self._numbers: dict[Name, int] = {}
         self._first: list[Name] = []
 
@@ -138,7 +125,9 @@ class Names(Generic[Name]):
         """The number of `name`."""
         number = self._numbers.get(name)
         if number is None:
-            self._kept.add(str(name))
+            self._bytes_left -= getsizeof(str(name)) + _ENTRY_BYTES
+            if self._bytes_left < 0:
+                raise TraceTooLargeError("The trace has too many names, or names that are too long")
             number = self._numbers[name] = len(self._numbers)
             if number >= self._max_names:
                 raise TraceTooLargeError(f"The trace has more than {self._max_names:,} different names or threads")
@@ -155,7 +144,6 @@ class Names(Generic[Name]):
         return iter(self._numbers)
 
 
-@dataclass(slots=True)
 class Spans:
     """Events of one kind in the file's order.
 
@@ -166,11 +154,9 @@ class Spans:
     links : correlation of a call and what it started, -1 if there is none.
     """
 
-    begins: array[float] = field(default_factory=lambda: array("d"))
-    durations: array[float] = field(default_factory=lambda: array("d"))
-    keys: array[int] = field(default_factory=lambda: array("i"))
-    threads: array[int] = field(default_factory=lambda: array("i"))
-    links: array[int] = field(default_factory=lambda: array("q"))
+    def __init__(self) -> None:
+        self.begins, self.durations = array("d"), array("d")
+        self.keys, self.threads, self.links = array("i"), array("i"), array("q")
 
     def add(self, begins: Iterable[float], durations: Iterable[float]) -> None:
         """Add the times of events."""

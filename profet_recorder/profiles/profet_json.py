@@ -21,7 +21,7 @@ from profet_recorder.profiles.limits import (
     is_short_text,
 )
 from profet_recorder.profiles.record import Profile, ProfileMeta, profile_from_totals, training_refusal
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 from profet_recorder.units import positive_number, whole_number
 
 _MAX_INTEGER_DIGITS = 18
@@ -287,3 +287,6 @@ def profile_from_link_text(text: str) -> Profile:
             "The profile in this link can't be read: the link is truncated or changed. Ask for it again."
         )
     return read(Content(data))
+
+
+READER = Reader(NAME, looks_like, read)

@@ -49,7 +49,11 @@ class WireStream:
         The caller may read the content of a length-delimited field; what it leaves is skipped.
         """
         end = None if size is None else self._position + size
-        while not self._is_at_end() if end is None else self._position < end:
+        while True:
+            if end is None:
+                self._fill()
+            if self._at == len(self._window) if end is None else self._position >= end:
+                return
             tag = self._varint()
             self._fields_left -= 1
             if self._fields_left < 0:
@@ -99,10 +103,6 @@ class WireStream:
         """Pass over `size` bytes."""
         while size > 0:
             size -= len(self.read(min(size, PIECE_BYTES)))
-
-    def _is_at_end(self) -> bool:
-        self._fill()
-        return self._at == len(self._window)
 
     def _fill(self) -> None:
         """See to it that a whole number stands in the window, if the stream goes on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -79,15 +79,6 @@ _NO_ARGS: Args = {}
 TraceEvent: TypeAlias = Event[Args]
 
 
-def _add(
-    spans: Spans, events: Sequence[TraceEvent], keys: Iterable[int], threads: Iterable[int], links: Iterable[int] = ()
-) -> None:
-    spans.add([event.ts for event in events], [event.dur for event in events])
-    spans.keys.extend(keys)
-    spans.threads.extend(threads)
-    spans.links.extend(links)
-
-
 class PyTorchEvents:
     """What is kept of a trace while its events pass by.
 
@@ -135,30 +126,32 @@ class PyTorchEvents:
         for event in events:
             kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
             if kind is not None and event.ph == "X":
-                if kind == LABEL:
-                    self._name_label(event)
+                own = event.name if kind == LABEL else None
+                if own and not own.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
+                    # It may tell what the network is, and only a compiler's label is looked for.
+                    self.labels.number(own[:MAX_NAME_CHARACTERS])
+                    event.name = LABEL
                 found[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
         host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
-        _add(
-            self.host, [event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host]
-        )
+        self.host.add([event.ts for event, _ in host], [event.dur for event, _ in host])
+        self.host.keys.extend(key for _, key in host)
+        self.host.threads.extend(self._thread(event) for event, _ in host)
         calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
-        _add(self.calls, calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
+        self.calls.add([event.ts for event in calls], [event.dur for event in calls])
+        self.calls.threads.extend(map(self._thread, calls))
+        self.calls.links.extend(map(_correlation, calls))
         device = [event for event in found[_DEVICE] if event.name]
         for event in device:
             if not _has_time(event):
                 # What a kernel took that the profiler lost is estimated later: it was no idle time.
                 event.ts = event.ts if 0 < event.ts <= MAX_TIME_US else math.nan
                 event.dur = math.nan
-        _add(
-            self.device,
-            device,
-            [self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device],
-            map(self._stream, device),
-            map(_correlation, device),
-        )
+        self.device.add([event.ts for event in device], [event.dur for event in device])
+        self.device.keys.extend(self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device)
+        self.device.threads.extend(map(self._stream, device))
+        self.device.links.extend(map(_correlation, device))
 
     def _thread(self, event: TraceEvent) -> int:
         return self._threads.number((event.pid, event.tid))
@@ -173,13 +166,6 @@ class PyTorchEvents:
         timed = [event for event in events if event.name and _has_time(event)]
         self.untimed += len(events) - len(timed)
         return timed
-
-    def _name_label(self, event: TraceEvent) -> None:
-        """Rename a person's own label: it may tell what the network is, and only a compiler's is looked for."""
-        name = event.name
-        if name and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
-            self.labels.number(name[:MAX_NAME_CHARACTERS])
-            event.name = LABEL
 
     def _operation(self, event: TraceEvent) -> int:
         """The number of an event's operation; -1 for the mark of a step."""

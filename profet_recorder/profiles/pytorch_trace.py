@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
@@ -14,12 +15,11 @@ from profet_recorder.profiles.limits import is_short_text
 from profet_recorder.profiles.pytorch_events import RGB, Args, PyTorchEvents
 from profet_recorder.profiles.record import (
     Profile,
-    ProfileMeta,
     hidden_copies_note,
     profile_from_totals,
     several_calls_note,
 )
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 from profet_recorder.units import US_PER_MS
 
 if TYPE_CHECKING:
@@ -123,12 +123,10 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         steps,
         source_format=NAME,
         steps_basis=totals.steps.basis,
-        meta=ProfileMeta(
+        meta=replace(
+            traits,
             gpu=(name.strip() or None) if is_short_text(name) else None,
             framework=f"PyTorch {found[0]}" if found else "PyTorch",
-            precision=traits.precision,
-            compiled=traits.compiled or None,
-            channels_last=traits.channels_last or None,
             batch_size=batch,
             pixels=_pixels(events),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
@@ -221,5 +219,8 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         several = ", and others" * (len(set(events.image_areas)) > 1)
         yield f"the shape of images of {height} x {width} pixels{several}: they count as square ones of the same area"
     if events.untimed:
-        share = events.untimed / (events.untimed + len(events.host.keys) + len(events.calls.keys))
+        share = events.untimed / (events.untimed + len(events.host.begins) + len(events.calls.begins))
         yield f"{events.untimed} events of the CPU ({share:.1%}) without a valid time"
+
+
+READER = Reader(NAME, looks_like, read)

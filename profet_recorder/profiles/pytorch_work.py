@@ -124,7 +124,10 @@ def find_steps(events: PyTorchEvents, host: Rows, kernels: Rows) -> StepBounds:
     for ends_us in (_optimizer_ends(names, host), _gradient_ends(names, host)):
         if ends_us is not None:
             return _counted(ends_us, host)
-    ends_us = _kernel_ends(events, kernels)
+    # What repeats is not an optimizer alone, which does the same for each weight. The first step may differ, as
+    # libraries try their kernels in it.
+    heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
+    ends_us = _repeated_ends(kernels, np.arange(len(kernels.keys)), _MIN_KERNELS, heavy)
     if ends_us is not None:
         return _counted(ends_us, kernels, on_device=True)
     whole, last = np.array([[-np.inf, np.inf]]), np.array([np.inf])
@@ -189,13 +192,6 @@ def _gradient_ends(names: list[str], host: Rows) -> np.ndarray | None:
         return None
     threads = host.threads[rows]
     return _repeated_ends(host, rows[threads == Counter(threads.tolist()).most_common(1)[0][0]], 2)
-
-
-def _kernel_ends(events: PyTorchEvents, kernels: Rows) -> np.ndarray | None:
-    """Ends of the repetitions of a GPU's kernels; the first step may differ, as libraries try their kernels in it."""
-    # Not an optimizer alone, which does the same for each weight.
-    heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
-    return _repeated_ends(kernels, np.arange(len(kernels.keys)), _MIN_KERNELS, heavy)
 
 
 def _repeated_ends(
@@ -341,15 +337,6 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
 # --- the host ---------------------------------------------------------------------------------------------------------
 
 
-class _Thread(NamedTuple):
-    """Operations of one thread in nesting order; `owners` numbers the operation and the optimizer it lies in."""
-
-    begins: np.ndarray
-    durations: np.ndarray
-    self_us: np.ndarray
-    owners: np.ndarray
-
-
 class _HostWork:
     """What the CPU's threads did: self times, and which operation made each call of the CUDA runtime.
 
@@ -362,11 +349,16 @@ class _HostWork:
         self._translations = [translate(name) for name, _ in self._operations]
         marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
         named = np.array([bool(BACKWARD_NODE.match(name)) for name, _ in self._operations], bool)
-        backward = _backward_passes(host, named)
+        # Starts of the backward passes on any thread, ascending, and the latest end so far.
+        passes = np.flatnonzero(named[host.keys]) if len(host.keys) else np.zeros(0, int)
+        passes = passes[np.argsort(host.begins[passes], kind="stable")]
+        backward = host.begins[passes], np.maximum.accumulate(host.ends[passes])
         by_thread = np.lexsort((calls.begins, calls.threads))
         sorted_threads = calls.threads[by_thread]
         self.call_owners = np.full(len(calls.begins), _NOBODY, np.int64)
-        self.threads: list[_Thread] = []
+        #: Of each thread the operations in nesting order: start, duration, self time, and the operation and the
+        #: optimizer it lies in, as one number.
+        self.threads: list[tuple[FloatArray, FloatArray, FloatArray, np.ndarray]] = []
         inside: dict[int, list[int]] = {}
         order = np.argsort(host.threads, kind="stable").astype(np.int32)
         cuts = np.flatnonzero(np.diff(host.threads[order])) + 1
@@ -384,7 +376,7 @@ class _HostWork:
             if len(made):
                 inner = innermost_events(begins, durations, calls.begins[made])
                 self.call_owners[made] = np.where(inner >= 0, owners[np.maximum(inner, 0)], _NOBODY)
-            self.threads.append(_Thread(begins, durations, self_times(begins, durations), owners))
+            self.threads.append((begins, durations, self_times(begins, durations), owners))
         #: From the first operation's start to the last one's end; empty without any.
         self.span_us = _span(host)
         self._update_types = {
@@ -408,15 +400,15 @@ class _HostWork:
         """Add the mean of the steps kept, (steps,) of True and False."""
         count = int(kept.sum())
         loads = np.array([any(kind.startswith(_LOADS_LIBRARIES) for kind in row.types) for row in self._translations])
-        for thread in self.threads:
+        for begins, durations, all_self_us, all_owners in self.threads:
             self._check_time()
-            step = steps.step_of(thread.begins)
+            step = steps.step_of(begins)
             inside = (step >= 0) & kept[np.maximum(step, 0)]
             if not inside.any():
                 continue
             # Nothing is copied where all of a thread counts, which most of a large trace does.
             rows = slice(None) if inside.all() else inside
-            owners, self_us = thread.owners[rows], thread.self_us[rows]
+            owners, self_us = all_owners[rows], all_self_us[rows]
             for owner, us in zip(*_summed(owners, self_us), strict=True):
                 found = self.shares(owner, None)
                 if not found:
@@ -425,17 +417,10 @@ class _HostWork:
                     totals.host_us[HOST_PREFIX + kind] += us * share / count
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
             same = np.diff(step[rows]) == 0
-            idle_us = gaps_us(thread.begins[rows], thread.durations[rows])[same].sum()
+            idle_us = gaps_us(begins[rows], durations[rows])[same].sum()
             totals.host_us[HOST_IDLE] += float(idle_us) / count
             heavy = self_us[loads[owners % len(self._operations)]]
             totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
-
-
-def _backward_passes(host: Rows, named: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts, ascending, and the latest end so far, of the operations on any thread whose key is `named`."""
-    rows = np.flatnonzero(named[host.keys]) if len(host.keys) else np.zeros(0, int)
-    rows = rows[np.argsort(host.begins[rows], kind="stable")]
-    return host.begins[rows], np.maximum.accumulate(host.ends[rows])
 
 
 def _updates(

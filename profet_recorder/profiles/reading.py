@@ -10,55 +10,43 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_recorder.profiles.chrome_trace import is_chrome_trace
-from profet_recorder.profiles.kernel_names import clear_name_caches
+from profet_recorder.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_recorder.profiles.limits import TraceTooLargeError, smaller_trace
 from profet_recorder.profiles.protobuf_wire import WireStream
 from profet_recorder.profiles.record import Profile
 from profet_recorder.profiles.statistics import CSV, JSON, STATS
+from profet_recorder.profiles.tensorflow_trace import kernel_operation, operation_type
 from profet_recorder.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
     ArchivedFile,
     Content,
     Progress,
+    Reader,
     Watch,
     files_in_archive,
     files_in_folder,
     is_archive,
 )
 
-
-class Reader(Protocol):
-    """What a module that reads a format has."""
-
-    #: The format's name for a person: "PROFET JSON".
-    NAME: str
-
-    def looks_like(self, head: bytes) -> bool:
-        """True if the first unpacked bytes of a file (at most 1 MiB) are of this format."""
-
-    def read(self, content: Content) -> Profile:
-        """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
-
-
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
-READERS: tuple[Reader, ...] = (CSV, JSON, STATS, xplane, trace_json, pytorch_trace, profet_json)
+READERS = (CSV, JSON, STATS, xplane.READER, trace_json.READER, pytorch_trace.READER, profet_json.READER)
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-PREFERRED_FORMATS: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch_trace, profet_json)
+PREFERRED_FORMATS = (xplane.READER, trace_json.READER, STATS, CSV, JSON, pytorch_trace.READER, profet_json.READER)
 
 
 def find_reader(head: bytes) -> Reader | None:
     """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
 
-    >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
+    >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').name
     'PyTorch trace'
     """
     return next((reader for reader in READERS if reader.looks_like(head)), None)
@@ -186,10 +174,22 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
     Traceback (most recent call last):
     profet_recorder.errors.ProfileError: mine.json: 'Device_Conv2D' is negative: times are 0 or more microseconds.
     """
-    if isinstance(source, str | Path):
-        return _read_path(Path(source), name, progress)
-    name = name or "profile"
-    return _named(name, lambda: _read(source, name, Watch(progress)))
+    if not isinstance(source, str | Path):
+        name = name or "profile"
+        return _named(name, lambda: _read(source, name, Watch(progress)))
+    path = Path(source)
+    name = name or path.name
+    try:
+        if path.is_dir():
+            return read_profile_folder(path, progress=progress)
+        with path.open("rb") as file:
+            return read_profile(file, name, progress=progress)
+    except (OSError, ValueError) as error:
+        # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
+        if isinstance(error, ProfileError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
 
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
@@ -210,22 +210,9 @@ def _named(name: str, read: Callable[[], Profile]) -> Profile:
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:
-        clear_name_caches()
-
-
-def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
-    name = name or path.name
-    try:
-        if path.is_dir():
-            return read_profile_folder(path, progress=progress)
-        with path.open("rb") as file:
-            return read_profile(file, name, progress=progress)
-    except (OSError, ValueError) as error:
-        # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
-        if isinstance(error, ProfileError):
-            raise
-        why = getattr(error, "strerror", None) or error
-        raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
+        # A file that is read at the same time only has to search its names again.
+        for cached in (is_convolution_kernel, moves_memory, operation_of_kernel, kernel_operation, operation_type):
+            cached.cache_clear()
 
 
 def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
@@ -284,8 +271,15 @@ class _Candidate(NamedTuple):
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
     candidates, failed = _candidates(files, watch)
+    if not candidates and failed and len(failed) == len(files):
+        raise failed[0]
+    if not candidates and any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
+        raise ProfileError("this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes.")
     if not candidates:
-        raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
+        raise ProfileError(
+            f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
+            "TensorFlow, or a trace of torch.profiler."
+        )
     candidates.sort(key=lambda each: each.order)
     candidates.sort(key=lambda each: each.run, reverse=True)
     candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
@@ -319,7 +313,7 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
             failed.append(ProfileError(f"{_short(file)}: {error}"))
             continue
         reader = find_reader(head)
-        if reader is None or other_file(head) or (reader is profet_json and not _OPERATION.search(head)):
+        if reader is None or other_file(head) or (reader is profet_json.READER and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
         found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
@@ -333,15 +327,6 @@ def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, wher
     which = f", of the last of {runs} runs" if runs > 1 else ""
     which += f", the first of {others} such files" if others > 1 else ""
     return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file)} was read{which}"
-
-
-def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
-    if any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
-        return "this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes."
-    return (
-        f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
-        "TensorFlow, or a trace of torch.profiler."
-    )
 
 
 def _short(file: ArchivedFile) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.limits import MAX_ROWS, MAX_STEPS, MAX_TABLE_BYTES
@@ -32,7 +32,7 @@ from profet_recorder.profiles.record import (
     training_refusal,
 )
 from profet_recorder.profiles.tensorflow_trace import DATASET, has_gradient, label_type, public_type, usual_runs
-from profet_recorder.profiles.unpacking import Content, Format
+from profet_recorder.profiles.unpacking import Content, Reader
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
@@ -47,60 +47,51 @@ _PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
-class _Columns(NamedTuple):
-    """Where each column stands; the last two may be missing."""
-
-    side: int
-    type: int
-    total: int
-    occurrences: int | None
-    name: int | None
-
-
-#: Headings of each column in that order, old and new, letters only.
-_HEADINGS = (
-    {"hostdevice", "hostordevice"},
-    {"type", "operationtype", "optype"},
-    {"totaltimeus", "totaltimeμs", "totaltimeµs", "totaltime", "totaltimeinus"},
-    {"occurrences"},
-    {"operation", "operationname", "opname"},
-)
+#: Headings of each column, old and new, letters only.
+_HEADINGS = {
+    "side": {"hostdevice", "hostordevice"},
+    "type": {"type", "operationtype", "optype"},
+    "total": {"totaltimeus", "totaltimeμs", "totaltimeµs", "totaltime", "totaltimeinus"},
+    "occurrences": {"occurrences"},
+    "name": {"operation", "operationname", "opname"},
+}
 
 
-def _columns_of(headings: Sequence[object]) -> _Columns | None:
-    """The columns under these headings (labels or ids); None if this is another table."""
+def _columns_of(headings: Sequence[object]) -> dict[str, int] | None:
+    """Where each column stands under these headings (labels or ids); None if this is another table."""
     plain = ["".join(filter(str.isalpha, str(heading).casefold())) for heading in headings[:MAX_COLUMNS]]
-    side, kind, total, count, name = (
-        next((at for at, text in enumerate(plain) if text in known), None) for known in _HEADINGS
-    )
-    return None if side is None or kind is None or total is None else _Columns(side, kind, total, count, name)
+    found = {
+        name: next((at for at, text in enumerate(plain) if text in known), -1) for name, known in _HEADINGS.items()
+    }
+    return None if min(found["side"], found["type"], found["total"]) < 0 else found
 
 
-def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format: str) -> Profile:
-    """Sum the total time of all rows by side and type."""
+def _profile(columns: dict[str, int], rows: Iterable[Sequence[object]], source_format: str) -> Profile:
+    """Sum the total time of all rows by side and type; the last two columns may be missing, -1."""
+    side_at, type_at, total_at, count_at, name_at = columns.values()
     totals_us, listed, runs, gradient_seen, gpus = no_times(), Counter[str](), list[int](), False, 1
     for number, row in enumerate(rows, 2):
         if number > MAX_ROWS:
             raise ProfileError(f"The table has more than {MAX_ROWS:,} rows: upload the statistics of one step.")
-        if len(row) <= max(columns.side, columns.type, columns.total, columns.occurrences or 0, columns.name or 0):
+        if len(row) <= max(columns.values()):
             raise ProfileError(f"Row {number} of the table is truncated: download the statistics again.")
-        side = str(row[columns.side]).strip().casefold()
+        side = str(row[side_at]).strip().casefold()
         if side not in _PREFIXES:
             raise ProfileError(
-                f"Row {number} of the table is neither Host nor Device but {quote_name(row[columns.side])}: "
+                f"Row {number} of the table is neither Host nor Device but {quote_name(row[side_at])}: "
                 "download the statistics again."
             )
-        kind = public_type(str(row[columns.type]).strip())
-        if columns.name is not None:
-            name = str(row[columns.name])
+        kind = public_type(str(row[type_at]).strip())
+        if name_at >= 0:
+            name = str(row[name_at])
             gradient_seen |= has_gradient(name)
             # The first one's operations have no such prefix.
             gpus = max(gpus, int(replica[1]) + 1) if (replica := _REPLICA.match(name)) else gpus
             kind = label_type(name.strip(), kind) if side == "device" else kind
-        totals_us[_PREFIXES[side] + kind] += _number(row[columns.total], number)
+        totals_us[_PREFIXES[side] + kind] += _number(row[total_at], number)
         listed[side] += 1
-        if columns.occurrences is not None and kind not in (IDLE, DATASET):
-            runs.append(int(_number(row[columns.occurrences], number)))
+        if count_at >= 0 and kind not in (IDLE, DATASET):
+            runs.append(int(_number(row[count_at], number)))
     counted = usual_runs(runs)
     steps = counted or 1
     if steps > MAX_STEPS:
@@ -173,12 +164,12 @@ def _read_csv(content: Content) -> Profile:
             raise ProfileError(
                 "The table lacks a column: it needs Host/device, Type or Operation Type, and Total time (us)."
             )
-        return _profile(columns, (row for row in rows if any(cell.strip() for cell in row)), CSV.NAME)
+        return _profile(columns, (row for row in rows if any(cell.strip() for cell in row)), CSV.name)
     except (csv.Error, StopIteration):
         raise ProfileError(f"Line {rows.line_num} of the table is damaged: download the statistics again.") from None
 
 
-CSV = Format("statistics CSV", _is_csv, _read_csv)
+CSV = Reader("statistics CSV", _is_csv, _read_csv)
 
 
 # --- JSON: XProf's framework_op_stats, earlier tensorflow_stats -------------------------------------------------------
@@ -205,10 +196,10 @@ def _read_json(content: Content) -> Profile:
     columns = _columns_of([label for _, label in headings]) or _columns_of([name for name, _ in headings])
     if columns is None:
         raise ProfileError('The table lacks a column: it needs "host_or_device", "type" and "total_time".')
-    return _profile(columns, rows, JSON.NAME)
+    return _profile(columns, rows, JSON.name)
 
 
-JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
+JSON = Reader("XProf framework_op_stats JSON", _is_json, _read_json)
 
 
 # --- *.tensorflow_stats.pb, which TensorFlow 2.2 to 2.6 writes beside a trace -----------------------------------------
@@ -247,7 +238,7 @@ def _read_stats(content: Content) -> Profile:
     for record in database.with_idle.records or database.without_idle.records:
         texts = (record.host_or_device, record.op_type, record.op_name)
         rows.append([*(text.decode("utf-8", "replace") for text in texts), record.occurrences, record.total_time_in_us])
-    return _profile(_Columns(side=0, type=1, name=2, occurrences=3, total=4), rows, STATS.NAME)
+    return _profile({"side": 0, "type": 1, "total": 4, "occurrences": 3, "name": 2}, rows, STATS.name)
 
 
-STATS = Format("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
+STATS = Reader("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)

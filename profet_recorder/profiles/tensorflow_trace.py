@@ -13,13 +13,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from string import whitespace
 from typing import TYPE_CHECKING
 
 from profet_recorder.errors import ProfileError
 from profet_recorder.profiles.kernel_names import (
-    cached_by_name,
     detect_traits,
     is_convolution_kernel,
     moves_memory,
@@ -33,7 +33,6 @@ from profet_recorder.profiles.record import (
     TPU,
     UNKNOWN,
     Profile,
-    ProfileMeta,
     StepsBasis,
     hidden_copies_note,
     no_times,
@@ -82,7 +81,7 @@ _DERIVED_LINES = frozenset(
 )
 
 
-@cached_by_name(4096)
+@lru_cache(4096)
 def operation_type(full_name: str) -> str | None:
     """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
 
@@ -115,7 +114,7 @@ def eager_type(full_name: str) -> str | None:
     return public_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
 
 
-@cached_by_name(4096)
+@lru_cache(4096)
 def kernel_operation(label: str) -> str:
     """The type that a kernel's label names, "Unknown" if it names none.
 
@@ -155,9 +154,7 @@ def is_derived_line(name: str) -> bool:
 
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from profet_recorder.profiles.intervals import FloatArray
+    from profet_recorder.profiles.intervals import KernelTimes
 
 _JAX = (
     "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
@@ -191,11 +188,12 @@ _WARNED_SHARE = 0.05
 _JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamExecutor|jax")
 
 
-@dataclass(slots=True)
 class Thread(Spans):
     """Operations of a thread of the host, in any unit, and the steps it marks, by the kind of the marks."""
 
-    marks: dict[Hashable, set[Hashable]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: dict[Hashable, set[Hashable]] = {}
 
     @property
     def idle(self) -> float:
@@ -209,21 +207,32 @@ class Thread(Spans):
         return float(gaps_us(begins[order], durations[order]).sum())
 
 
-@dataclass(slots=True)
 class Gpu(Spans):
-    """Work of one GPU as a trace lists it, in microseconds.
+    """Work of one GPU as a trace lists it, in microseconds, and its sums once all of it is added.
 
     Attributes
     ----------
     number, name : which GPU, as the trace numbers it, and what it is, if the trace tells.
     names : name of a kernel, the operation type it names if any, and a number of that operation; `keys` numbers them.
     steps : steps marked on the GPU.
+    operations_us : time by operation type, of kernels that name theirs.
+    kernels_us, unnamed_us : time by kernel name, of all, and of those that name no operation.
+    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
+    worked_us : time of kernels; copies may run on a GPU that does nothing else.
+    span_us : from the first start to the last end of the step, (inf, -inf) of nothing.
+    hidden_copies_us : of copies that ran beside computing, which the sums leave out.
+    times : of every kernel and copy, lost ones estimated.
     """
 
-    number: str = "0"
-    name: str | None = None
-    names: Names[tuple[str, str | None, int]] = field(default_factory=lambda: Names(MAX_PAIRS))
-    steps: int = 0
+    def __init__(self, number: str, name: str | None = None) -> None:
+        super().__init__()
+        self.number, self.name, self.steps = number, name, 0
+        self.names: Names[tuple[str, str | None, int]] = Names(MAX_PAIRS)
+        self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
+        self.convolutions_us: dict[int, defaultdict[str, float]] = {}
+        self.worked_us = self.hidden_copies_us = 0.0
+        self.times: KernelTimes
+        self.span_us: tuple[float, float]
 
     def add_kernel(self, stream: int, names: tuple[str, str | None, int], begin_us: float, duration_us: float) -> None:
         """Add a kernel or a copy."""
@@ -231,48 +240,25 @@ class Gpu(Spans):
         self.keys.append(self.names.number(names))
         self.threads.append(stream)
 
-
-class GpuTimes:
-    """Sums over one GPU's work, in microseconds.
-
-    Attributes
-    ----------
-    operations_us : time by operation type, of kernels that name theirs.
-    kernels_us, unnamed_us : time by kernel name, of all, and of those that name no operation.
-    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
-    worked_us : time of kernels; copies may run on a GPU that does nothing else.
-    span_us : from the first start to the last end of the step.
-    hidden_copies_us : of copies that ran beside computing, which the sums leave out.
-    times : of every kernel and copy, lost ones estimated.
-    """
-
-    def __init__(self, gpu: Gpu, check_time: Callable[[], None]) -> None:
+    def sum_up(self, check_time: Callable[[], None]) -> None:
+        """Make the sums."""
         import numpy as np  # late: most readers do without
 
         from profet_recorder.profiles.intervals import repair_times, without_hidden_copies
 
-        self.gpu = gpu
-        self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
-        self.convolutions_us: dict[int, defaultdict[str, float]] = {}
-        keys, streams = np.frombuffer(gpu.keys, gpu.keys.typecode), np.frombuffer(gpu.threads, gpu.threads.typecode)
+        keys, streams = np.frombuffer(self.keys, self.keys.typecode), np.frombuffer(self.threads, self.threads.typecode)
         alike: dict[tuple[str, str | None], int] = {}
-        like_of_key = np.array([alike.setdefault(names[:2], len(alike)) for names in gpu.names])
-        times = repair_times(
-            np.frombuffer(gpu.begins),
-            np.frombuffer(gpu.durations),
-            like_of_key[keys],
-            streams,
-            np.arange(len(keys)),
-            np.zeros(0),
-        )
-        self.times = times
-        begins_us, durations_us, _ = times
-        is_copy = np.array([moves_memory(kernel) for kernel, *_ in gpu.names])[keys]
+        like_of_key = np.array([alike.setdefault(names[:2], len(alike)) for names in self.names])
+        begins_us, durations_us = np.frombuffer(self.begins), np.frombuffer(self.durations)
+        in_order = np.arange(len(keys))
+        self.times = repair_times(begins_us, durations_us, like_of_key[keys], streams, in_order, np.zeros(0))
+        begins_us, durations_us, _ = self.times
+        is_copy = np.array([moves_memory(kernel) for kernel, *_ in self.names])[keys]
         counted_us = without_hidden_copies(begins_us, durations_us, is_copy, streams)
         self.hidden_copies_us = float(durations_us.sum() - counted_us.sum())
         self.worked_us = float(counted_us[~is_copy].sum())
         check_time()
-        for (kernel, kind, operation), us in zip(gpu.names, np.bincount(keys, counted_us).tolist(), strict=True):
+        for (kernel, kind, operation), us in zip(self.names, np.bincount(keys, counted_us).tolist(), strict=True):
             self.kernels_us[kernel] += us
             if kind is None:
                 self.unnamed_us[kernel] += us
@@ -282,15 +268,14 @@ class GpuTimes:
                 self.convolutions_us.setdefault(operation, no_times())[kernel] += us
         # Short copies on a stream without kernels are between steps.
         counts = np.bincount(streams[~is_copy], minlength=int(streams.max()) + 1)
-        on_copy_stream = counts[streams] == 0
-        self.span_us = first_us, last_us = _span(begins_us, durations_us, ~on_copy_stream)
-        short = (last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US
-        self.span_us = _span(begins_us, durations_us, ~on_copy_stream | short | (durations_us >= STRAY_COPY_US))
-
-
-def _span(begins_us: FloatArray, durations_us: FloatArray, kept: np.ndarray) -> tuple[float, float]:
-    """From the first start to the last end; (inf, -inf) of nothing."""
-    return float(begins_us[kept].min(initial=math.inf)), float((begins_us + durations_us)[kept].max(initial=-math.inf))
+        kept, ends_us = counts[streams] > 0, begins_us + durations_us
+        for _ in range(2):
+            first_us, last_us = (
+                float(begins_us[kept].min(initial=math.inf)),
+                float(ends_us[kept].max(initial=-math.inf)),
+            )
+            self.span_us = first_us, last_us
+            kept |= ((last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US) | (durations_us >= STRAY_COPY_US)
 
 
 @dataclass(slots=True)
@@ -330,7 +315,9 @@ class Trace:
 
     def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
-        worked = [GpuTimes(gpu, check_time) for gpu in self.gpus if gpu.keys]
+        worked = [gpu for gpu in self.gpus if gpu.keys]
+        for each in worked:
+            each.sum_up(check_time)
         gpu = max(worked, key=lambda each: each.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
@@ -347,7 +334,7 @@ class Trace:
             sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
             if sharing > 1:
                 warnings.append(
-                    f"{sharing} GPUs ran this step. Only GPU {gpu.gpu.number} is read, with its share of the batch; "
+                    f"{sharing} GPUs ran this step. Only GPU {gpu.number} is read, with its share of the batch; "
                     "communication between GPUs (NCCL) counts as an operation of the step."
                 )
             rows_us, doubts, refusal = _gpu_rows(gpu, check_time)
@@ -358,6 +345,8 @@ class Trace:
                 raise ProfileError(refusal)
             if gpu.hidden_copies_us:
                 warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
+        # Of one GPU, if Keras noted the size with every step and it was always the same.
+        batch = min(self.batch_sizes) if len(self.batch_sizes) == 1 else None
         kinds = {*self.kinds, *(name.partition("_")[2] for name in totals_us)}
         traits = detect_traits(
             gpu.kernels_us if gpu else {}, kinds, compute_capability=self.capability, check_time=check_time
@@ -367,13 +356,11 @@ class Trace:
             source_format=source_format,
             steps=steps,
             steps_basis=basis,
-            meta=ProfileMeta(
-                gpu=gpu.gpu.name if gpu and gpu.worked_us > 0 else None,
+            meta=replace(
+                traits,
+                gpu=gpu.name if gpu and gpu.worked_us > 0 else None,
                 framework="TensorFlow",
-                precision=traits.precision,
-                compiled=traits.compiled or None,
-                channels_last=traits.channels_last or None,
-                batch_size=_share(self.batch_sizes, sharing),
+                batch_size=batch // sharing if batch and batch % sharing == 0 else None,
                 estimated_share=gpu.times.estimated_share if gpu else None,
             ),
             ignored=tuple(self.ignored),
@@ -383,7 +370,7 @@ class Trace:
         )
 
 
-def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
+def _gpu_rows(gpu: Gpu, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
@@ -419,7 +406,7 @@ def _gpu_rows(gpu: GpuTimes, check_time: Callable[[], None]) -> tuple[dict[str, 
     return rows_us, warnings, what and f"This is a first step: {what}. Profile a later step, after ten or more."
 
 
-def _searched(gpu: GpuTimes) -> set[str]:
+def _searched(gpu: Gpu) -> set[str]:
     """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
     if not any("Conv" in kind for kind in gpu.operations_us):
         return set()
@@ -427,14 +414,6 @@ def _searched(gpu: GpuTimes) -> set[str]:
     if len(convolutions) < _SEARCH_KERNELS:
         return set()
     return convolutions | {kernel for kernel in gpu.unnamed_us if operation_of_kernel(kernel) == "MatMul"}
-
-
-def _share(batch_sizes: set[int], gpus: int) -> int | None:
-    """The batch of one GPU, if Keras noted the size with every step and it was always the same."""
-    if len(batch_sizes) != 1:
-        return None
-    share, rest = divmod(min(batch_sizes), gpus)
-    return None if rest else share
 
 
 def is_graph_operation(full_name: str, kind: str) -> bool:

@@ -36,7 +36,7 @@ from profet_recorder.profiles.tensorflow_trace import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 
 NAME = "TensorFlow trace.json"
 Args: TypeAlias = dict[str, object]
@@ -95,7 +95,12 @@ class _Events:
         """Add an event."""
         args, where = event.args or {}, (event.pid, event.tid)
         if event.ph == "M":
-            self._add_name(event.name, args.get("name"), where)
+            if isinstance(name := args.get("name"), str):
+                self._names.number(where)
+                if event.name == "process_name":
+                    self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
+                elif event.name == "thread_name":
+                    self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
         elif event.ph == "X":
             self._count += 1
             name = event.name or ""
@@ -116,14 +121,6 @@ class _Events:
                 self._untimed += 1
             elif line is not None:
                 self._add_host(line, name, args, begin_us, duration_us)
-
-    def _add_name(self, what: object, name: object, where: Where) -> None:
-        if isinstance(name, str):
-            self._names.number(where)
-            if what == "process_name":
-                self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
-            elif what == "thread_name":
-                self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
     def _add_kernel(
         self, stream: int, where: Where, name: str, args: Args, begin_us: float, duration_us: float
@@ -156,7 +153,9 @@ class _Events:
                 self._found.runs[hash(long_name)] += 1
             thread.add((begin_us,), (duration_us,))
         elif isinstance(number := args.get("step_num"), str | int):
-            kind_of_step = without_number(name)
+            # "train" of "train #12".
+            bare = name.rstrip("0123456789")
+            kind_of_step = bare.rstrip(" #") if len(bare) < len(name) else name
             mark = kind_of_step, str(number)[:100]
             self._names.number(mark)
             thread.marks.setdefault(kind_of_step, set()).add(mark)
@@ -185,7 +184,4 @@ class _Events:
         return found
 
 
-def without_number(name: str) -> str:
-    """The name of a step's mark without its number: "train" of "train #12"."""
-    bare = name.rstrip("0123456789")
-    return bare.rstrip(" #") if len(bare) < len(name) else name
+READER = Reader(NAME, looks_like, read)

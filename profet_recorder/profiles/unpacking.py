@@ -10,7 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -108,7 +107,11 @@ class Content:
         head_bytes: int = HEAD_BYTES,
         size: int | None = None,
     ) -> None:
-        self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
+        if not isinstance(source, bytes) and not source.seekable():
+            source = source.read(MAX_WHOLE_BYTES + 1)
+            if len(source) > MAX_WHOLE_BYTES:
+                raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
+        self._source = io.BytesIO(source) if isinstance(source, bytes) else source
         self.size = self._source.seek(0, io.SEEK_END) if size is None else size
         self.watch = watch or Watch()
         self._is_followed = False
@@ -157,11 +160,17 @@ class Content:
         return data
 
 
-@dataclass(eq=False, slots=True)
-class Format:
-    """One of several formats that a module reads: what `Reader` has."""
+class Reader(NamedTuple):
+    """How one format is read.
 
-    NAME: str
+    Attributes
+    ----------
+    name : for a person: "PROFET JSON".
+    looks_like : whether the first unpacked bytes of a file (at most 1 MiB) are of this format.
+    read : `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be read.
+    """
+
+    name: str
     looks_like: Callable[[bytes], bool]
     read: Callable[[Content], Profile]
 
@@ -239,15 +248,6 @@ class _Unpacked(io.RawIOBase):
                 raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
             rest = self._taken(_BLOCK_BYTES)
         return b""
-
-
-def _seekable(source: BinaryIO) -> BinaryIO:
-    if source.seekable():
-        return source
-    data = source.read(MAX_WHOLE_BYTES + 1)
-    if len(data) > MAX_WHOLE_BYTES:
-        raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
-    return io.BytesIO(data)
 
 
 def _too_large(max_bytes: int) -> str:

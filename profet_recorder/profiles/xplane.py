@@ -47,7 +47,7 @@ from profet_recorder.profiles.tensorflow_trace import (
     kernel_operation,
     operation_type,
 )
-from profet_recorder.profiles.unpacking import Content
+from profet_recorder.profiles.unpacking import Content, Reader
 
 NAME = "TensorFlow xplane.pb"
 
@@ -274,64 +274,54 @@ def _has_derived_id(part: Any) -> bool:
 
 
 def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
+    """Add the threads of the host; their times are in picoseconds."""
     totals_ps: Counter[str] = Counter()
+    step_num = plane.stats.get("step_num")
     for parts in _lines(wire, size):
-        line = _HostLine(found, plane)
+        thread, line_ps, is_derived = Thread(), Counter[str](), False
+        # Whether events of a kind mark steps: the first of the kind tells.
+        marks: dict[int, bool] = {}
         for part in parts:
-            line.add(part)
-        totals_ps.update(line.total_ps)
+            is_derived |= _has_derived_id(part)
+            for event in () if is_derived else part.events:
+                key = event.metadata_id
+                if (kind := plane.types.get(key)) is not None:
+                    begin_ps, duration_ps = event.offset_ps, event.duration_ps
+                    if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
+                        raise ProfileError("The trace has implausible times: record it again.")
+                    line_ps[kind] += duration_ps
+                    thread.begins.append(begin_ps)
+                    thread.durations.append(duration_ps)
+                    if key in plane.graph_operations:
+                        found.runs[key] += 1
+                elif step_num is not None and marks.get(key, True):
+                    is_mark = _note_step(found, thread, plane, event)
+                    if len(marks) < MAX_STEPS:
+                        marks.setdefault(key, is_mark)
+            check_operations(len(line_ps))
+            thread.add((), ())
+        totals_ps.update(line_ps)
         check_operations(len(totals_ps))
-        if line.total_ps:
-            totals_ps[IDLE] += int(line.thread.idle)
-        found.marked = max([found.marked, *map(len, line.thread.marks.values())])
+        if line_ps:
+            totals_ps[IDLE] += int(thread.idle)
+        found.marked = max([found.marked, *map(len, thread.marks.values())])
     for kind, ps in totals_ps.items():
         found.host_us[kind] += ps / _PS_PER_US
 
 
-class _HostLine:
-    """A thread of the host: its times in picoseconds, in all by operation type."""
-
-    def __init__(self, found: Trace, plane: _Plane) -> None:
-        self._found, self._plane = found, plane
-        self._step_num, self._batch_size = plane.stats.get("step_num"), plane.stats.get("batch_size")
-        # Whether events of a kind mark steps: the first of the kind tells.
-        self._marks: dict[int, bool] = {}
-        self._is_derived = False
-        self.thread = Thread()
-        self.total_ps: Counter[str] = Counter()
-
-    def add(self, part: Any) -> None:
-        """Add a part of the line's events."""
-        self._is_derived |= _has_derived_id(part)
-        types, graph_operations = self._plane.types, self._plane.graph_operations
-        for event in () if self._is_derived else part.events:
-            key = event.metadata_id
-            if (kind := types.get(key)) is not None:
-                begin_ps, duration_ps = event.offset_ps, event.duration_ps
-                if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
-                    raise ProfileError("The trace has implausible times: record it again.")
-                self.total_ps[kind] += duration_ps
-                self.thread.begins.append(begin_ps)
-                self.thread.durations.append(duration_ps)
-                if key in graph_operations:
-                    self._found.runs[key] += 1
-            elif self._step_num is not None and self._marks.get(key, True):
-                self._note_step(event)
-        check_operations(len(self.total_ps))
-        self.thread.add((), ())
-
-    def _note_step(self, event: Any) -> None:
-        stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
-        number = stats.get(self._step_num)
-        if len(self._marks) < MAX_STEPS:
-            self._marks.setdefault(event.metadata_id, number is not None)
-        if number is not None:
-            numbers = self.thread.marks.setdefault(event.metadata_id, set())
-            numbers.add(number)
-            if len(numbers) + len(self.thread.marks) > MAX_STEPS:
-                raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
-            if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
-                self._found.batch_sizes.add(batch_size)
+def _note_step(found: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
+    """Whether an event marks a step, which is then noted."""
+    stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
+    number = stats.get(plane.stats["step_num"])
+    if number is None:
+        return False
+    numbers = thread.marks.setdefault(event.metadata_id, set())
+    numbers.add(number)
+    if len(numbers) + len(thread.marks) > MAX_STEPS:
+        raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
+    if 0 < (batch_size := stats.get(plane.stats.get("batch_size"), 0)) <= MAX_BATCH_SIZE:
+        found.batch_sizes.add(batch_size)
+    return True
 
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
@@ -373,3 +363,6 @@ def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
                 found, found_rank = kind, rank
                 label = stat.ref_value or hash(stat.str_value)
     return found, label if found is not None and "Conv" in found else 0
+
+
+READER = Reader(NAME, looks_like, read)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 APP = """
 from starlette.middleware import Middleware
 from streamlit import App
-from profet_http.headers import SecurityHeaders
+from profet_http.app import SecurityHeaders
 from ui.server import CompressedPage, content_policy
 
 app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy()), Middleware(CompressedPage)])
@@ -28,7 +28,7 @@ PAGE = """
 import streamlit as st
 from ui.tables import Cell, Column
 from ui.tables import result_table
-from ui.state.session import session
+from ui.session import session
 
 PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63))
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from profet_cli.commands import COMMANDS
 from profet_cli.main import main
-from profet_cli.parsing import COMMANDS
 from profet_core.prediction.checks import NO_ANCHOR
 from profet_core.prediction.models import Sample
+from profet_recorder import VERSION
 from profet_recorder.profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
-from profet_recorder.version import VERSION
 from tests.cli.cases import CPU_ONLY, covering, written
 
 
@@ -54,7 +54,7 @@ try:
     main([{option!r}])
 finally:
     assert not {{"numpy", "rapidfuzz"}} & set(sys.modules)
-    assert not [name for name in sys.modules if name.startswith("profet_cli.commands.")]
+    assert [name for name in sys.modules if name[:11] == "profet_cli."] == ["profet_cli.main", "profet_cli.commands"]
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"profet {VERSION}\n", "")
@@ -69,7 +69,8 @@ for arguments, expected in ((["--help"], set()), (["inspect", "--help"], {"inspe
         main(arguments)
     except SystemExit:
         pass
-    imported = {name.split(".")[2] for name in sys.modules if name.startswith("profet_cli.commands.")}
+    imported = {name.split(".")[1] for name in sys.modules if name.startswith("profet_cli.")}
+    imported -= {"main", "commands", "arguments", "output"}
     assert imported == expected, imported
     assert expected or "numpy" not in sys.modules
 """

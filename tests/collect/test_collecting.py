@@ -12,14 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 
 from profet_cli.main import main
-from profet_collect.cell import Measured, Seen, Task, measure, measure_here, measured_in, record_plan
-from profet_collect.run import Expected, Grid, Machine, Protocol, collect, grid_cells
-from profet_collect.store import Cell, Precision, open_store, read_collection
+from profet_collect.cell import Seen, Task, measure, measure_here, result_of_recording
+from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, Machine, collect, grid_cells, measure_loading
+from profet_collect.store import Cell, CellResult, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
+from profet_recorder.plan import record_plan
 from profet_recorder.profiles import read_profile
 from profet_recorder.recording import MAX_REPEATS, Recording
 from tests.made.collected import MANIFEST
@@ -115,7 +117,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     assert (manifest["device"], manifest["instance"]) == ("cpu", "stand-in")
 
 
-def in_this_process(precision: Precision, batch_size: int) -> Measured:
+def in_this_process(precision: Precision, batch_size: int) -> CellResult:
     """What the process of a cell in PyTorch would answer."""
     cell = Cell("pytorch", precision, "LeNet5", 32, batch_size)
     return measure_here(Task("pytorch", cell, "cpu", warm_up=1, timed=2))
@@ -132,7 +134,7 @@ def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell
     assert in_keras["amp"]["status"] == "ok"
     found = in_keras["fp32"]
     assert (found["status"], found["why"]) == ("ok", "")
-    assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
+    assert len(found["latency_repeats_ms"]) == 2 and min(found["latency_repeats_ms"]) > 0
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
     # One warms up, two are timed, one is profiled, and again where it was slow: none is trained for nothing.
     assert 4 <= found["steps"] <= 4 + MAX_REPEATS
@@ -146,14 +148,13 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     """What a GPU leaves behind: a profile as the recorder writes it, and the peak of the GPU's memory."""
     sample = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
     task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
-    with record_plan(task) as plan:
-        recording = Recording(plan, engine=None)
-        recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
-        plan.output.write_bytes(sample.read_bytes())
-        found = measured_in(recording, task)
+    recording = Recording(record_plan(tmp_path / "profile.json"), engine=None)
+    recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
+    recording.plan.output.write_bytes(sample.read_bytes())
+    found = result_of_recording(recording, task)
     true = read_profile(sample.read_bytes(), sample.name).operations
     assert found.operations_us == true and sum(name.startswith("Device_") for name in true) > 10
-    assert (found.peak_memory_bytes, found.latencies_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
+    assert (found.peak_memory_bytes, found.latency_repeats_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
 
 
 @pytest.fixture
@@ -191,10 +192,12 @@ def ending(monkeypatch):
 def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch):
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
     ending(script)
-    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1), 60)
+    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1))
     assert (found.status, found.why) == (status, why)
     ending("sleep 600")
-    assert measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1), 0.1).why.endswith("0.1 s")
+    assert measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1, timeout_s=0.1)).why.endswith(
+        "0.1 s"
+    )
 
 
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
@@ -204,12 +207,12 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
     cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
-        collect(cells, machine, store, expected, Protocol())
+        collect(cells, machine, store, expected, Task("pytorch", device="cpu"))
     # One network alone may well be what fails.
     assert [one.cell for one in read_collection(tmp_path / "c")[1]] == cells[:5]
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
-        collect(cells[:4], machine, store, expected, Protocol())
+        collect(cells[:4], machine, store, expected, Task("pytorch", device="cpu"))
         assert list(store.finished) == cells[:4]
 
 
@@ -218,7 +221,7 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
 
     gpus = {"pytorch": "NVIDIA H200", "tensorflow": "Tesla T4"}
     monkeypatch.setattr(run, "installed_frameworks", lambda: tuple(gpus))
-    monkeypatch.setattr(run, "look", lambda task, _: Seen("2", gpu=gpus[task.framework], capability=9.0))
+    monkeypatch.setattr(run, "look", lambda task: Seen("2", gpu=gpus[task.framework], capability=9.0))
     with pytest.raises(InputError, match="'NVIDIA H200', tensorflow 'Tesla T4'"):
         run.machine_at_hand(("pytorch", "tensorflow"), "gpu", None)
     gpus["tensorflow"] = "NVIDIA H200"
@@ -239,7 +242,7 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
     ],
 )
 def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line, tmp_path, refused, monkeypatch):
-    from profet_cli.commands import collect
+    from profet_cli import collect
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
@@ -249,3 +252,42 @@ def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line
 
 def test_a_machine_without_a_name_is_one_line(refused):
     assert "Name this machine: --instance NAME" in refused("collect", "--plan", "--device", "cpu")
+
+
+NEEDS = {"pytorch": needs("torch", "PIL"), "tensorflow": needs("tensorflow", "PIL")}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 90, 3), np.uint8)
+    for number, ending in enumerate(IMAGE_ENDINGS):
+        (tmp_path / "class").mkdir(exist_ok=True)
+        image.fromarray(pixels).save(tmp_path / "class" / f"{number}{ending}")
+    (tmp_path / "labels.txt").write_text("no image")
+    return tmp_path
+
+
+@pytest.mark.parametrize("framework", [pytest.param(name, marks=mark) for name, mark in NEEDS.items()])
+def test_the_rate_of_a_folder_of_every_kind_of_image(folder, framework):
+    found = measure_loading(folder, (framework,), pixels=32, seconds=0.2)
+    assert (found["framework"], found["images"], found["pixels"]) == (framework, len(IMAGE_ENDINGS), 32)
+    # A small image takes less than a tenth of a second, and more than a microsecond.
+    assert 10 < found["images_per_s_per_vcpu"] < 1e6
+
+
+@NEEDS["tensorflow"]
+def test_the_command_says_what_to_count_with_and_refuses_what_is_no_image(folder, document, run, tmp_path):
+    found = document("collect", "--loading", folder, "--pixels", "32", "--frameworks", "tensorflow")
+    assert list(found) == ["framework", "images_per_s", "vcpus", "images", "pixels", "images_per_s_per_vcpu"]
+    assert found["images_per_s_per_vcpu"] == found["images_per_s"] / found["vcpus"]
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "text.jpg").write_text("no image")
+    with pytest.raises(InputError, match="can't be loaded"):
+        measure_loading(tmp_path / "bad", ("tensorflow",), seconds=0.1)
+
+
+def test_a_folder_without_images_is_refused_in_one_line(folder, tmp_path, refused):
+    assert "is not a folder" in refused("collect", "--loading", tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "has no .jpg" in refused("collect", "--loading", tmp_path / "empty")

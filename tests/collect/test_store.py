@@ -105,7 +105,7 @@ def test_beside_a_collection_that_runs_no_other_is_started(tmp_path, refused, mo
             open_store(tmp_path / "c", MANIFEST).__enter__()
     with open_store(tmp_path / "c", MANIFEST) as store:
         assert list(store.finished) == [result(0).cell]
-    from profet_cli.commands import collect
+    from profet_cli import collect
 
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
     with open_store(tmp_path / "c", MANIFEST):

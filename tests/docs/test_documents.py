@@ -19,7 +19,7 @@ from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_recorder.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, section
-from ui.state.session import LINKED
+from ui.session import LINKED
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A card is generated, the formats' README has a test of its own.
@@ -184,7 +184,7 @@ def test_every_field_of_meta_is_documented_and_every_format_listed():
     rows = re.findall(r"^\| ([^|]+) \|", section(text_of("docs/PROFILES.md"), "Supported formats"), re.MULTILINE)
     listed = " ".join(rows).replace("`", "").lower()
     for reader in READERS:
-        assert reader.NAME.split(", ")[0].split(" ", 1)[-1].lower() in listed, reader.NAME
+        assert reader.name.split(", ")[0].split(" ", 1)[-1].lower() in listed, reader.name
 
 
 def test_the_packages_listed_are_those_that_exist():

@@ -15,6 +15,7 @@ from profet_recorder.profiles import xplane
 from profet_recorder.profiles.reading import find_reader
 from profet_recorder.profiles.unpacking import Content
 from profet_recorder.profiles.xplane import messages
+from tests.made.protobuf import entry, varint
 
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/recorder/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
@@ -48,7 +49,7 @@ def corpus() -> list[tuple[str, bytes]]:
     made = io.StringIO()
     write_pytorch_trace(made, 1_000)
     contents.append(made.getvalue().encode())
-    return [(reader.NAME, data) for data in contents if (reader := find_reader(data[: 2**20]))]
+    return [(reader.name, data) for data in contents if (reader := find_reader(data[: 2**20]))]
 
 
 def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tuple[str, bytes]:
@@ -172,17 +173,15 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
             "names that are too long",
         ),
         "xplane, fields without end": (
-            lambda: _field(1, _field(2, b"/host:CPU") + b"\x08\x00" * 2_000_000),
+            lambda: entry(1, entry(2, b"/host:CPU") + b"\x08\x00" * 2_000_000),
             "more than 1,000,000 parts",
         ),
         "xplane, streams": (
-            lambda: _field(1, _field(2, b"/device:GPU:0") + _field(3, b"") * 20_001),
+            lambda: entry(1, entry(2, b"/device:GPU:0") + entry(3, b"") * 20_001),
             "damaged or truncated",
         ),
         "xplane, operations on one thread": (
-            lambda: _line(
-                b"".join(_field(4, b"\x08\x01\x10" + _varint(n * 100) + b"\x18\x32") for n in range(400_000))
-            ),
+            lambda: _line(b"".join(entry(4, b"\x08\x01\x10" + varint(n * 100) + b"\x18\x32") for n in range(400_000))),
             "",
         ),
         "TensorFlow trace, 7,000 wide marks": (
@@ -223,28 +222,15 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
 
 def _plane(name: bytes, names: Iterable[bytes]) -> bytes:
     """A plane with names of events."""
-    parts = [_field(2, name)]
-    parts += [_field(4, b"\x08" + _varint(n) + _field(2, _field(2, text))) for n, text in enumerate(names, 1)]
-    body = b"".join(parts)
-    return b"\x0a" + _varint(len(body)) + body
+    parts = [entry(2, name)]
+    parts += [entry(4, b"\x08" + varint(n) + entry(2, entry(2, text))) for n, text in enumerate(names, 1)]
+    return entry(1, b"".join(parts))
 
 
 def _line(events: bytes) -> bytes:
     """A host's plane with a line."""
-    named = _field(4, b"\x08\x01" + _field(2, _field(2, b"n/a:Mul")))
-    return _field(1, _field(2, b"/host:CPU") + named + _field(3, events))
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
+    named = entry(4, b"\x08\x01" + entry(2, entry(2, b"n/a:Mul")))
+    return entry(1, entry(2, b"/host:CPU") + named + entry(3, events))
 
 
 def _trace(head: bytes, events: Iterable[str]) -> bytes:

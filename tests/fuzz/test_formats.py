@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import REPOSITORY
 from profet_core import NoPredictionError, Profile, ProfileError, predict_many, read_profile
-from profet_core.sandbox.reading import read_guarded
+from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import READERS, write_profile
 from tests.fuzz.damage import corpus, damaged_input, hostile_files
 
@@ -47,7 +47,7 @@ def checked(data: bytes) -> tuple[Profile | None, str]:
 
 def test_an_input_follows_from_seed_and_number():
     files = corpus()
-    assert {name for name, _ in files} == {reader.NAME for reader in READERS}
+    assert {name for name, _ in files} == {reader.name for reader in READERS}
     assert damaged_input(files, 7, 42) == damaged_input(files, 7, 42) != damaged_input(files, 8, 42)
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from profet_cli.main import main
 from profet_core.answers.questions import ADVISE
+from profet_http.endpoints import PAGE, openapi_document
 from profet_http.endpoints import QUESTIONS as ENDPOINTS
-from profet_http.openapi import PAGE, openapi_document
 from tests.docs.recipes import blocks
 from tests.http.conftest import send
 

@@ -71,7 +71,7 @@ def test_the_residual_is_learned_near_the_cells(steps, step_model):
 
 
 def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
-    from profet_lab.validation.cells import cells_report
+    from profet_lab.cells import cells_report
 
     report = cells_report(steps, lambda name: measured_latencies(steps), seed=0, counts=(1, 12), draws=1)
     few, many = report["rows"]
@@ -82,7 +82,7 @@ def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
 
 def test_the_held_out_network_changes_no_prediction_of_itself(steps):
     """Its latencies on the new GPU could be anything."""
-    from profet_lab.validation.cells import folds
+    from profet_lab.cells import judged_network
 
     spoilt = replace(
         steps,
@@ -93,7 +93,7 @@ def test_the_held_out_network_changes_no_prediction_of_itself(steps):
     )
 
     def predicted(made):
-        fold = folds(made, lambda _: measured_latencies(steps), NEW, ["B"])["B"]
-        return fold.judge(0, 6, np.random.default_rng(0)).query("to_new")["predicted_ms"]
+        found = judged_network(made, NEW, "B", measured_latencies(steps), [(6, 0, [0])])
+        return found.query("to_new")["predicted_ms"]
 
     np.testing.assert_allclose(predicted(steps), predicted(spoilt))

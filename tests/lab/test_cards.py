@@ -19,8 +19,7 @@ from profet_core.files import shipped_folder
 from profet_core.latency import quantile
 from profet_core.layers.rates import load_rates
 from profet_core.training.memory import load_memory
-from profet_core.transfer.model import load_transfer
-from profet_core.transfer.speed import known_speed
+from profet_core.transfer.model import known_speed, load_transfer
 from profet_core.transfer.targets import Source
 from profet_lab.reports import (
     CARD_NAME,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+import pandas as pd
 import pytest
 
 from profet_core.catalog import load_gpus
@@ -15,7 +14,6 @@ from profet_lab.estimate_fit import (
     PROFET,
     TIMM,
     TODAY,
-    EstimateRows,
     as_new_source,
     chip_of,
     estimate_rows,
@@ -25,35 +23,31 @@ from profet_lab.estimate_fit import (
     predicted_ms,
     problem,
 )
-from profet_lab.estimate_report import RATES_TABLE, Judge, coefficients, conformal, rates_table
+from profet_lab.estimate_report import RATES_TABLE, coefficients, conformal, folds_of, rates_table
 from profet_lab.measurements.tables import data_folder
 
 
 @pytest.fixture(scope="module")
-def every(measurements) -> EstimateRows:
+def every(measurements) -> pd.DataFrame:
     return estimate_rows(measurements.all_latencies, data_folder())
 
 
 @pytest.fixture(scope="module")
-def few(every) -> EstimateRows:
+def few(every) -> pd.DataFrame:
     """Cells of 128 pixels, and steps of one GPU at batches of 12."""
-    cells = (every.sources == PROFET) & (every.pixels == 128)
-    published = (
-        (every.sources == TODAY.replace("MatrixSP", "ryujaehun"))
-        & (every.gpus == "TITAN RTX")
-        & (every.modes == int(Mode.FP32))
-    )
-    return every.subset(cells | published)
+    is_cell = (every["source"] == PROFET) & (every["pixels"] == 128)
+    of_script = every["source"] == TODAY.replace("MatrixSP", "ryujaehun")
+    return every[is_cell | of_script & (every["gpu"] == "TITAN RTX") & (every["mode"] == Mode.FP32)]
 
 
 def test_rows_are_cells_and_published_steps_of_convolutional_networks(every):
-    assert (every.sources == PROFET).sum() == 1304
-    timm = every.subset((every.sources == TIMM) & (every.modes == int(Mode.HALF)))
-    assert len(timm) > 480 and set(timm.gpus) == {"GeForce RTX 3090"}
-    step = timm.subset(timm.networks == "timm/convnext_tiny")
-    assert step.latency_ms[0] == pytest.approx(256 / 813.0 * 1_000, rel=1e-3)
-    assert not {"vit_base_patch16_224", "mixer_b16_224", "sequencer2d_s"} & set(every.networks.tolist())
-    assert len(set(every.gpus.tolist())) > 30
+    assert (every["source"] == PROFET).sum() == 1304
+    timm = every[(every["source"] == TIMM) & (every["mode"] == Mode.HALF)]
+    assert len(timm) > 480 and set(timm["gpu"]) == {"GeForce RTX 3090"}
+    step = timm[timm["network"] == "timm/convnext_tiny"]
+    assert step["latency_ms"].iloc[0] == pytest.approx(256 / 813.0 * 1_000, rel=1e-3)
+    assert not {"vit_base_patch16_224", "mixer_b16_224", "sequencer2d_s"} & set(every["network"])
+    assert every["gpu"].nunique() > 30
 
 
 def test_families_chips_and_half_widths_by_hand():
@@ -73,27 +67,34 @@ def test_the_fit_finds_steps_that_follow_it(few):
     random = np.random.default_rng(0)
     truth = fit(fit_problem)
     made = predicted_ms(fit_problem, truth) * np.exp(random.normal(0, 0.01, len(few)))
-    again = problem(replace(few, latency_ms=made))
+    again = problem(few.assign(latency_ms=made))
     found = predicted_ms(again, fit(again))
     assert np.abs(np.log(found / made)).mean() < 0.02
 
 
 def test_poisoned_rows_that_are_held_out_change_nothing(few):
     fit_problem = problem(few)
-    held = few.networks == "VGG16"
-    poisoned = problem(replace(few, latency_ms=np.where(held, 7 * few.latency_ms, few.latency_ms)))
+    held = (few["network"] == "VGG16").to_numpy()
+    poisoned = problem(few.assign(latency_ms=np.where(held, 7 * few["latency_ms"], few["latency_ms"])))
     found = [predicted_ms(one.subset(held), fit(one.subset(~held))) for one in (fit_problem, poisoned)]
     assert np.array_equal(*found)
 
 
-def test_folds_hold_out_whole_families_and_networks(few):
-    judge = Judge(problem(few), None)
-    for names, among in ((few.families, ~judge.is_cell), (few.networks, judge.is_cell)):
-        judged = np.zeros(len(few), bool)
-        for learned, held in judge._grouped(names, among):
-            assert not set(names[learned]) & set(names[held]) and not (judged & held).any()
-            judged |= held
-        assert np.array_equal(judged, among)
+def test_folds_hold_out_whole_families_networks_and_sources(every):
+    is_cell = (every["source"] == PROFET).to_numpy()
+    # A GPU that one family alone knows stays known.
+    is_lone = (every.groupby("gpu")["family"].transform("nunique") == 1).to_numpy()
+    folds = folds_of(every)
+    for name, column, judged in (
+        ("families", "family", ~is_cell & ~is_lone),
+        ("networks", "network", is_cell),
+        ("sources", "source", ~is_cell),
+    ):
+        assert np.array_equal(np.sum([held for _, held in folds[name]], axis=0), judged)
+        for learned, held in folds[name]:
+            assert not set(every[column][learned & judged]) & set(every[column][held])
+    for learned, held in folds["gpus"]:
+        assert set(every["network"][learned & every["gpu"].isin(every["gpu"][held])]) <= {"resnet50", "timm/resnet50"}
 
 
 def test_the_shipped_rates_are_those_of_the_shipped_file(models):
@@ -120,25 +121,21 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
             strict=True,
         )
     )
-    source = str(few.sources[few.sources != PROFET][0])
+    source = few.loc[few["source"] != PROFET, "source"].iloc[0]
     assert changed["source", source][0] != 0 == changed["source", source][1]
     assert changed["source", PROFET][0] == changed["source", PROFET][1]
 
 
 def test_a_published_step_is_within_its_interval(every, models, catalog):
-    published = every.subset(np.flatnonzero(every.sources != PROFET)[::9])
     inside = []
-    for row in range(len(published)):
-        gpu, mode = str(published.gpus[row]), Mode(int(published.modes[row]))
-        name = str(published.networks[row])
+    for row in every[every["source"] != PROFET].iloc[::9].itertuples():
         step = NetworkStep(
-            counts_of(name, int(published.pixels[row])),
-            int(published.batch_sizes[row]),
-            name=name,
-            precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(mode, "amp"),
-            training_code="channels-last" if mode is Mode.HALF_CHANNELS_LAST else "plain",
+            counts_of(row.network, row.pixels),
+            row.batch_size,
+            name=row.network,
+            precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(row.mode, "amp"),
+            training_code="channels-last" if row.mode == Mode.HALF_CHANNELS_LAST else "plain",
         )
-        found = estimate(models, catalog, step, [gpu])
-        interval = found.gpus[gpu].interval_at()
-        inside.append(interval.low_ms <= published.latency_ms[row] <= interval.high_ms)
+        interval = estimate(models, catalog, step, [row.gpu]).gpus[row.gpu].interval_at()
+        inside.append(interval.low_ms <= row.latency_ms <= interval.high_ms)
     assert len(inside) > 250 and np.mean(inside) >= 0.95

@@ -11,10 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profet_core import InputError, load_models, predict
+from profet_core import InputError, load_models, predict, read_profile
 from profet_core.errors import ArtifactError
-from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, model_card, real_section
-from profet_lab.validation.real_profiles import (
+from profet_lab.real_profiles import (
     DOUBTED,
     NO_ANCHOR,
     NO_LATENCY,
@@ -25,6 +24,7 @@ from profet_lab.validation.real_profiles import (
     read_index,
     real_report,
 )
+from profet_lab.reports import CARD_NAME, PARTS, load_real_report, load_validation, model_card, real_section
 
 P100 = "Tesla P100-PCIE-16GB"
 ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
@@ -60,8 +60,8 @@ def known(latency_ms: float) -> dict:
 
 def predicted(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
     """What is predicted from a.json."""
-    index = read_index(folder)
-    found = predict(models, catalog, index.read(index.profiles[0]), "g4dn.xlarge", latency_ms=latency_ms)
+    profile = read_profile((folder / "a.json").read_bytes(), "a.json")
+    found = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
     return next(row for row in found.predictions if row.instance == target)
 
 
@@ -70,7 +70,7 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
     without = predicted(models, catalog, write({}), None)
     truth_ms = given.latency_ms / 0.8
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(truth_ms)}})
-    report = real_report(models, read_index(folder))
+    report = real_report(models, folder)
     (check,) = report["profiles"]
     assert [check[name] for name in ("anchor", "target", "target_gpu", "truth")] == [
         "g4dn.xlarge", "p3.2xlarge", "V100", "me",
@@ -99,7 +99,7 @@ def test_the_measurements_are_the_truth_and_state_what_the_anchor_took(models, s
         wanted_workloads.append(wanted)
         return {"g4dn.xlarge": 280.0, "p3.2xlarge": 104.0, "p2.xlarge": 844.0}
 
-    report = real_report(models, read_index(folder), measured)
+    report = real_report(models, folder, measured)
     assert wanted_workloads == [Measured("ResNet50", 224, 32)]
     assert {check["target"]: check["truth_ms"] for check in report["profiles"]} == {
         "p3.2xlarge": 104.0,
@@ -121,14 +121,14 @@ def test_measured_latencies_are_medians_over_the_repeats(small):
 
 def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(models, sample, write):
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
-    report = real_report(models, read_index(folder))
+    report = real_report(models, folder)
     assert {check["target_gpu"]: check["basis"] for check in report["profiles"]} == {
         "P100": "transferred",
         "V100": "measured",
     }
     assert report["mean"]["n"] == 1 and len(report["pairs"]) == 2
     folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
-    (check,) = real_report(models, read_index(folder))["profiles"]
+    (check,) = real_report(models, folder)["profiles"]
     assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "carried-back")
     found = check["with_latency"]
     assert found["low_ms"] < found["latency_ms"] < found["high_ms"]
@@ -143,19 +143,19 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     ],
 )
 def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):
-    report = real_report(models, read_index(write(entry)))
+    report = real_report(models, write(entry))
     assert report["mean"] is None and report["profiles"] == []
     assert [(row["note"], row["steps_right"], row["refusal"]) for row in report["read"]] == [(note, True, "")]
 
 
 def test_a_step_count_that_differs_and_time_without_an_operation_are_seen(models, operations, write):
-    (row,) = real_report(models, read_index(write({"steps": 30}, steps=2)))["read"]
+    (row,) = real_report(models, write({"steps": 30}, steps=2))["read"]
     found = [row[name] for name in ("steps", "steps_found", "steps_basis", "steps_right")]
     assert found == [30, 2, "stated", False]
 
     busy_us = sum(us for name, us in operations.items() if name.startswith("Device_") and name != "Device_IDLE")
     operations["Device_Unknown"] = busy_us / 9
-    (row,) = real_report(models, read_index(write({})))["read"]
+    (row,) = real_report(models, write({}))["read"]
     assert row["left_out"] == pytest.approx(10)
 
 
@@ -163,15 +163,15 @@ def test_a_refused_profile_is_not_compared_and_a_latency_that_makes_no_sense_use
     models, sample, operations, write
 ):
     folder = write({"step_ms": 1000 * sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
-    report = real_report(models, read_index(folder))
+    report = real_report(models, folder)
     assert len(report["profiles"]) == 1 and report["read"][0]["note"] == DOUBTED
     for name in [name for name in operations if name.startswith("Device_")]:
         del operations[name]
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
-    report = real_report(models, read_index(folder))
+    report = real_report(models, folder)
     assert report["profiles"] == [] and "no GPU time" in report["read"][0]["refusal"]
     (folder / "a.json").write_text("hello")
-    (row,) = real_report(models, read_index(folder))["read"]
+    (row,) = real_report(models, folder)["read"]
     found = [row[name] for name in ("format", "steps_found", "left_out", "steps_right")]
     assert found == ["", None, None, None] and "a.json" in row["refusal"]
 
@@ -189,7 +189,7 @@ def test_a_refused_profile_is_not_compared_and_a_latency_that_makes_no_sense_use
 )
 def test_a_bad_index_is_one_line(models, write, entry, message):
     with pytest.raises(InputError) as caught:
-        real_report(models, read_index(write(entry)))
+        real_report(models, write(entry))
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -223,10 +223,10 @@ def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
 
 
 def test_the_published_profiles_are_compared_with_what_was_measured(models, measurements, repository):
-    index = read_index(repository / "data" / "real_profiles")
-    assert all(entry.source and entry.licence for entry in index.profiles)
-    report = real_report(models, index, lambda workload: measured_latencies(measurements, workload))
-    assert len(report["read"]) == len(list((repository / "data" / "real_profiles").rglob("*.gz"))) + 1
+    folder = repository / "data" / "real_profiles"
+    assert all(entry.source and entry.licence for entry in read_index(folder))
+    report = real_report(models, folder, lambda workload: measured_latencies(measurements, workload))
+    assert len(report["read"]) == len(list(folder.rglob("*.gz"))) + 1
     checks, mean = report["profiles"], report["mean"]
     truths = {(check["kind"], check["target_gpu"]): round(check["truth_ms"], 1) for check in checks}
     assert {gpu: truths["ResNet-50", gpu] for gpu in ("T4", "M60", "K80")} == {"T4": 287.8, "M60": 482.7, "K80": 844.4}

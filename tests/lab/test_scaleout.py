@@ -24,22 +24,22 @@ from profet_lab.scaleout import (
     SLOW_ONE_GPU,
     TENSORFLOW_2017,
     THROUGHPUTS,
-    ScaleRows,
     covered,
     fitted_model,
     held_out_fold,
     held_out_ms,
+    kept,
     load_scale_rows,
     log_half_widths,
     predicted_ms,
     scale_errors,
-    scale_table,
     widths,
+    with_nodes,
 )
 
 
 @pytest.fixture(scope="session")
-def published() -> ScaleRows:
+def published() -> tuple[pd.DataFrame, dict[str, int]]:
     return load_scale_rows(data_folder())
 
 
@@ -56,8 +56,7 @@ def true_model() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.05,
         tensor_gpu_ms=0.1,
-        widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
-        one_process_widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
+        widths=dict.fromkeys((False, True), dict.fromkeys(Link, Width(0.0, 0.0, 0.0))),
     )
 
 
@@ -84,7 +83,7 @@ def made(true_model) -> pd.DataFrame:
         )
         if gpus <= 8 or strategy is not Strategy.ONE_PROCESS
     ]
-    table = scale_table(rows)
+    table = with_nodes(pd.DataFrame(rows))
     return table.assign(latency_ms=predicted_ms(true_model, table))
 
 
@@ -163,11 +162,12 @@ def test_the_shipped_figures_are_those_that_were_required(accuracy, data_set):
 
 
 def test_a_held_out_network_and_the_shipped_model_come_out_again(published, accuracy, model):
-    judged = held_out_fold(published.kept, NETWORK, "VGG16")
+    rows = kept(published[0])
+    judged = held_out_fold(rows, NETWORK, "VGG16")
     for name in (TENSORFLOW_2017, THROUGHPUTS):
         said = accuracy["data_sets"][name]["networks"]["by_fold"]["VGG16"]
         assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
-    found = fitted_model(published.kept)
+    found = fitted_model(rows)
     for name in NUMBERS:
         assert getattr(found, name) == pytest.approx(getattr(model, name), rel=1e-3), name
     on_64, by_network = accuracy["on_64"], accuracy["network_64"]
@@ -182,7 +182,8 @@ def the_row(rows, **want):
 
 
 def test_published_rows_are_judged_or_have_a_reason(published, tmp_path):
-    rows = published.kept.query("data_set == @TENSORFLOW_2017")
+    every, unusable = published
+    rows = kept(every).query("data_set == @TENSORFLOW_2017")
     # The efficiencies that the benchmarks' page leads with.
     on_64 = the_row(rows, network="ResNet50", gpus=64, batch_per_gpu=64)
     assert (round(on_64.efficiency, 3), on_64.nodes, on_64.strategy) == (0.818, 8, Strategy.RING)
@@ -191,12 +192,10 @@ def test_published_rows_are_judged_or_have_a_reason(published, tmp_path):
     assert (round(vgg.efficiency, 3), vgg.interconnect.link) == (0.712, Link.NVLINK)
     alexnet = the_row(rows, network="AlexNet", gpu="P100", gpus=8)
     assert (round(alexnet.efficiency, 3), alexnet.batch_per_gpu) == (0.746, 512)
-    counted = published.kept["data_set"].value_counts().to_dict()
-    assert counted == {TENSORFLOW_2017: 89, THROUGHPUTS: 1510}
-    held_out = {name: published.excluded_counts(name) for name in counted}
-    assert held_out[TENSORFLOW_2017] == {REAL_DATA: 67}
-    assert sum(held_out[THROUGHPUTS].values()) == 1988 - 1510
-    assert held_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198
-    assert (held_out[THROUGHPUTS][SLOW_ONE_GPU], held_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
+    reasons = every.groupby("data_set")["excluded"].value_counts().to_dict()
+    assert (reasons[TENSORFLOW_2017, ""], reasons[TENSORFLOW_2017, REAL_DATA]) == (89, 67)
+    of_throughputs = {why: count for (data_set, why), count in reasons.items() if data_set == THROUGHPUTS}
+    assert of_throughputs == {"": 1510, FP16_WITHOUT_XLA: 198, SLOW_ONE_GPU: 53, BROKEN_FILE: 32}
+    assert sum(of_throughputs.values()) + sum(unusable.values()) == 1988
     with pytest.raises(DataError, match="published multi-GPU speeds can't be read"):
         load_scale_rows(tmp_path)

@@ -69,8 +69,8 @@ def test_a_trained_folder_loads_and_answers_as_its_members_do(trained, classed):
     assert models.method("default").kind == "classes"
     assert len(models.reference("slow")) == len(classed.workloads) / 2
     for known in (True, False):
-        assert models.interval_scale(known).quantile["slow"]["fast"] > 0
-        for member in models.method("default").rule(known).members:
+        assert models.interval_scales[known].quantile["slow"]["fast"] > 0
+        for member in models.method("default").rules[known].members:
             for sizes in (True, False):
                 assert models.stack("slow", member, latency_known=known, sizes_known=sizes).targets == ("fast",)
 

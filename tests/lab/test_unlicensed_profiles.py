@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from profet_lab.validation.real_profiles import read_index, real_report
+from profet_lab.real_profiles import real_report
 
 FILE = Path(__file__).resolve().parents[3] / "shared" / "data" / "real_profiles" / "tensorflow_one_step.json"
 pytestmark = pytest.mark.skipif(
@@ -32,7 +32,7 @@ def report(models, tmp_path_factory):
         entry = {"file": f"{number}.json", "framework": "TensorFlow 2.4", "kind": "AlexNet", "steps": 1}
         entries.append({**entry, "gpu": gpu, "step_ms": ms, "elsewhere": elsewhere})
     (folder / "index.json").write_text(json.dumps({"profiles": entries}))
-    return real_report(models, read_index(folder), None)
+    return real_report(models, folder)
 
 
 def test_its_steps_are_predicted_on_the_other_gpus_as_close_as_accuracy_says(report):

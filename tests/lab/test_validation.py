@@ -12,7 +12,7 @@ import pytest
 
 from profet_core import load_models
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
-from profet_core.prediction.correction import share_transferred
+from profet_core.prediction.predict import share_transferred
 from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_lab.class_folds import (
     WEIGHTS,

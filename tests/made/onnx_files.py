@@ -7,27 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.made.protobuf import entry, varint
+
 FLOAT, INT64 = 1, 7
 _TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int64): INT64}
-
-
-def varint(number: int) -> bytes:
-    """A number; negative ones as 64 bits."""
-    number %= 2**64
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def entry(number: int, value: int | bytes | str) -> bytes:
-    """One field: a number, or what has a length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def tensor(name: str, values: np.ndarray, *, packed: bool = False) -> bytes:

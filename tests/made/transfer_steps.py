@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from profet_core.latency import smooth_max
+from profet_core.catalog.gpus import Gpu
+from profet_core.latency import Estimate, LatencyParts, Relative, combined_sd, smooth_max
+from profet_core.prediction.other_gpus import transferred
+from profet_core.transfer.model import TransferModel, target_of
 from profet_core.transfer.step_model import StepParts
-from profet_core.transfer.targets import host_named
+from profet_core.transfer.steps import AnchorSteps, known_steps, target_speeds
+from profet_core.transfer.targets import Host, host_named
 from profet_lab.transfer.step_model import HOST_OF, Steps
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
@@ -39,3 +44,31 @@ def made_transfer_steps() -> Steps:
         kinds_ms = np.outer(busy_ms, [0.6, 0.0, 0.0, 0.4])
         parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf))
     return Steps(workloads, latency_ms, parts, parts)
+
+
+def estimate_gpus(
+    model: TransferModel,
+    recorded: AnchorSteps,
+    others: Mapping[str, Estimate],
+    pairs: Sequence[tuple[Gpu, Host]],
+    *,
+    tf32: bool,
+) -> dict[tuple[Gpu, Host], Estimate]:
+    """Estimates on unprofiled GPUs from steps on one instance, and on `others`, by GPU and host."""
+    known = known_steps(model.step, recorded, others)
+    there = [target_of(model, gpu, host, tf32) for gpu, host in pairs]
+    speeds = target_speeds(model.step, known.anchor, tuple(known.latencies), model.reference, [one for one, _ in there])
+    measured = [model.calibrated_gpu(gpu, tf32) for gpu, _ in pairs]
+    steps = transferred(known, speeds, {at: one for at, one in enumerate(measured) if one is not None})
+    relative_log_sd = combined_sd(steps.log_sd, known.latencies[known.anchor].log_sd)
+    return {
+        one: Estimate(
+            latency_ms=steps.latency_ms[at],
+            log_sd=steps.log_sd[at],
+            basis=model.basis_of(one[0], tf32),
+            notes=there[at][1].notes,
+            relative=Relative(known.anchor, relative_log_sd[at]),
+            parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
+        )
+        for at, one in enumerate(pairs)
+    }

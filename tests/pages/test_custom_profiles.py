@@ -31,8 +31,8 @@ from tests.pages.conftest import (
     type_in,
     upload,
 )
+from ui.custom import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 from ui.server import DROPPED_TYPE
-from ui.state.custom import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(
@@ -201,7 +201,7 @@ def test_whoever_clicks_on_ends_the_reading_and_is_told(open_app, monkeypatch):
             st.rerun()
         return read_profile(file, name)
 
-    monkeypatch.setattr("ui.inputs.uploads.read_guarded", click)
+    monkeypatch.setattr("ui.uploads.read_guarded", click)
     data = b'{"Device_Conv2DBackpropInput": 1000.0}'
     app = upload(open_app(profiled_batch="16"), ("first.json", data), ("second.json", data.replace(b"1", b"3")))
     assert "second.json" in read
@@ -250,8 +250,8 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
     app = upload(open_app(profiled_batch="16"), ("large.pt.trace.json", cuda_trace(3_000_000)))
     shares = [value for value, _ in texts]
     assert len(shares) > 5 and shares == sorted(shares) and shares[-1] == 1.0 and not app.error
-    monkeypatch.setattr("ui.inputs.uploads.read_guarded", read)
-    monkeypatch.setattr("ui.inputs.profile.read_guarded", read)
+    monkeypatch.setattr("ui.uploads.read_guarded", read)
+    monkeypatch.setattr("ui.profile.read_guarded", read)
     texts.clear()
     app = upload(open_app(), ("net*.json", b'{"Device_Conv2D": 1000.0}'))
     assert [value for value, _ in texts] == [0.0, 0.0, 0.5] and "number 2 in the queue" in texts[0][1]

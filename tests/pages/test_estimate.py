@@ -1,4 +1,4 @@
-"""Without a profile: a network by name or from a file on every offer, beside a profile where there is one."""
+"""No profile: estimates of a network by name or file, and many-core CPUs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ import pytest
 from profet_core.layers.estimate import NetworkStep, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
-from profet_core.units import format_ms
-from tests.pages.conftest import column, everything, give, go, lines, link, result_rows, type_in
+from profet_core.training.many_core import (
+    PUBLISHED,
+    PUBLISHED_PREDICTIONS_MIN,
+    PUBLISHED_THREADS,
+    PUBLISHED_TRAINING,
+    Training,
+    manycore,
+    scaled_network,
+)
+from profet_core.units import format_ms, format_significant, format_time
+from tests.pages.conftest import column, everything, give, go, has_results, lines, link, result_rows, type_in
 from tests.pages.expected import FIRST
 from ui.server import DROPPED_TYPE
 
@@ -99,7 +108,7 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
     def fail(*_):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("ui.inputs.uploads.read_network_guarded", fail)
+    monkeypatch.setattr("ui.uploads.read_network_guarded", fail)
     (line,) = lines(give(app, ("next.csv", TABLE)).error)
     assert "next.csv" in line and "our side" in line and "secret" not in line
 
@@ -120,3 +129,101 @@ def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, mod
     # Of another step nothing is compared.
     other = type_in(app, "net_batch", sample.batch_size * 2)
     assert "From profile" not in result_rows(other)[0]
+
+
+def assert_shows(app, answer):
+    """The table is both models' answer."""
+    assert not app.error and not app.exception, lines(app.error)
+    assert [
+        {name: row[name] for name in ("Threads", "Counted", "Counted speed-up", "Measured", "Measured speed-up")}
+        for row in result_rows(app)
+    ] == [
+        {
+            "Threads": f"{row.threads:,}",
+            "Counted": format_time(row.a.total_s),
+            "Counted speed-up": format_significant(row.speedup_a),
+            "Measured": format_time(row.b.total_s),
+            "Measured speed-up": format_significant(row.speedup_b),
+        }
+        for row in answer.rows
+    ]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open_app, name):
+    app = open_app("estimate", hardware="cpus", manycore_network=name)
+    assert_shows(app, manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], PUBLISHED_THREADS))
+    published = {row["Threads"]: (row["Published"], row["Counted (min)"]) for row in result_rows(app)}
+    for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
+        assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f} min")
+    assert published["240"][0] == "–"
+
+
+def test_flops_and_the_link_restore_the_view_and_are_not_in_that_of_an_estimate(open_app):
+    app = open_app("estimate", hardware="cpus")
+    app.segmented_control(key="manycore_from").set_value("flops").run()
+    app = type_in(app, "manycore_flops", 2.5e7)
+    app = type_in(app, "manycore_test_images", 0)
+    app.segmented_control(key="manycore_shows").set_value("speedup").run()
+    answer = manycore(scaled_network("own", 2.5e7), Training(60_000, 0, 15), PUBLISHED_THREADS)
+    assert_shows(app, answer)
+    assert link(app) == {
+        "hardware": "cpus",
+        "manycore_from": "flops",
+        "manycore_flops": "25000000",
+        "manycore_test_images": "0",
+        "manycore_shows": "speedup",
+    }
+    again = open_app("estimate", **link(app))
+    assert result_rows(again) == result_rows(app)
+    assert_shows(go(go(app, "about"), "estimate"), answer)
+    app = open_app("estimate", hardware="cpus", manycore_from="flops", net="VGG16")
+    assert link(app) == {"hardware": "cpus", "manycore_from": "flops"}
+    app.segmented_control(key="hardware").set_value("gpus").run()
+    assert link(app) == {"net": "vgg16"} and not app.exception
+
+
+def give_one(app, name, content):
+    """Give a network's file."""
+    return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
+
+
+LAYERS = b"kind,channels,kernel\nconvolution,5,4\nflatten,,\ndense,10,\n"
+
+
+def test_a_file_s_flops_are_counted_and_go_into_the_link(open_app):
+    """Of three channels, twice 26 x 26 x 5 outputs x 48 multiply-adds, and 3380 x 10."""
+    app = open_app("estimate", hardware="cpus", manycore_from="flops")
+    app = give_one(app, "mine.csv", LAYERS)
+    (line,) = lines(app.error)
+    assert "the image's size is missing" in line
+    app = give_one(type_in(app, "manycore_file_pixels", 29), "mine.csv", LAYERS)
+    flops = 2 * (26 * 26 * 5 * 48 + 3_380 * 10)
+    assert_shows(app, manycore(scaled_network("own", flops), PUBLISHED_TRAINING["small"], PUBLISHED_THREADS))
+    assert [line for line in lines(app.caption) if line.startswith("FLOPs of mine.csv: 392,080.")]
+    assert link(app)["manycore_flops"] == "392080"
+    app = type_in(app, "manycore_flops", 1e9)
+    assert not [line for line in lines(app.caption) if "mine.csv" in line]
+
+
+def test_what_is_wrong_is_one_line_and_changes_nothing(open_app):
+    app = open_app(
+        "estimate",
+        hardware="cpus",
+        manycore_network="<b>",
+        manycore_pixels="nan",
+        manycore_threads="9" * 5_000,
+        manycore_shows="all",
+    )
+    assert_shows(app, manycore(PUBLISHED["large"], PUBLISHED_TRAINING["large"], PUBLISHED_THREADS))
+    assert link(app) == {"hardware": "cpus"}
+    assert (
+        open_app("estimate", hardware="cpus", manycore_from="flops", manycore_flops="none").session_state[
+            "manycore_flops"
+        ]
+        == 1e9
+    )
+    app = open_app("estimate", hardware="cpus", manycore_from="named", manycore_name="InceptionV3")
+    assert app.selectbox(key="manycore_name").value == "inception_v3" and has_results(app) and not app.error
+    app = type_in(open_app("estimate", hardware="cpus", manycore_from="flops"), "manycore_flops", 1.0)
+    assert len(app.error) == 1 and not app.exception and not has_results(app)

@@ -11,7 +11,7 @@ import pytest
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.training.cost import cost_usd, epoch_steps
+from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
@@ -82,7 +82,7 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     row = by_instance(app)["gpu_8x_v100_n" if nodes == 1 else "2 × gpu_8x_v100_n"]
     links, gpus = load_interconnects().of(offer), nodes * offer.gpu_count
     step = scaled_step(MODEL, GpuStep(100.0, 64, 25.6e6), links, gpus, Strategy.RING)
-    epoch_ms = epoch_steps(50_000, step.batch_size) * step.latency_ms
+    epoch_ms = 1000 * Workload(50_000, step.batch_size).duration_s(step.latency_ms)
     assert figures(row) == (
         format_ms(step.latency_ms),
         format_significant(step.speed_up),

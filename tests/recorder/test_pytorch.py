@@ -75,14 +75,6 @@ def test_a_script_is_recorded_as_it_is_and_stopped(run):
     assert sorted(path.name for path in done.folder.iterdir()) == ["profile.json", "train.py"]
 
 
-def test_a_script_that_may_go_on_ends_as_it_would_have(run):
-    done = run(NETWORK + LOOP, "--timed", 4, "--keep-running", "--keep-trace", "kept", arguments=["a", "--b"])
-    assert done.status == 0, done.err
-    check(done.profile())
-    assert "trained, arguments ['a', '--b']" in done.out
-    assert [path.name for path in (done.folder / "kept").iterdir()] == ["step.pt.trace.json"]
-
-
 def test_a_step_that_holds_validation_or_the_rest_of_an_epoch_is_profiled_again(run):
     # 17 batches an epoch, the last of 4 pictures: 3 + 12 + 1 end with the 16th, so that the profiled step is the 17th;
     # the one after it begins with the validation.
@@ -156,10 +148,11 @@ for images, labels in loader:
     print(float(model[0].weight.sum()).hex(), float(torch.rand(1)))
 """
     alone = run(code)
-    recorded = run(code, "--warm-up", 2, "--timed", 4, "--keep-running")
+    recorded = run(code, "--warm-up", 2, "--timed", 4, "--keep-running", "--keep-trace", "kept")
     assert (alone.status, recorded.status) == (0, 0), recorded.err
     check(recorded.profile())
     assert recorded.out == alone.out and len(alone.out.splitlines()) == 17
+    assert [path.name for path in (recorded.folder / "kept").iterdir()] == ["step.pt.trace.json"]
 
 
 def test_processes_that_torchrun_starts_are_recorded_as_one(tmp_path, repository):

@@ -7,14 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engine import BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
+from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
-from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN
+from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
 from profet_recorder.recording import ON_CPU, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
 
 TIMED = (12.0, 10.0, 11.0)
+NOTHING: StepFacts = (ProfileMeta(), NO_SIZES, ())
+ON_T4: StepFacts = (ProfileMeta(gpu="Tesla T4"), NO_SIZES, ())
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def plan(tmp_path):
 
 
 def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(trace, plan):
-    facts = StepFacts(precision="fp32", parameters=7, sizes=BatchSizes(8, 32, 32))
+    facts = (ProfileMeta(precision="fp32", parameters=7), BatchSizes(8, 32, 32), ())
     found = recorded_profile(trace, facts, plan(), TIMED, None).meta
     assert (found.batch_size, found.pixels, found.parameters, found.precision) == (8, 32, 7, "fp32")
     assert (found.step_latency_ms, found.peak_memory_mib, found.gpu) == (11.0, None, None)
@@ -36,23 +38,23 @@ def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(t
     known = recorded_profile(trace, facts, given, TIMED, None).meta
     assert (known.batch_size, known.pixels, known.parameters, known.precision) == (9, 64, 5, "tf32")
     with pytest.raises(RecorderError, match="saw nothing of what Tesla T4"):
-        recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
+        recorded_profile(trace, ON_T4, plan(), TIMED, None)
 
 
 def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
-    plain = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
-    found = recorded_profile(trace, StepFacts(), plan(as_device=True), TIMED, None)
+    plain = recorded_profile(trace, NOTHING, plan(), TIMED, None)
+    found = recorded_profile(trace, NOTHING, plan(as_device=True), TIMED, None)
     assert found.operations == {
         name if name == HOST_IDLE else name.replace("Host_", "Device_"): us for name, us in plain.operations.items()
     }
     assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
     assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
     with pytest.raises(RecorderError, match="leave --device cpu"):
-        recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(as_device=True), TIMED, None)
+        recorded_profile(trace, ON_T4, plan(as_device=True), TIMED, None)
 
 
 def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, plan, tmp_path):
-    facts = StepFacts(framework="PyTorch 2.13.0", warnings=("Of the framework.",))
+    facts = (ProfileMeta(framework="PyTorch 2.13.0"), NO_SIZES, ("Of the framework.",))
     profile = recorded_profile(trace, facts, plan(), TIMED, "a batch of 4 instead of 8")
     first, *_, framework, odd = profile.warnings
     assert (first, framework) == (NO_DEVICE, "Of the framework.")
@@ -61,7 +63,7 @@ def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, pla
     assert on_cpu == ON_CPU
     assert warnings == [f"warning: {line}" for line in profile.warnings[1:]]
     assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), batch 8, pixels 32, CPU, PyTorch 2.13.0")
-    recorded = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
+    recorded = recorded_profile(trace, NOTHING, plan(), TIMED, None)
 
     def asked(operations, **meta):
         profile = replace(recorded, operations=operations, meta=replace(recorded.meta, **meta))
@@ -77,7 +79,7 @@ def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, pla
     assert asked(pictures, batch_size=8, pixels=None) == [], "what it was fed was seen, and was no picture"
     events = [update(0, 50), op("aten::mul_", 10, 20)]
     (tmp_path / "step.json").write_bytes(chrome_trace(events))
-    found = recorded_profile(tmp_path / "step.json", StepFacts(), plan(), TIMED, None)
+    found = recorded_profile(tmp_path / "step.json", NOTHING, plan(), TIMED, None)
     assert found.warnings[:2] == (NO_DEVICE, NO_WORK)
 
 

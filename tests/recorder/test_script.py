@@ -11,9 +11,8 @@ from types import ModuleType
 import pytest
 
 from profet_cli.main import main
+from profet_recorder import command as script_module
 from profet_recorder import hooks
-from profet_recorder import script as script_module
-from profet_recorder.engine import StepFacts
 from profet_recorder.plan import record_plan
 from profet_recorder.recording import Recording
 
@@ -169,9 +168,6 @@ class CountingEngine:
 
     def is_disturbed(self):
         return False
-
-    def facts(self):
-        return StepFacts()
 
     def odd_step(self):
         return None

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.parsing import parsed
+from profet_cli.commands import parsed
 from profet_recorder.profiles.record import NO_WORK
 from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS

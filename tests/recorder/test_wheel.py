@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from profet_recorder import VERSION
 from profet_recorder.profiles import read_profile
-from profet_recorder.version import VERSION
 from tests.recorder.runs import CPU_WARNING, needs
 from tests.recorder.test_pytorch import LOOP, NETWORK, PARAMETERS
 
@@ -64,7 +64,7 @@ def test_it_holds_the_recorder_and_nothing_else_of_the_project(recorder_wheel, r
 def test_it_needs_the_standard_library_alone_and_its_command_offers_what_is_there(installed, tmp_path):
     code = """
 import json, sys
-import profet_recorder.script, profet_recorder.command
+import profet_recorder.command, profet_recorder.hooks
 from profet_recorder import ProfileCallback, record_step, record_steps
 roots = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps({"roots": sorted(roots - sys.stdlib_module_names), "where": profet_recorder.__file__}))

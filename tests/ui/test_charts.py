@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.predict.charts import trade_off
+from pages.predict.results import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
 from profet_core.units import format_time

@@ -1,20 +1,34 @@
-"""Unread uploads are bounded, a server loads what its visitors share, and pages are drawn one at a time."""
+"""What the server does around Streamlit, what of it is not public, and one line in the log of our failures."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import io
+import logging
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
+import streamlit
+from packaging.requirements import Requirement
+from streamlit import net_util
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from profet_core import read_profile
+from profet_core.prediction.models import EnsembleRule
+from profet_core.training.plans import Confidence
+from tests.test_imports import MAY_IMPORT, modules_of, syntax_tree
 from ui import server
 from ui.server import DROPPED_TYPE, Turns, UploadsHeld, bounded_uploads, is_dropped
+from ui.streamlit_internals import keep_to_itself
+from ui.words import log_failure
 
 KIB = 2**10
 
@@ -193,3 +207,77 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for():
     for thread in threads:
         thread.join(_SOON_S)
     assert order == list(range(20))
+
+
+#: The release that these parts were tried in: another one is allowed once `make newest` is green with it.
+TRIED = "1.67"
+#: Of Streamlit's documented interface, what the app imports; and how its own command is started.
+PUBLIC = {
+    "streamlit",
+    "streamlit.App",
+    "streamlit.delta_generator.DeltaGenerator",
+    "streamlit.typing.UploadedFile",
+    "streamlit.web.cli",
+}
+
+
+def test_only_the_release_that_was_tried_may_be_installed_and_one_module_uses_what_is_not_public(repository: Path):
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (allowed,) = (one.specifier for one in map(Requirement, project["dependencies"]) if one.name == "streamlit")
+    major, minor = map(int, TRIED.split("."))
+    assert allowed.contains(f"{TRIED}.0") and allowed.contains(f"{TRIED}.9")
+    assert not allowed.contains(f"{major}.{minor + 1}.0") and not allowed.contains(f"{major}.{minor - 1}.9")
+    assert allowed.contains(streamlit.__version__)
+    internal = {path.stem: imported_of_streamlit(path) - PUBLIC for part in MAY_IMPORT for path in modules_of(part)}
+    assert [name for name, modules in internal.items() if modules] == ["streamlit_internals"]
+
+
+def imported_of_streamlit(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.partition(".")[0] == "streamlit"}
+
+
+def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):
+    # Each is put back afterwards.
+    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(AppSession, "_handle_git_information_request", AppSession._handle_git_information_request)
+    keep_to_itself()
+    assert net_util.get_external_ip() is net_util.get_internal_ip() is None
+    assert AppSession._handle_git_information_request(None) is None, "it has nothing to answer with"
+    monkeypatch.delattr(net_util, "get_external_ip")
+    with pytest.raises(RuntimeError, match="get_external_ip"):
+        keep_to_itself()
+
+
+def test_a_method_is_named_by_its_rule_and_confidence_by_mark_and_word():
+    assert [step.mark for step in Confidence] == ["●○○", "●●○", "●●●"]
+    assert Confidence.FAIR.word == "fair"
+    assert EnsembleRule(("line", "forest", "dense"), "median").words == "median of 3 models"
+    assert EnsembleRule(("forest", "dense"), "mean").words == "mean of 2 models"
+    assert EnsembleRule(("forest",), "mean").words == "one model"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
+    class Source(io.BytesIO):
+        def read(self, *_: object) -> bytes:
+            raise KeyError("conv_of_my_network")
+
+    try:
+        read_profile(Source())
+    except Exception as error:
+        with caplog.at_level(logging.ERROR):
+            log_failure(logging.getLogger("test"), "A page failed", error)
+    (record,) = caplog.records
+    line = record.getMessage()
+    assert line.startswith("A page failed: KeyError at ") and "profet_recorder/profiles/reading.py:" in line
+    assert record.exc_info is None and "\n" not in line
+    assert "conv_of_my_network" not in line and str(ROOT) not in line

@@ -29,8 +29,7 @@ from ui.columns import (
     size_columns,
 )
 from ui.curves import gpu_look
-from ui.exports import as_csv, as_json
-from ui.tables import Cell, Column, chosen_columns, exported_rows, sorted_rows
+from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def test_downloads_keep_every_digit_and_no_text_is_a_formula_to_a_spreadsheet():
 def page() -> None:
     import streamlit as st
 
-    from ui.state.session import Table
+    from ui.session import Table
     from ui.tables import Cell, Column, result_table
 
     plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))

@@ -55,7 +55,7 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
         for name in ("low_s", "high_s", "low_usd", "high_usd"):
             assert row[name] == (plan.interval and getattr(plan.interval, name))
         assert (row["usd_per_hour"], row["gpu_count"]) == (plan.offer.usd_per_hour, plan.offer.gpu_count)
-    assert answer["cheapest"]["certainty"] == advice.cheapest.rival.certainty
+    assert answer["cheapest"]["certainty"] == advice.cheapest.certainty
     assert answer["within"]["sure"] == advice.within.sure.label
     assert answer["frontier"] == [plan.label for plan in advice.frontier]
     assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]

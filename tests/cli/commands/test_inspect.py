@@ -149,7 +149,7 @@ def test_a_file_is_replaced_only_if_told_to_and_json_says_what_was_written(conve
     ("arguments", "says"),
     [
         (["-o", "."], "is a folder"),
-        (["-o", "secret_experiment.xplane.pb", "--force"], "is the input trace"),
+        (["-o", "secret_experiment.xplane.pb", "--force"], "is an input trace"),
         (["-o", "missing/out.json"], "can't be written: No such file"),
         (["-o", "out.json", "--latency-ms", "nan"], "--latency-ms must be a number above 0"),
         (["-o", "out.json", "--gpu", "T4\nT4"], "gpu must be a short text"),

@@ -9,7 +9,7 @@ from itertools import groupby
 import pytest
 
 from profet_core import load_catalog, predict
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.errors import Code, Note
 from tests.cli.cases import unexpected, written
 

@@ -6,7 +6,7 @@ import shlex
 
 import pandas as pd
 
-from profet_cli.commands.train import still_to_price
+from profet_cli.train import still_to_price
 from profet_lab.dataset import Dataset, InstanceFacts
 
 GPUS = {

@@ -36,8 +36,8 @@ from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.training.advise import Preset, preset_rows
-from profet_core.training.memory import fits_by_instance, recorded_step
-from profet_recorder.version import VERSION
+from profet_core.training.memory import fit_answer, recorded_step
+from profet_recorder import VERSION
 from tests.codes import codes
 
 VGG = "vgg16-224px-b16-g3s"
@@ -156,8 +156,7 @@ def test_memory_is_judged_from_the_anchors_gpu(context, samples):
     profile, model = samples[VGG].profile, context.models.memory
     for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
         step = recorded_step(profile, context.catalog, context.gpus, [anchor])
-        found = fits_by_instance(model, step, {"p5.48xlarge": 80.0})
-        assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
+        assert fit_answer(model, step, 80.0).why == f"it ran on a GPU with {gib} GiB"
     with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
         recorded_step(profile, context.catalog, context.gpus, ["p9"])
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from profet_core.answers.documents import MEMORY, OFFER
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.training.memory import FitAnswer
 
 

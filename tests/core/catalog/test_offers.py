@@ -18,8 +18,14 @@ from profet_core.catalog.collection import (
     is_guess,
     offers_in_market,
 )
-from profet_core.catalog.instance import CUSTOM_PRICE
-from profet_core.catalog.naming import gpu_words, machine_words, offer_name, old_price_note, price_age_years
+from profet_core.catalog.instance import (
+    CUSTOM_PRICE,
+    gpu_words,
+    machine_words,
+    offer_name,
+    old_price_note,
+    price_age_years,
+)
 from profet_core.errors import InputError
 from profet_core.training.plans import Confidence
 from tests.made.step_times import offer

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profet_core import sandbox
 from profet_core.errors import InputError
 from profet_core.layers import reading as guarded
 from profet_core.layers.onnx_operators import RULES
 from profet_core.layers.reading import network_document, network_in, read_network, read_network_guarded
 from profet_core.layers.rules import KINDS
-from profet_core.sandbox.process import SMALL_BYTES, ReadLimits
+from profet_core.sandbox import SMALL_BYTES
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
 from tests.fuzz.damage import damaged, wrong_tokens
@@ -69,7 +70,7 @@ def test_a_refusal_is_the_same_line():
 
 def test_too_much_memory_is_reported_and_nonsense_not_believed(monkeypatch):
     with monkeypatch.context() as small:
-        small.setattr(ReadLimits, "for_size", lambda size: ReadLimits(80, 5))
+        small.setattr(sandbox, "limits_for", lambda size: (80, 5))
         with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
             read_network_guarded(WIDE, "net.json")
     monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))

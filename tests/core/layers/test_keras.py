@@ -95,6 +95,18 @@ def test_a_layer_that_is_called_again_has_its_parameters_once():
     assert counts.parameters == 12 and counts.layers.convolutions == 50 and counts.flops.convolution == 50 * 2 * 9 * 64
 
 
+def test_a_shape_that_the_settings_do_not_lead_to_is_refused():
+    def stating(*sides: int | None) -> dict[str, object]:
+        tensor = {"keras_history": ["conv", 0, 0], "shape": [None, *sides]}
+        called = {"args": [{"class_name": "__keras_tensor__", "config": tensor}], "kwargs": {}}
+        conv = layer("Conv2D", "conv", "image", filters=4, kernel_size=3)
+        return functional(IMAGE, conv, {**layer("ReLU", "relu"), "inbound_nodes": [called]})
+
+    assert read(stating(6, None, 4)).counts.parameters == 112
+    refused(stating(6, 6, 5), "conv would put out 6 x 6 x 4 by its settings, and the file says otherwise")
+    assert read(stating(6, 6, 5), 16).counts.parameters == 112, "at other pixels the file's shapes don't hold"
+
+
 def test_a_model_in_a_model_is_its_layers():
     inside = functional(
         layer("InputLayer", "inner", batch_input_shape=[None, 99, 99, 3]),

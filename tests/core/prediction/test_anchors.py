@@ -9,9 +9,9 @@ from types import MappingProxyType
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
+from profet_core.answers.predict import placements
 from profet_core.errors import Code
-from profet_core.prediction.correction import share_transferred
-from profet_core.prediction.placements import placements
+from profet_core.prediction.predict import share_transferred
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
 
@@ -37,7 +37,7 @@ def test_every_gpu_with_specs_is_an_anchor_by_its_names(models, catalog):
         anchor = find_anchor(models, catalog, name)
         assert anchor.name == name
         assert (anchor.instance, anchor.gpu) == ((PROFILED[name], None) if name in PROFILED else ("p3.2xlarge", gpu))
-        assert anchor_gpu(models, anchor) == name
+        assert anchor_gpu(models, anchor).name == name
         assert recorded_on(models, name) == PROFILED.get(name, name)
         assert unknown_gpu(models, name) == ""
     names = {f"NVIDIA {full}": full for full in models.transfer.gpus if full not in PROFILED} | DRIVER_NAMES

@@ -58,7 +58,7 @@ def test_together_is_as_one_by_one_with_and_without_sizes_mixed(models, catalog,
 @given_or_not
 def test_bounds_lie_around_the_latency(models, catalog, samples, given):
     assert models.method("default") == models.method(METHOD) and models.method(METHOD).kind == METHOD
-    rule = models.method(METHOD).rule(given)
+    rule = models.method(METHOD).rules[given]
     assert rule.combine == "geometric mean" and len(rule.weights) == len(rule.members) > 1
     for sample in samples.values():
         prediction = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms if given else None)

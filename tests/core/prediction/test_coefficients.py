@@ -128,11 +128,11 @@ def test_the_shipped_coefficients_know_every_instance_gpu_and_link(models):
     basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "H100-SXM5-80GB", "L4")}
     assert set(basis.values()) == {"transferred"}
     model = load_scaleout(SHIPPED)
-    assert set(model.link_efficiency) == set(model.widths) == set(Link) and 0 < model.overlap < 1
+    assert set(model.link_efficiency) == set(model.widths[False]) == set(Link) and 0 < model.overlap < 1
     assert model.link_efficiency[Link.NVSWITCH] > model.link_efficiency[Link.PCIE_HOST]
-    eight = {link: model.widths[link].log_sd(0.2, 8) for link in Link}
-    assert all(model.widths[link].log_sd(0.2, 2) <= eight[link] for link in Link)
-    assert eight[Link.PCIE_HOST] > model.widths[Link.PCIE_HOST].log_sd(0.2, 2) + 0.09
+    eight = {link: model.widths[False][link].log_sd(0.2, 8) for link in Link}
+    assert all(model.widths[False][link].log_sd(0.2, 2) <= eight[link] for link in Link)
+    assert eight[Link.PCIE_HOST] > model.widths[False][Link.PCIE_HOST].log_sd(0.2, 2) + 0.09
     assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.2)
     # What one process is off by is not what others are off by.
-    assert model.one_process_widths != model.widths
+    assert model.widths[True] != model.widths[False]

@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from profet_core.answers.context import Context
+from profet_core.answers.predict import speed_of_step
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.errors import InputError
-from profet_core.prediction.custom_gpu_step import speed_of_step
+from profet_core.prediction.predict import predict
 from tests.core.transfer.test_custom_gpu import RTX_4080, rows_of
 
 RTX = custom_gpu_from(RTX_4080, load_gpus())
 
 
 def asked(models, catalog, sample, measured_ms: float, **more):
-    return speed_of_step(
-        models, catalog, sample.profile, sample.anchor, RTX, measured_ms, latency_ms=sample.latency_ms, **more
-    )
+    prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    return speed_of_step(Context(models, catalog, load_gpus()), prediction, RTX, measured_ms, **more)
 
 
 @pytest.mark.parametrize(("measured_ms", "tf32"), [(55.0, True), (200.0, True), (90.0, False)])

@@ -21,7 +21,7 @@ def test_amp_is_between_its_tensor_core_bound_and_fp32(models, catalog, samples)
     for sample in samples.values():
         fp32, tf32, amp = (answers(models, catalog, sample, precision) for precision in ("fp32", "tf32", "amp"))
         where = find_anchor(models, catalog, sample.anchor)
-        share = sum(work_of(models, where, sample.profile, sample.latency_ms).shares[:2])
+        share = sum(work_of(models, where, sample.profile, sample.latency_ms)[0][:2])
         for name, row in amp.items():
             gpu = models.transfer.gpus.find(row.offer.gpu, row.offer.gpu_memory_gib)
             speedup = tf32[name].latency_ms / row.latency_ms

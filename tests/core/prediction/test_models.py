@@ -125,7 +125,7 @@ def test_members_answer_in_the_requested_order_and_those_not_there_are_refused(t
     refusal(lambda: models.run_members("g4dn.xlarge", ["p2.xlarge", "g3s.xlarge"], "forest", {}), says)
     says = rf"^The models have no member 'homogeneous' from g4dn\.xlarge.*{AGAIN}"
     refusal(lambda: models.stack("g4dn.xlarge", "homogeneous", latency_known=True, sizes_known=False), says)
-    assert models.interval_scale(True) is None
+    assert True not in models.interval_scales
     models.verify()
     models, inputs = load_models(tiny_folder), {"latency_ms": np.array([[10], [20]], np.float32)}
     targets = ["p2.xlarge", "p3.2xlarge"]
@@ -172,8 +172,8 @@ def test_the_shipped_models_are_whole_and_listed_and_none_is_a_pickle(models):
     assert len(pairs) == 12
     assert {(anchor, target, name) for anchor, target in pairs for name in wanted} <= members
     method = models.method("profet")
-    assert (method.with_latency.members, method.with_latency.combine) == (("line", "forest", "dense"), "median")
-    assert (method.without_latency.members, method.without_latency.combine) == (("forest", "dense"), "mean")
+    assert (method.rules[True].members, method.rules[True].combine) == (("line", "forest", "dense"), "median")
+    assert (method.rules[False].members, method.rules[False].combine) == (("forest", "dense"), "mean")
     assert models.method("default").name == models.default_method
     with pytest.raises(InputError, match="Unknown method 'Profet'"):
         models.method("Profet")
@@ -192,14 +192,14 @@ def test_the_shipped_models_are_whole_and_listed_and_none_is_a_pickle(models):
 @pytest.mark.parametrize("latency_known", [True, False])
 @pytest.mark.parametrize("sizes_known", [True, False])
 def test_the_shipped_models_have_the_default_methods_networks_for_every_case(models, latency_known, sizes_known):
-    rule = models.method("classes").rule(latency_known)
+    rule = models.method("classes").rules[latency_known]
     for anchor in models.instances:
         for member in rule.members:
             stack = models.stack(anchor, member, latency_known=latency_known, sizes_known=sizes_known)
             assert set(stack.targets) == set(models.instances) - {anchor}
             assert len(stack.constants) == len(stack.typical_log_ratio) == 3
         assert models.reference(anchor).ndim == 2
-    assert models.interval_scale(latency_known).level == 0.9
+    assert models.interval_scales[latency_known].level == 0.9
 
 
 def test_their_measurements_date_and_base_are_shown(tmp_path, repository):

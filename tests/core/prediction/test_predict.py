@@ -297,12 +297,13 @@ def test_members_are_joined():
 
 def estimates(log_sd: np.ndarray | None) -> Estimates:
     """Two targets and three profiles; of the second profile "b" lies below its floor of 4 ms."""
-    joined_ms = np.array([[10.0, 20.0, 30.0], [5.0, 3.0, 7.0]])
+    combined_ms = np.array([[10.0, 20.0, 30.0], [5.0, 3.0, 7.0]])
+    floor_ms = np.array([[1.0], [4.0]])
     return Estimates(
         targets=("a", "b"),
-        member_ms={"line": joined_ms - 1, "trees": joined_ms + 1},
-        joined_ms=joined_ms,
-        floor_ms=np.array([1.0, 4.0]),
+        member_ms={"line": combined_ms - 1, "trees": combined_ms + 1},
+        latency_ms=np.maximum(combined_ms, floor_ms),
+        at_floor=combined_ms <= floor_ms,
         log_sd=log_sd,
         interval_level=None if log_sd is None else 0.9,
         unknown=[NO_UNKNOWN_OPERATIONS] * 3,

@@ -17,11 +17,11 @@ from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
-from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
-from profet_core.transfer.speed import known_speed
+from profet_core.transfer.model import known_speed
 from profet_core.transfer.step_model import StepParts, step_parts
-from profet_core.transfer.steps import AnchorSteps
+from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import host_named
+from tests.made.transfer_steps import estimate_gpus
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 

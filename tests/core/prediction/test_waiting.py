@@ -9,8 +9,10 @@ import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
 from profet_core.ensemble.members import profile_batch
-from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, input_wait_note, without_input_wait
-from profet_core.prediction.members import profiled_steps
+from profet_core.errors import Code
+from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, without_input_wait
+from profet_core.prediction.other_gpus import profiled_steps
+from profet_core.prediction.targets import find_anchor
 
 
 def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:
@@ -99,12 +101,11 @@ def test_the_wait_leaves_step_and_latency():
     assert dict(fed.operations) == {"Device_Conv2D": 60_000, "Device_IDLE": 10_000, "Host_Dataset": 0}
     again, none = without_input_wait(step(Dataset=30_000.0), None)
     assert (again, none) == (fed, None)
-    (note,) = input_wait_note(step(Dataset=30_000.0))
-    assert (note.values["wait"], note.values["share"]) == ("30.0 ms", pytest.approx(0.3))
+    assert input_wait_ms(step(Dataset=30_000.0)) == pytest.approx(30.0)
     # A fifth of the latency is left at least; a fed step is left alone.
     assert without_input_wait(step(busy=1000.0, Dataset=40_000.0), 41.0)[1] == pytest.approx(8.2)
     whole = step(Dataset=5_000.0)
-    assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_note(whole) == []
+    assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_ms(whole) == 0
 
 
 def few(samples) -> list:
@@ -135,7 +136,8 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
             for profile, latency_ms in ((fed, sample.latency_ms), (late, sample.latency_ms + wait_ms))
         ]
         (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (found.predictions for found in said)
-        assert input_wait_note(late)[0] in said[1].warnings
+        (note,) = (note for note in said[1].warnings if note.code is Code.INPUT_WAIT)
+        assert note.values["share"] == pytest.approx(1000 * input_wait_ms(late) / late.device_total_us)
         if given:
             # The anchor's row is what was measured there.
             assert late_anchor.latency_ms == pytest.approx(fed_anchor.latency_ms + wait_ms)
@@ -171,7 +173,8 @@ def test_the_host_s_own_time_is_that_of_launches_and_a_light_one_lets_a_fast_gpu
     floors = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         batch = profile_batch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
-        steps = profiled_steps(models, models.method("default"), batch)[1].steps
+        anchor = find_anchor(models, catalog, "p3.2xlarge")
+        steps = profiled_steps(models, models.method("default"), batch, anchor, tf32=True)[1].steps
         floors.append(step_model.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
     slowdown = step_model.instances["p3.2xlarge"].profiling_slowdown
     assert slowdown > 1.5 and floors[0] == pytest.approx(6 / slowdown) and floors[1] > 20

@@ -28,7 +28,6 @@ from profet_core.training.memory import (
     Verdict,
     device_times,
     fit_answer,
-    fits_by_instance,
     gpu_memory_gib,
     load_memory,
     recorded_step,
@@ -78,7 +77,7 @@ def fits(model, catalog, profile, anchor, instances, second=None, ran_on=(), **s
     """The answers about a profiled step on each instance."""
     gpus = load_gpus()
     step = recorded_step(profile, catalog, gpus, (anchor, *ran_on), second)
-    return fits_by_instance(model, step, {name: gpu_memory_gib(catalog, gpus, name) for name in instances}, **size)
+    return {name: fit_answer(model, step, gpu_memory_gib(catalog, gpus, name), **size) for name in instances}
 
 
 def test_the_formula_adds_what_stays_and_grows_with_parameters_given_or_inferred():

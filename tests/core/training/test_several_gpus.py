@@ -57,8 +57,10 @@ MODEL = ScaleoutModel(
     copy_efficiency=0.5,
     tensor_ms=0.1,
     tensor_gpu_ms=0.2,
-    widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
-    one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+    widths={
+        False: dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
+        True: dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+    },
 )
 
 
@@ -213,7 +215,7 @@ def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(model
 @pytest.mark.parametrize("strategy", Strategy)
 def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
     pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
-    model = replace(model, widths={**model.widths, **pcie}, one_process_widths={**model.one_process_widths, **pcie})
+    model = replace(model, widths={alone: {**widths, **pcie} for alone, widths in model.widths.items()})
     bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
     plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
     step = GpuStep(90, 32, 25e6, tensors=100)
@@ -268,7 +270,7 @@ PLAIN = replace(
     message_ms=0.0,
     overlap=0.0,
     straggling=0.0,
-    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
+    widths={**MODEL.widths, False: dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0))},
 )
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")

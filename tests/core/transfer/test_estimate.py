@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
-from profet_core.transfer.estimate import GpuOnHost, estimate_gpus, other_host_log_sd
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
     CONSTANT_LOG_SD,
@@ -27,14 +27,16 @@ from profet_core.transfer.model import (
     TransferModel,
     calibrated_content,
     covariance,
+    evidence_of,
     load_transfer,
+    target_of,
 )
-from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.step_model import step_parts
-from profet_core.transfer.steps import AnchorSteps
+from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import Host, host_named
 from profet_recorder.profiles import Profile
 from tests.made.step_model import STEP_MODEL, made_parts
+from tests.made.transfer_steps import estimate_gpus
 
 #: 80 ms of convolution, 20 ms of batch norm, 4 ms of copy, 3 ms of gaps.
 PROFILE = Profile(
@@ -84,13 +86,13 @@ def estimates(
     known=KNOWN,
     tf32=True,
     hosts: tuple[Host, ...] = (HOST,),
-) -> dict[GpuOnHost, Estimate]:
+) -> dict[tuple[Gpu, Host], Estimate]:
     others = {name: row for name, row in known.items() if name != anchor}
     pairs = [(shipped.gpus[name], host) for name in names for host in hosts]
     return estimate_gpus(shipped, recorded(anchor, latency_ms), others, pairs, tf32=tf32)
 
 
-def by_name(found: dict[GpuOnHost, Estimate]) -> dict[str, Estimate]:
+def by_name(found: dict[tuple[Gpu, Host], Estimate]) -> dict[str, Estimate]:
     return {gpu.name: row for (gpu, _), row in found.items()}
 
 

@@ -11,9 +11,15 @@ import pytest
 from profet_core.catalog.gpus import Gpu, load_gpus, supported_precisions
 from profet_core.errors import line_of
 from profet_core.latency import combined_sd
-from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.transfer.model import (
+    TransferModel,
+    benchmark_log_speed,
+    known_rates,
+    known_speed,
+    load_transfer,
+    target_of,
+)
 from profet_core.transfer.rates import NO_FACTORS, SpecRates, no_less, shares_there, shares_within
-from profet_core.transfer.speed import benchmark_log_speed, known_rates, known_speed, target_of
 from profet_core.transfer.targets import Source, host_named
 
 FROM_SPECS = SpecRates(

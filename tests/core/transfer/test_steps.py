@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.latency import Estimate, smooth_max
-from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.speed import target_of
+from profet_core.transfer.model import TransferModel, load_transfer, target_of
 from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import (
     AnchorSteps,

@@ -13,6 +13,7 @@ from profet_core.errors import Code
 from profet_recorder.profiles.profet_json import write_profile
 from profet_recorder.profiles.record import Profile
 from tests.made import odd_traces as odd
+from tests.made.refused import refusal
 
 FORMATS = sorted(odd.FORMATS)
 #: Damage -> share of the kernels that it hits.
@@ -110,24 +111,16 @@ def test_a_copy_that_the_step_waits_for_counts():
     assert profile.operations["Device__Send"] == pytest.approx(8_000, rel=0.05)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_forward_pass_is_refused(name):
-    assert "forward pass" in read(name, odd.sound_kernels(training=False)).refusal
-
-
 def test_times_as_text_and_traces_too_large_for_their_stacks_are_refused(monkeypatch):
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
     for each in document["traceEvents"]:
         each.update(ts=str(each["ts"]), dur=str(each["dur"]))
-    with pytest.raises(ProfileError, match="times as text"):
-        read_profile(json.dumps(document).encode(), "trace.json")
+    assert "times as text" in refusal(json.dumps(document).encode())
     monkeypatch.setattr("profet_recorder.profiles.chrome_trace.MAX_EVENTS", 50)
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
-    with pytest.raises(ProfileError, match="more than 50 events: record fewer steps"):
-        read_profile(json.dumps(document).encode())
+    assert "more than 50 events: record fewer steps" in refusal(json.dumps(document).encode())
     with_stack = json.dumps({"schemaVersion": 1, "with_stack": 1, **document}).encode()
-    with pytest.raises(ProfileError, match="more than 50 events: record it without with_stack"):
-        read_profile(with_stack)
+    assert "more than 50 events: record it without with_stack" in refusal(with_stack)
 
 
 def test_names_that_take_long_to_search_end_at_the_limit(monkeypatch):

@@ -20,6 +20,7 @@ from profet_recorder.profiles.limits import LIMITS
 from profet_recorder.profiles.profet_json import MAX_LETTERS, profile_from_link_text, profile_to_link_text
 from profet_recorder.profiles.xplane import messages
 from tests.made.chrome_traces import op, tensorflow_trace, tf_event, trace
+from tests.made.refused import refusal
 from tests.made.xplane import xplane
 
 OPERATIONS = {"Device_Conv2D": 51425.799, "Device_IDLE": 100.5, "Host_IDLE": 613483.756, "Host_Dataset": 0.0}
@@ -47,12 +48,6 @@ def v1(**values: object) -> bytes:
 
 def v2_with_meta(meta: object) -> bytes:
     return json.dumps({"operations": OPERATIONS, "meta": meta}).encode()
-
-
-def refusal(data: bytes, name: str = "upload.json") -> str:
-    with pytest.raises(ProfileError) as caught:
-        read_profile(data, name)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -180,18 +175,13 @@ def test_a_hostile_file_is_refused_in_one_line_that_says_what_is_wrong(case):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50 * 2**20
-    assert message.startswith("upload.json: ")
-    assert says in message
-    assert message.isprintable(), "one line, nothing a terminal would act on"
-    assert len(message) < 250
+    assert says in message and len(message) < 250
 
 
 @pytest.mark.parametrize("name", ["a\nb.json", "\x1b[31mred\u2028", "x" * 500, "", "\ud800.json"])
 def test_the_files_name_can_not_break_the_line(name):
-    message = refusal(b"5", name)
-    assert message.isprintable()
     # All formats are named, and one name of at most 60 characters.
-    assert len(message) < 300
+    assert "not a supported profile" in refusal(b"5", name)
 
 
 FULL = Profile(
@@ -255,8 +245,7 @@ def test_what_could_not_be_read_is_not_written(profile):
     ],
 )
 def test_steps_and_warnings_of_a_file_are_checked(entry, says):
-    with pytest.raises(ProfileError, match=says):
-        read_profile(json.dumps({"operations": {"Host_IDLE": 1.0}, **entry}).encode())
+    assert says in refusal(json.dumps({"operations": {"Host_IDLE": 1.0}, **entry}).encode())
 
 
 def packed(data: bytes) -> str:
@@ -307,8 +296,7 @@ def test_every_bound_is_listed_once_and_a_small_upload_has_less_time(monkeypatch
     assert len({limit.what for limit in LIMITS}) == len(LIMITS)
     assert all(limit.maximum > 0 and limit.unit for limit in LIMITS)
     monkeypatch.setattr("profet_recorder.profiles.unpacking.MAX_SMALL_SECONDS", -1.0)
-    with pytest.raises(ProfileError, match="of processor time and was stopped"):
-        read_profile(ONE)
+    assert "of processor time and was stopped" in refusal(ONE)
     monkeypatch.setattr("profet_recorder.profiles.unpacking.SMALL_BYTES", 10)
     assert read_profile(ONE).steps == 1
 
@@ -323,8 +311,7 @@ def test_every_bound_is_listed_once_and_a_small_upload_has_less_time(monkeypatch
 )
 def test_operations_of_a_trace_have_a_bound(monkeypatch, data):
     monkeypatch.setattr(limits, "MAX_KEPT_EVENTS", 10)
-    with pytest.raises(ProfileError, match="more than 10 operations"):
-        read_profile(data)
+    assert "more than 10 operations" in refusal(data)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ from profet_recorder.profiles.intervals import (
     nesting_order,
     self_times,
 )
-from profet_recorder.profiles.kernel_names import StepTraits, detect_traits, operation_of_kernel
+from profet_recorder.profiles.kernel_names import detect_traits, operation_of_kernel
+from profet_recorder.profiles.record import ProfileMeta
 from profet_recorder.profiles.unpacking import Content
 
 KERNELS = {
@@ -117,7 +118,7 @@ def test_a_kernels_name_tells_its_operation_and_what_is_written_beside_the_stand
 )
 def test_a_kernels_name_tells_the_precision(kernel, precision):
     found = detect_traits({kernel: 10.0, "other": 10.0})
-    assert (found.precision, found.compiled) == (precision, False)
+    assert (found.precision, found.compiled) == (precision, None)
     # Below compute capability 8 there is no TF32: no sign is FP32.
     if precision is None:
         assert detect_traits({kernel: 10.0}, compute_capability=7).precision == "fp32"
@@ -135,8 +136,8 @@ def test_most_kernels_inputs_and_host_operations_tell_precision_compilers_and_la
         assert detect_traits({}, [name]).precision == "amp"
     for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
         assert detect_traits({}, [name]).compiled is True
-    assert detect_traits({}, ["Conv2D", "aten::mm"], compute_capability=7) == StepTraits(None, False)
-    assert detect_traits({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
+    assert detect_traits({}, ["Conv2D", "aten::mm"], compute_capability=7) == ProfileMeta()
+    assert detect_traits({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is None
     assert detect_traits({}, channels_last_inputs=True).channels_last is True
 
 
@@ -158,7 +159,7 @@ COMPILED = (
 @pytest.mark.parametrize("kernel", COMPILED)
 def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
     assert detect_traits({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
-    assert detect_traits({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
+    assert detect_traits({kernel: 4.0, "volta_sgemm": 96.0}).compiled is None
 
 
 #: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
@@ -190,9 +191,9 @@ def test_a_kernel_for_nhwc_tensors_tells_channels_last(kernel):
 @pytest.mark.parametrize("kernel", NHWC_KERNELS)
 def test_many_nhwc_kernels_without_conversions_tell_channels_last(kernel):
     assert detect_traits({kernel: 20.0, "volta_sgemm": 80.0}).channels_last is True
-    assert detect_traits({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
+    assert detect_traits({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is None
     for conversion in CONVERSIONS:
-        assert detect_traits({kernel: 90.0, conversion: 5.0}).channels_last is False
+        assert detect_traits({kernel: 90.0, conversion: 5.0}).channels_last is None
 
 
 def test_bottomless_nesting_is_refused():

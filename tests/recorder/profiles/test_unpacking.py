@@ -24,6 +24,8 @@ from profet_recorder.profiles.unpacking import Content, Watch
 from tests.fuzz.damage import hostile_files
 from tests.made import odd_files
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
+from tests.made.protobuf import entry
+from tests.made.refused import refusal
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, gpu_step_2_4, xplane
 
@@ -102,8 +104,7 @@ def test_a_slow_file_is_stopped(monkeypatch, name):
     """Each reader has to ask for the time while it reads, not only at its start."""
     data = hostile_files()[name][0]()
     monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.3)
-    with pytest.raises(ProfileError, match="took more than 0 s of processor time and was stopped: record fewer steps"):
-        read_profile(data)
+    assert "took more than 0 s of processor time and was stopped: record fewer steps" in refusal(data)
 
 
 XPLANE = xplane(gpu_step())
@@ -159,14 +160,6 @@ def folder_of(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def refusal(data: bytes) -> str:
-    with pytest.raises(ProfileError) as caught:
-        read_profile(data, "upload")
-    message = str(caught.value)
-    assert message.startswith("upload: ") and message.isprintable() and len(message) < 300
-    return message
-
-
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_packed_profile_reads_as_it_does_alone(packing):
     for content in (gzip.compress(XPLANE), TABLE, PYTORCH):
@@ -220,7 +213,7 @@ def test_a_damaged_best_file_leaves_the_next_one_and_a_changed_byte_is_noticed()
     assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
     assert profile.ignored[1] == "a.xplane.pb, which can't be read"
     alone = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
-    assert refusal(zipped(alone)).startswith("upload: a.xplane.pb: The trace is damaged or truncated")
+    assert refusal(zipped(alone), "upload").startswith("upload: a.xplane.pb: The trace is damaged or truncated")
     stored = bytearray(zipped({"a.json": PROFET}, zipfile.ZIP_STORED))
     stored[stored.index(b"5}")] = ord("6")
     assert "The archive is damaged" in refusal(bytes(stored))
@@ -329,20 +322,12 @@ CASES = (
 
 def test_a_file_that_is_no_profile_is_named_and_what_to_upload_stated():
     for data, what, instead in CASES:
-        with pytest.raises(ProfileError) as caught:
-            read_profile(data, "upload")
-        message = str(caught.value)
+        message = refusal(data, "upload")
         assert message.startswith(f"upload: this is {what}") and f", not a supported profile: {instead}" in message
-        assert message.endswith(".") and message.isprintable() and len(message) < 300
-    with pytest.raises(ProfileError, match="an NVIDIA Nsight report"):
-        read_profile(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
+        assert message.endswith(".")
+    assert "an NVIDIA Nsight report" in refusal(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
     assert other_file(bytes(range(128, 256)), "a.bin") is None
-    with pytest.raises(ProfileError, match="this is not a supported profile: upload PROFET JSON"):
-        read_profile(bytes(range(128, 256)))
-
-
-def field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2, len(content)]) + content
+    assert "this is not a supported profile: upload PROFET JSON" in refusal(bytes(range(128, 256)))
 
 
 RECOMMENDATION = b"type.googleapis.com/tensorflow.profiler.GenericRecommendation"
@@ -352,18 +337,15 @@ STEP = b"type.googleapis.com/tensorflow.profiler.PerGenericStepDetails"
 @pytest.mark.parametrize(
     ("data", "name"),
     [
-        (field(2, field(4, field(1, STEP))) + field(4, field(6, field(1, RECOMMENDATION))), "overview_page.pb"),
-        (field(4, field(1, STEP)), "input_pipeline.pb"),
+        (entry(2, entry(4, entry(1, STEP))) + entry(4, entry(6, entry(1, RECOMMENDATION))), "overview_page.pb"),
+        (entry(4, entry(1, STEP)), "input_pipeline.pb"),
         (json.dumps({"memoryProfilePerAllocator": {"GPU_0_bfc": {}}, "numHosts": 1}).encode(), "memory profile"),
         (json.dumps({"podStatsSequence": {}}).encode(), "pod_viewer.json"),
     ],
 )
 def test_a_file_beside_the_trace_is_refused_by_its_name(data, name):
-    with pytest.raises(ProfileError) as caught:
-        read_profile(data, "someones.pb")
-    message = str(caught.value)
+    message = refusal(data, "someones.pb")
     assert name in message and "upload the xplane.pb" in message
-    assert message.isprintable() and len(message) <= 250
 
 
 @pytest.mark.parametrize(

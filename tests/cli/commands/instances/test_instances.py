@@ -12,7 +12,7 @@ import pytest
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.custom_instances import read_custom_instances
-from profet_core.catalog.naming import old_price_note
+from profet_core.catalog.instance import old_price_note
 from profet_core.files import lock_path
 
 
@@ -81,7 +81,7 @@ def test_a_wrong_clock_is_named_where_nobody_typed_a_date(refused, run, monkeypa
         def today(cls) -> date:
             return date(1970, 1, 1)
 
-    for module in ("profet_core.catalog.instance", "profet_cli.commands.instances"):
+    for module in ("profet_core.catalog.instance", "profet_core.catalog.custom_instances"):
         monkeypatch.setattr(f"{module}.date", Reset)
     assert "this machine's clock says 1970-01-01" in refused("add", "x", "--gpu", "L4", "--usd-per-hour", "1")
     assert run("add", "x", "--gpu", "L4", "--usd-per-hour", "1", "--as-of", "2026-11")[0] == 0
@@ -109,7 +109,7 @@ def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refuse
     rows = {row["name"]: row for row in document()}
     assert (rows["my.l4"]["provider"], rows["g4dn.xlarge"]["provider"]) == ("hetzner", "aws")
     assert [row["name"] for row in document("--provider", "hetzner")] == ["my.l4"]
-    assert "g4dn.xlarge is from aws, not gcp: remove --provider." in refused(
+    assert "g4dn.xlarge has --provider aws, not gcp" in refused(
         "add", "g4dn.xlarge", "--usd-per-hour", 1, "--provider", "gcp"
     )
 

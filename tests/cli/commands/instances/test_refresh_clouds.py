@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.commands import prices
+from profet_cli import prices
 from profet_core.catalog import load_catalog, load_shipped
 
 pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")

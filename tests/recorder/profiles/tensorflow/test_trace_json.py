@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from profet_core import Profile, ProfileError, read_profile
+from profet_core import Profile, read_profile
 from profet_recorder.profiles import trace_json as reader
 from profet_recorder.profiles.tensorflow_trace import kernel_operation, operation_type, public_type
 from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
+from tests.made.refused import refusal
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import GPU_STEP_US, gpu_step, gpu_step_2_4, xplane
 
@@ -63,8 +64,8 @@ def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
     assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This is a forward pass")
     gradient = tf_event("k", 500, 5, pid=1, tid=14, tf_op="gradient_tape/secret/d/MatMul:MatMul")
     assert read_profile(tensorflow_trace([*tf_step(0, 0), gradient])).refusal == ""
-    with pytest.raises(ProfileError, match="This is a JAX profile"):
-        read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
+    jax = [tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]
+    assert "This is a JAX profile" in refusal(tensorflow_trace(jax))
 
 
 def test_a_trace_that_xprof_cut_says_so_and_one_without_end_is_refused(monkeypatch):
@@ -75,8 +76,7 @@ def test_a_trace_that_xprof_cut_says_so_and_one_without_end_is_refused(monkeypat
         ([tf_event("t", i, 1, step_num=i) for i in range(101)], "more than 100 different names"),
         ([tf_event("a", i, 1, tid=i) for i in range(201)], "more than 100 different names or threads"),
     ):
-        with pytest.raises(ProfileError, match=says):
-            read_profile(tensorflow_trace(events))
+        assert says in refusal(tensorflow_trace(events))
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,7 @@ def test_a_trace_that_xprof_cut_says_so_and_one_without_end_is_refused(monkeypat
     ],
 )
 def test_what_can_not_be_read_is_refused_in_one_line(data, says):
-    with pytest.raises(ProfileError) as caught:
-        read_profile(data, "trace.json")
-    assert says in str(caught.value)
-    assert str(caught.value).isprintable() and len(str(caught.value)) < 250
+    assert says in refusal(data)
 
 
 @pytest.mark.parametrize(
@@ -215,5 +212,5 @@ VIEWS_2_4 = {
 def test_a_timeline_of_tensorflow_1_is_refused_by_its_name(process):
     step = {"ph": "X", "cat": "Op", "name": "Conv2D", "pid": 1, "tid": 0, "ts": 0, "dur": 40, "args": {"op": "Conv2D"}}
     named = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": process}}
-    with pytest.raises(ProfileError, match=r"^run\.json: this is a TensorFlow 1 Timeline, .*TensorFlow 2's profiler"):
-        read_profile(json.dumps({"traceEvents": [named, step]}, indent=1).encode(), "run.json")
+    message = refusal(json.dumps({"traceEvents": [named, step]}, indent=1).encode(), "run.json")
+    assert message.startswith("run.json: this is a TensorFlow 1 Timeline, ") and "TensorFlow 2's profiler" in message

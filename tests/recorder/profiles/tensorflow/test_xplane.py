@@ -6,11 +6,13 @@ import gzip
 
 import pytest
 
-from profet_core import ProfileError, read_profile
+from profet_core import read_profile
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.protobuf_wire import PIECE_BYTES
 from profet_recorder.profiles.record import NO_WORK
 from profet_recorder.profiles.xplane import messages
+from tests.made.protobuf import entry
+from tests.made.refused import refusal
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
 
 
@@ -24,14 +26,6 @@ def device(*events, line="Stream #14(Compute)") -> dict[str, float]:
 
 def host(*events) -> dict[str, float]:
     return read({"/host:CPU": {"python": list(events)}})
-
-
-def refusal(data: bytes) -> str:
-    with pytest.raises(ProfileError) as caught:
-        read_profile(data, "t.pb")
-    message = str(caught.value)
-    assert message.isprintable() and len(message) <= 300
-    return message
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -95,6 +89,8 @@ def test_steps_are_marked_on_the_host_or_device_or_counted_by_runs_or_assumed():
     assert steps_of(step_marker(1, 0, 100), step_marker(1, 100, 100)).steps == 1, "one that is marked twice"
     markers = [step_marker(number, number * 10, 10) for number in range(4)]
     assert steps_of(*markers, ("epoch", 0, 40, {"step_num": 0})).steps == 4, "the more frequent kind of marks"
+    unnumbered = [("odd", 0, 1, {}), *(("odd", at, 1, {"step_num": at}) for at in (1, 2))]
+    assert steps_of(*unnumbered).steps_basis == "assumed", "the first of a kind has no number"
     device_steps = {"Steps": [("0", 0, 100, {}), ("1", 100, 100, {})], "Stream #1": [kernel("a:Relu", 0, 10)]}
     profile = steps_of(**{"/device:GPU:0": device_steps})
     assert profile.steps == 2 and profile.operations["Device_Relu"] == 5
@@ -323,8 +319,8 @@ def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
         (5, 2_001, "more than 2,000 names"),
         (6, 30_000, "No operation was found"),
     ):
-        assert says in refusal(field(1, field(2, b"/host:CPU") + field(part, b"") * count))
-    assert "damaged or truncated" in refusal(field(1, field(2, b"/host:CPU")) * 2_000)
+        assert says in refusal(entry(1, entry(2, b"/host:CPU") + entry(part, b"") * count))
+    assert "damaged or truncated" in refusal(entry(1, entry(2, b"/host:CPU")) * 2_000)
 
 
 def test_a_line_longer_than_a_piece_is_read_like_a_short_one():
@@ -334,12 +330,3 @@ def test_a_line_longer_than_a_piece_is_read_like_a_short_one():
     assert len(data) > PIECE_BYTES
     expected = {"Host_AddV2": 2.0 * count, "Host_Mul": 2.0 * count, "Host_IDLE": 6.0 * (count - 1)}
     assert dict(read_profile(data).operations) == expected
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A field of protobuf's wire format."""
-    size, out = len(content), bytearray([number << 3 | 2])
-    while size > 0x7F:
-        out.append(size & 0x7F | 0x80)
-        size >>= 7
-    return bytes([*out, size]) + content

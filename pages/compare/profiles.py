@@ -1,0 +1,454 @@
+"""The list of profiles with what is predicted from each, edited; all side by side, and what is inside one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from profet_core import Prediction, Profile, ProfileError
+from profet_core.answers.predict import Placement, answer_compare, answer_inside
+from profet_core.answers.questions import ProfileQuestion
+from profet_core.catalog.instance import price_line, price_words
+from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
+from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.units import US_PER_MS, format_ms, format_usd
+from profet_recorder.profiles.profet_json import write_profile
+from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
+from ui.columns import INSTANCE, TableRow
+from ui.curves import gpu_look
+from ui.custom import held_in, profile_to_predict, remove_profiles, set_recorded
+from ui.fields import choice, number_field, some_of
+from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
+from ui.predicted import Predicted
+from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
+from ui.resources import Held, Resources
+from ui.session import CompareView, session
+from ui.tables import MISSING, Column, Value, export_row, result_table, save_button, show_table
+from ui.uploads import notes_on, read_uploads, show_notes, upload_input
+from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One profile of the list, with what is predicted from it.
+
+    `on_predict`: it is the one that Predict shows. `prediction`: None while its anchor isn't known or where nothing can
+    be predicted. `refusal`: why nothing can be predicted from it, one line; empty if something can.
+    """
+
+    held: Held
+    on_predict: bool = False
+    prediction: Prediction | None = None
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+    @property
+    def name(self) -> str:
+        """As shown."""
+        return self.held.name
+
+
+def listed(resources: Resources) -> list[Candidate]:
+    """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
+    state, shown = session.compare, held_in(resources, session.profile)
+    predicts = [] if shown.is_custom else [shown.key]
+    inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
+    custom = list(session.custom.profiles.values())
+    taken = {one.name for one in custom}
+    samples = []
+    for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
+        one = profile_to_predict(resources) if key in predicts else resources.samples[key]
+        samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
+    first = len(predicts)
+    return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *custom, *samples[first:])]
+
+
+def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
+    """Predict all of them; a latency that makes no sense is not used, with a warning.
+
+    `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
+    """
+    network, held = session.network, [one.held for one in candidates]
+    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code")}
+    known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
+    found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
+    compared = []
+    for candidate, each in zip(candidates, found, strict=True):
+        prediction, doubt = each.prediction, each.doubt
+        if prediction is None:
+            compared.append(replace(candidate, warnings=each.profile.warnings, refusal=each.refusal))
+            continue
+        if candidate.on_predict and shown is not None:
+            prediction, doubt = shown.training.prediction, f"{shown.doubt} Predicted without it." if shown.doubt else ""
+        warnings = (*([doubt] if doubt else []), *besides_steps(prediction.warnings, candidate.held))
+        compared.append(replace(candidate, prediction=prediction, warnings=warnings))
+    return compared
+
+
+_PREFIX, _WIDGET = "compare", "inspected"
+
+
+def chosen_of(compared: Sequence[Candidate]) -> Candidate:
+    """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
+    by_key = {one.held.key: one for one in compared}
+    custom = [one for one in compared if one.held.is_custom]
+    usual = (*(one for one in compared if one.on_predict), *custom[-1:], compared[0])[0]
+    return by_key.get(session.compare.inspect or session.compare.inspect_custom or "", usual)
+
+
+def edit_profiles(
+    resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
+) -> None:
+    """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
+    state, notes = session.compare, notes_on(_PREFIX)
+    inside = state.view == "inside"
+    waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
+    panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
+    left, right = panel.columns(2, gap="medium")
+    names = {one.held.key: one.name if inside else plain(one.name) for one in compared}
+    st.session_state[_WIDGET] = chosen.held.key
+    listed: dict[str, Any] = {
+        "options": tuple(names),
+        "format_func": lambda key: names.get(key, ""),
+        "key": _WIDGET,
+        "on_change": lambda: _choose(st.session_state[_WIDGET]),
+    }
+    if inside:
+        toolbar.selectbox("Profile", **listed, width=320)
+    else:
+        left.radio("Profile", **listed, captions=[_facts(resources, one) for one in compared])
+    with left if inside else right:
+        _show_chosen(resources, chosen)
+    with right:
+        upload_input(_PREFIX)
+        read_uploads(resources, _PREFIX, lambda _, last: _choose(last.key))
+        show_notes(_PREFIX)
+        some_of(
+            "Samples",
+            CompareView.compare_samples,
+            tuple(resources.samples),
+            format_func=lambda name: sample_label(resources.samples[name]),
+            placeholder="Add a sample",
+            wrap=True,
+            on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
+        )
+        record_link()
+
+
+def _choose(key: str) -> tuple[str, ...]:
+    custom = key in session.custom.profiles
+    session.compare.inspect, session.compare.inspect_custom = (None, key) if custom else (key, None)
+    return ()
+
+
+def _facts(resources: Resources, one: Candidate) -> str:
+    """Anchor, sizes, framework and latency, and similarity to the training data, as far as they are known."""
+    held, similarity = one.held, one.prediction and one.prediction.similarity
+    meta = held.profile.meta
+    facts = (
+        "**on Predict**" if one.on_predict else "",
+        "" if held.is_custom else "sample",
+        plain(resources.anchor_label(held.anchor)) if held.anchor else "**no anchor yet**",
+        f"batch {meta.batch_size}" if meta.batch_size else "",
+        f"{meta.pixels} px" if meta.pixels else "",
+        plain(meta.framework or ""),
+        unbroken(f"{format_ms(held.latency_ms)}/step") if held.latency_ms is not None else "",
+        "**no prediction**" if one.refusal else "",
+        f"{similarity.words} the training data" if similarity else "",
+    )
+    return " · ".join(filter(None, facts))
+
+
+def _show_chosen(resources: Resources, chosen: Candidate) -> None:
+    """Fields of an uploaded profile, or a sample's description; buttons below."""
+    held = chosen.held
+    with st.container(border=True, gap="small"):
+        if held.sample is None:
+            _profile_fields(resources, held)
+        else:
+            st.markdown(f"**{plain(held.sample.title)}**")
+            st.caption(f"Sample: {plain(held.sample.description)}.")
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            if chosen.on_predict:
+                st.page_link(page_path("predict"), label="Open in Predict", icon=":material/arrow_forward:")
+            elif st.button("Use in Predict", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
+                slot = session.profile
+                if held.is_custom:
+                    slot.source, slot.chosen = "upload", held.key
+                else:
+                    # With its own anchor and latency even if the same one was chosen before.
+                    slot.source, slot.sample, slot.shown = "sample", held.key, None
+                st.switch_page(page_path("predict"))
+            try:
+                # With the fields above.
+                data = held.sample.data if held.sample else write_profile(with_answers(held))
+                name = held.sample.path.name if held.sample else "profile.json"
+                save_button("PROFET JSON", data, name, "application/json")
+            except ProfileError as error:
+                show_error(str(error))
+            if held.is_custom:
+                remove = partial(remove_profiles, held.key)
+                st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
+                remove_all_button(_PREFIX, type="tertiary")
+
+
+def _profile_fields(resources: Resources, custom: Held) -> None:
+    name, anchor, latency = st.columns([4, 4, 3], gap="small", vertical_alignment="bottom")
+    anchor_key, latency_key = f"{_PREFIX}:anchor:{custom.key}", f"{_PREFIX}:latency:{custom.key}"
+    # What was entered on Predict since then comes first.
+    st.session_state[anchor_key], st.session_state[latency_key] = custom.anchor, custom.latency_ms
+
+    def recorded() -> None:
+        set_recorded(custom.key, st.session_state[anchor_key], st.session_state[latency_key])
+
+    with name:
+        rename_input(custom, _PREFIX)
+    anchor.selectbox(
+        "Anchor",
+        resources.anchors,
+        index=None,
+        format_func=resources.anchor_labels().__getitem__,
+        placeholder="Choose a GPU",
+        key=anchor_key,
+        on_change=recorded,
+    )
+    number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
+    step_questions(custom, _PREFIX, custom.latency_ms)
+
+
+def with_answers(custom: Held) -> Profile:
+    """One step of it, with the step latency and the visitor's other answers."""
+    profile = counted(custom.profile, custom.latency_ms)
+    return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))
+
+
+_TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
+_WORDS = {"latency": format_ms, "cost": format_usd}
+#: Profiles in the chart, and letters of their names there and in the table.
+_MAX_PROFILES, _MAX_LETTERS = 8, 48
+#: Operations in the other chart, whose others are one bar; short names leave a phone room for the bars.
+_MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
+#: Labels of what the file says that are not just its field in words.
+_LABELS = {
+    "gpu": "GPU",
+    "onednn": "oneDNN on the CPU",
+    "step_latency_ms": "Step latency (ms)",
+    "peak_memory_mib": "Peak memory (MiB)",
+}
+
+
+def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
+    """What can't be predicted and why, warnings, a chart, a table and downloads."""
+    with toolbar:
+        choice("Value", CompareView.compare_by)
+        preset_choice()
+        offer_buttons(resources)
+        gpus_place = st.container(width="content")
+    if refused := [one for one in compared if one.refusal]:
+        lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
+        st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
+    if waiting := [one.name for one in compared if one.prediction is None and not one.refusal]:
+        st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
+    known = [one for one in compared if one.prediction is not None]
+    if not known:
+        return
+    rows = chosen_rows(compare_rows(resources, known), keep=session.compare_table.open)
+    with gpus_place:
+        drawn = drawn_rows(rows, keep=session.compare_table.open)
+    metric = session.compare.compare_by
+    name = f"{_TITLES[metric]} per instance, one group per profile"
+    show_chart(bar_chart(bars(known[:_MAX_PROFILES], drawn, metric), _TITLES[metric], name=name), "compare-bars")
+    if len(known) > _MAX_PROFILES:
+        st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
+    result_table(
+        sorted(rows, key=lambda row: row.plan.total_usd),
+        [INSTANCE, _PRICE, *(_column(place, one, metric) for place, one in enumerate(known))],
+        choices=session.compare_table,
+        stem="profet-compare",
+        title=f"{_TITLES[metric]} on every instance, one column per profile",
+    )
+    st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
+    if warned := [one for one in compared if one.warnings and not one.refusal]:
+        with st.expander(f"Warnings for {len(warned)} profile{'s' * (len(warned) > 1)}", icon=":material/warning:"):
+            for one in warned:
+                st.markdown("\n- ".join([f"**{plain(one.name)}**", *map(plain, one.warnings)]))
+
+
+def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[TableRow]:
+    """Every offer that the filter leaves and one of them is predicted on.
+
+    A row has the plan of the first profile that has one, and in "plans" each one's of a step; None where not known.
+    """
+    anchors, each = set(), list[dict[str, Plan]]()
+    for one in known:
+        if (prediction := one.prediction) is not None:
+            anchors.add(prediction.anchor)
+            steps = [row for row in prediction.predictions if row.latency_ms is not None]
+            plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
+            each.append({plan.label: Per.STEP.share_of(plan) for plan in plans})
+    first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
+    return [
+        TableRow(
+            plan,
+            is_anchor=bool(anchors & {plan.instance, plan.offer.gpu}),
+            values={"plans": [plans.get(label) for plans in each]},
+        )
+        for label, plan in first.items()
+    ]
+
+
+_PRICE: Column[TableRow] = Column(
+    "usd_per_hour",
+    "$/h",
+    lambda row: row.offer.usd_per_hour,
+    cell=lambda row: price_words(row.offer),
+    narrow_under="instance",
+)
+
+
+def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
+    """Milliseconds or US dollars, and both ends of the interval; None without one."""
+    step, total = plan.row.interval, plan.interval
+    if metric == "latency":
+        return plan.latency_ms, step and step.low_ms, step and step.high_ms
+    return plan.total_usd, total and total.low_usd, total and total.high_usd
+
+
+def _column(place: int, one: Candidate, metric: str) -> Column[TableRow]:
+    """One profile's values; exports have both ends and what they are based on."""
+    words, unit = _WORDS[metric], "latency_ms" if metric == "latency" else f"cost_per_{COSTED_STEPS}_steps_usd"
+
+    def value(row: TableRow) -> float | None:
+        plan = row.values["plans"][place]
+        return None if plan is None else _ends(plan, metric)[0]
+
+    def cell(row: TableRow) -> str:
+        plan = row.values["plans"][place]
+        return MISSING if plan is None else words(_ends(plan, metric)[0]) + "*" * plan.basis.is_rough
+
+    def data(row: TableRow) -> dict[str, Value]:
+        plan, names = row.values["plans"][place], (unit, f"low_{unit}", f"high_{unit}", "basis")
+        values = (None,) * 4 if plan is None else (*_ends(plan, metric), plan.basis.value)
+        return {f"{one.name}: {name}": found for name, found in zip(names, values, strict=True)}
+
+    return Column(f"profile_{place + 1}", _cut(one.name, _MAX_LETTERS), value, cell=cell, data=data)
+
+
+def bars(known: Sequence[Candidate], rows: Sequence[TableRow], metric: str) -> list[Bar]:
+    """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
+    found, words = list[Bar](), _WORDS[metric]
+    for place, one in enumerate(known):
+        # Its letters have the width of a phone.
+        name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
+        text = f"<b style='color:{text_color()}'>{name}</b>"
+        found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
+        for plan in (row.values["plans"][place] for row in rows):
+            if plan is not None:
+                value, low, high = _ends(plan, metric)
+                bar = Bar(
+                    key=f"{one.held.key} {plan.label}",
+                    name=no_markup(plan.name),
+                    color=gpu_look(plan.offer.gpu).color,
+                    value=value,
+                    low=low,
+                    high=high,
+                    text=words(value),
+                    hover=f"{name}<br>{no_markup(plan.name_and_code)}: {words(value)}",
+                )
+                found.append(bar)
+    return found
+
+
+def _cut(name: str, most: int) -> str:
+    """Files often differ at the end: 'resnet50-run-b64.json'."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
+
+
+def show_inside(resources: Resources, candidate: Candidate) -> None:
+    """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
+    answer = answer_inside(resources, candidate.held.profile, candidate.held.latency_ms)
+    for line in answer.warnings:
+        show_warning(line)
+    if (found := answer.diagnosis).kind != "no GPU":
+        partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
+        show = st.warning if not found.another_gpu_helps else st.info if partly else st.success
+        show(plain(found.sentence), icon=":material/speed:")
+        if not found.latency_known:
+            st.caption("From the profile alone. Enter its latency for a better diagnosis.")
+    shown = _time_bars(answer.operations)
+    show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
+    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
+    gpu_ms = format_ms(answer.gpu_us[0] / US_PER_MS)
+    words = f"GPU: {gpu_ms} busy per step." if any(answer.gpu_us) else "There are no GPU rows."
+    if any(answer.host_us):
+        busy, idle = (format_ms(us / US_PER_MS) for us in answer.host_us)
+        words += f" Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected."
+    st.caption(words)
+    with st.expander("Profile facts", icon=":material/description:"):
+        show_table(_fact_rows(answer.profile), "Profile facts")
+        for note in answer.profile.ignored:
+            st.caption(f"Ignored: {plain(note)}.")
+    with st.expander("All operations", icon=":material/table_rows:"):
+        st.dataframe(
+            [
+                {
+                    "Operation": row.operation,
+                    "ms": round(row.time_us / US_PER_MS, 4),
+                    "% of busy time": None if row.share is None else round(100 * row.share, 2),
+                    "Kind": row.kind or MISSING,
+                    "Class": _place(row.operation_class, row.class_known, "by kind"),
+                    "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
+                }
+                for row in answer.operations
+            ],
+            hide_index=True,
+            column_config={"Operation": st.column_config.TextColumn(pinned=True)},
+            key="operation-table",
+        )
+        st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
+    export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
+
+
+def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
+    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
+    busy = [row for row in rows if not row.idle and row.time_us > 0]
+    groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
+    if rest := busy[_MAX_OPERATIONS:]:
+        groups.append((f"{len(rest)} other{'s' * (len(rest) > 1)}", GRAY, rest))
+    found = []
+    for operation, color, group in groups:
+        time_ms, share = sum(row.time_us for row in group) / US_PER_MS, sum(row.share or 0.0 for row in group)
+        name = no_markup(_cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS))
+        hover = f"{no_markup(operation)}: {format_ms(time_ms)}"
+        found.append(Bar(key=operation, name=name, color=color, value=time_ms, text=f"{share:.1%}", hover=hover))
+    return found
+
+
+def _fact_rows(profile: Profile) -> list[dict[str, str]]:
+    """Format, steps and meta."""
+    facts = {
+        "Format": profile.source_format,
+        "Steps": steps_words(profile) + ("" if profile.steps == 1 else "; times are of one"),
+        "Operation types": f"{len(profile.operations)}",
+    }
+    for field, value in asdict(profile.meta).items():
+        label = _LABELS.get(field, field.capitalize().replace("_", " "))
+        if value is None or isinstance(value, bool):
+            facts[label] = {None: "unknown", True: "yes", False: "no"}[value]
+        else:
+            facts[label] = f"{value:,}" if isinstance(value, int | float) else str(value)
+    return [{"": name, "Value": plain(words)} for name, words in facts.items()]
+
+
+def _place(name: str | None, known: bool, otherwise: str) -> str:
+    """Where an operation's time went, and how if the models never saw it."""
+    if name is None:
+        return MISSING
+    return name.removeprefix(DEVICE_PREFIX) if known else f"{name.removeprefix(DEVICE_PREFIX)} ({otherwise})"

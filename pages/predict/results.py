@@ -1,0 +1,486 @@
+"""What Predict shows: cards, the paired bar charts, the scatter chart, and the details of one instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from profet_core.answers.advise import AdviseAnswer
+from profet_core.catalog.gpus import is_half
+from profet_core.catalog.instance import (
+    CUSTOM_PROVIDER,
+    ON_DEMAND,
+    cloud_words,
+    gpu_words,
+    machine_words,
+    offer_name,
+    price_source,
+    price_words,
+)
+from profet_core.errors import Code
+from profet_core.latency import BasisWord
+from profet_core.prediction.scaler import axis_range
+from profet_core.training.advise import OfferRow
+from profet_core.training.memory import does_not_fit
+from profet_core.training.plans import COSTED_STEPS, Limits, Per, Plan
+from profet_core.training.recommend import (
+    Goal,
+    Recommendation,
+    Recommended,
+    compare,
+    format_certainty,
+    frontier,
+    others_of_gpus,
+)
+from profet_core.training.words import (
+    alternative_sentence,
+    breakdown_line,
+    card_title,
+    closest_sentence,
+    comparison_sentences,
+    skipped_sentence,
+)
+from profet_core.units import TimeUnit, format_ms, format_significant, format_usd, format_usd_range, shared_time_unit
+from ui.charts import (
+    COLORS,
+    GRAY,
+    RED,
+    Bar,
+    Figure,
+    Part,
+    bar_chart,
+    framed,
+    line_at,
+    no_markup,
+    show_chart,
+    show_legend,
+    text_color,
+)
+from ui.curves import Shown
+from ui.fields import choice, number_field, select
+from ui.predicted import Predicted
+from ui.resources import Resources
+from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
+from ui.words import plain, sentence, unbroken
+
+Ends = tuple[float, float] | None
+Words = Callable[..., str]
+#: A limit this many times beyond all plans is not drawn: it would leave no room for them.
+_IN_SIGHT = 3.0
+#: Pixels of a side of the plot on a phone, and of a label's letter and line.
+_PHONE_PX, _LETTER_PX, _LINE_PX = 265, 6, 12
+
+
+def trade_off(
+    plans: Sequence[Plan],
+    best: Collection[str],
+    named: Collection[str] = (),
+    deadline_s: float | None = None,
+    budget_usd: float | None = None,
+) -> Figure:
+    """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
+
+    `best`: labels of the plans on the frontier. `named`: of more plans whose GPU is written beside them.
+    """
+    # Time and cost move with one latency, so an interval is a line.
+    ends = [(plan.total_s, plan.total_usd) for plan in plans]
+    spans = [plan.interval for plan in plans if plan.interval]
+    ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
+    unit = shared_time_unit(plan.total_s for plan in plans)
+    seconds = unit.seconds
+    times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
+    _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
+    _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
+    # Labels of the frontier stand to the left of their marks.
+    x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
+    frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
+    across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
+    named, taken = {*named}, list[tuple[float, float, float]]()
+    # The endpoints first. A label that would lie on another's on a phone is left to hovering.
+    for plan in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
+        right, above = across * math.log10(plan.total_s / seconds), up * math.log10(plan.total_usd)
+        left = right - _LETTER_PX * len(_gpu_of(plan))
+        if all(abs(above - height) > _LINE_PX or left > end or right < start for start, end, height in taken):
+            taken.append((left, right, above))
+            named.add(plan.label)
+    lines = [
+        _line(
+            "90% prediction interval",
+            [value for span in spans for value in (span.low_s / seconds, span.high_s / seconds, None)],
+            [value for span in spans for value in (span.low_usd, span.high_usd, None)],
+            {"color": "rgba(128,128,128,0.35)", "width": 1},
+        )
+    ]
+    if len(frontier) > 1:
+        name = "Pareto frontier: nothing is both faster and cheaper"
+        time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
+        lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
+    by_basis = {word: [plan for plan in plans if plan.basis.word is word] for word in COLORS}
+    return framed(
+        [*lines, *(_marks(found, unit, word, best, named) for word, found in by_basis.items() if found)],
+        x=x,
+        y=y,
+        height=440,
+        name="Time against cost, one point per instance",
+        hovermode="closest",
+        shapes=[
+            *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
+            *_limit("y", "budget", budget_usd, dollars),
+        ],
+    )
+
+
+def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
+    """A line across one axis with its name, where it leaves the plans their room."""
+    if limit is None or not min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT:
+        return []
+    label = {"text": name, "textposition": "end", "textangle": 0, "font": {"color": text_color()}}
+    line = {"color": RED, "width": 1.5, "dash": "dash"}
+    return [line_at(**{axis: limit}, line=line) | {"label": label}]
+
+
+def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line: Part) -> Part:
+    return {"type": "scatter", "name": name, "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"}
+
+
+def _gpu_of(plan: Plan) -> str:
+    return no_markup(plan.name.partition(" · ")[0])
+
+
+def _marks(
+    plans: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
+) -> Part:
+    """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
+    return {
+        "type": "scatter",
+        "name": word,
+        "x": [plan.total_s / unit.seconds for plan in plans],
+        "y": [plan.total_usd for plan in plans],
+        "text": [_gpu_of(plan) if plan.label in named else "" for plan in plans],
+        "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
+        "mode": "markers+text",
+        "marker": {"color": COLORS[word], "size": [13 if plan.label in best else 9 for plan in plans], "opacity": 1},
+        "unselected": {"marker": {"opacity": 1}},
+        "cliponaxis": False,
+        "customdata": [plan.label for plan in plans],
+        "hovertext": [
+            f"{no_markup(plan.name_and_code)}<br>{unit.words(plan.total_s)}<br>{format_usd(plan.total_usd)}"
+            for plan in plans
+        ],
+        "hoverinfo": "text",
+    }
+
+
+def show_cards(found: Recommended, per: Per) -> None:
+    """One card per recommended plan, and which plans were skipped."""
+    if found.none_meets:
+        st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
+    limited, unit = found.limits.given and not found.none_meets, per.unit(found.plans)
+    for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
+        help_text = "Lowest time × cost." if Goal.BALANCE in card.goals else None
+        column.markdown("  \n".join(_lines(card, per, unit, limited=limited)), help=help_text)
+    if found.skipped:
+        st.caption(plain(" ".join(skipped_sentence(plan, found.limits) for plan in found.skipped)))
+
+
+def _lines(card: Recommendation, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
+    plan, shown = card.plan, per.share_of(card.plan)
+    ends, likely = shown.interval, plan.within_limits
+    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
+    numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
+    small = []
+    if card.alternative is not None:
+        other = per.share_of(card.alternative)
+        cheaper = card.goals[0] is Goal.CHEAPEST
+        small.append(alternative_sentence(card, unit.words(other.total_s) if cheaper else format_usd(other.total_usd)))
+    if limited and likely is not None:
+        small.append(f"Meets your limits: {format_certainty(likely)} likely")
+    small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
+    return [
+        f"{card_title(card, limited=limited)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
+        f"**{plain(numbers)}** {spread}",
+        *(f":small[{plain(line)}]" for line in small),
+    ]
+
+
+def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
+    """Why no row has a number; where memory is the reason, the largest batch that fits and a button that sets it."""
+    batches = [row.fit.largest_batch or 0 for row in rows if row.fit is not None and does_not_fit(row.fit)]
+    largest = max(batches, default=0)
+    if len(batches) < len(rows) or batch_size is None or largest < axis_range("batch")[0]:
+        st.info("No instance here has a number. Choose another preset or widen the filter.", icon=":material/info:")
+        return
+    gpus = dict.fromkeys(gpu_words(row.offer) for row in rows if row.fit and row.fit.largest_batch == largest)
+    text = f"At batch {batch_size:,} nothing here fits in memory; the largest is {largest:,} ({', '.join(gpus)})."
+    st.info(plain(text), icon=":material/memory:")
+    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
+
+
+_TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
+_COST = {Per.STEP: f"Cost per {COSTED_STEPS:,} steps", Per.EPOCH: "Cost per epoch", Per.TRAINING: "Training cost"}
+#: Letters of a machine's code in front of its bars.
+_CODE_LETTERS = 26
+#: What an anchor's latency is, whoever measured it.
+_ANCHOR = f"{BasisWord.MEASURED} (anchor)"
+
+
+def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, limits: Limits, level: float) -> None:
+    """Two charts side by side: the same rows in the same order.
+
+    `profiled`: label -> plan at the profiled size, where another one is shown.
+    """
+    plans = [row.plan for row in rows if row.plan is not None]
+    if not plans:
+        return
+    unit, pairs = per.unit(plans), list[tuple[Bar, ...]]()
+    for row, name in zip(rows, _names(rows), strict=True):
+        if row.plan is None:
+            pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
+            continue
+        usual = profiled.get(row.label)
+        shown, at_profiled = per.share_of(row.plan), usual and per.share_of(usual)
+        pairs.append(_pair(row, name, shown, at_profiled, unit, dimmed=limits.excess(row.plan) > 1))
+    times, costs = zip(*pairs, strict=True)
+    time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
+    charts = (
+        ("latency-bars", times, _TIME[per], unit.name, time_limit),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+    )
+    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
+        limit = limit if per is Per.TRAINING else None
+        with column:
+            chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
+            show_chart(chart, key, session.predict_table.choose)
+    words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
+    if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
+        words[COLORS[BasisWord.MEASURED]] = _ANCHOR
+    more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
+    more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
+    show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+
+
+def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, *, dimmed: bool) -> tuple[Bar, ...]:
+    """The bars of time and cost of a row's plan; `usual`: the plan at the profiled size."""
+    offer, ends, basis = plan.offer, plan.interval, plan.basis.word
+    # A sample's latency on its anchor was measured by others than the visitor.
+    basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
+    date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
+    facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
+
+    about = "".join(f"<br>{no_markup(fact)}" for fact in facts if fact)
+    title, usual_ends = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}<br>", usual and usual.interval
+
+    def bar(value: float, ends: Ends, words: Words, range_words: Words, before: float, before_end: float) -> Bar:
+        text, seconds = words(value), unit.seconds if words == unit.words else 1.0
+        return Bar(
+            key=row.label,
+            name=name,
+            color=COLORS[basis],
+            value=value / seconds,
+            low=ends and ends[0] / seconds,
+            high=ends and ends[1] / seconds,
+            text=text,
+            dimmed=dimmed,
+            waiting=plan.waiting,
+            hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
+            usual=before / seconds if before else None,
+            usual_end=before_end / seconds,
+        )
+
+    before = (usual.total_s, usual.total_usd) if usual else (0.0, 0.0)
+    before_end = (usual_ends.high_s, usual_ends.high_usd) if usual_ends else before
+    return (
+        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, before[0], before_end[0]),
+        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range, before[1], before_end[1]),
+    )
+
+
+def show_scatter(rows: Sequence[OfferRow], per: Per, limits: Limits) -> None:
+    """Time against cost; the frontier is explained in the legend."""
+    plans = [row.plan for row in rows if row.plan is not None]
+    if plans:
+        best = {plan.label for plan in frontier(plans)}
+        anchors = {row.label for row in rows if row.is_anchor}
+        limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
+        figure = trade_off([per.share_of(plan) for plan in plans], best, anchors, *limited)
+        show_chart(figure, "trade-off", session.predict_table.choose)
+
+
+def _names(rows: Sequence[OfferRow]) -> list[str]:
+    """GPU and cloud; the machine's code too, small, where that would not tell two rows apart."""
+    short, names = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows], []
+    for row, name in zip(rows, short, strict=True):
+        text, code = no_markup(name), no_markup(machine_words(row.offer)[:_CODE_LETTERS])
+        text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
+        names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
+    return names
+
+
+def why_not(row: OfferRow) -> str:
+    """Why a row has no number: "doesn't fit; largest batch 48"."""
+    if row.fit is not None and does_not_fit(row.fit):
+        return row.fit.description
+    return "enter step time in 3 to see it" if row.is_anchor else row.reason
+
+
+#: Other offers of the same GPU that are named; the table has them all.
+_ALSO_NAMED = 8
+
+
+#: The prediction, the training, and the rows that show.
+Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
+
+
+def opened_row(rows: Sequence[OfferRow], label: str) -> OfferRow | None:
+    """The row of a label; a price of the visitor's own changes an on-demand row's label, which is its instance."""
+    by_label = {row.offer.name: row for row in reversed(rows)} | {row.label: row for row in rows}
+    return by_label.get(label)
+
+
+def show_details(
+    resources: Resources, opened: OfferRow, per: Per, ask: Callable[[], Answered], write_link: Callable[[], None]
+) -> None:
+    """Open the dialog of one row. It asks again after each number typed in it; closing it draws the page."""
+    name = opened.plan.name if opened.plan else offer_name(opened.offer)
+
+    @st.dialog(name, width="large", on_dismiss=session.predict_table.choose)
+    def dialog() -> None:
+        network, _, rows = ask()
+        write_link()
+        row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
+        plans = [one.plan for one in rows if one.plan is not None]
+        st.caption(plain(machine_words(row.offer)))
+        if row.plan is None:
+            st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
+        else:
+            facts = _facts(network, plans, row, row.plan)
+            unit = per.unit(plans)
+            # As on its card and its bars.
+            shown = per.share_of(row.plan)
+            time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
+            if (ends := shown.interval) is not None:
+                time += f" ({unit.range_words(*ends.seconds)})"
+                cost += f" ({format_usd_range(*ends.usd)})"
+            facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
+            st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
+        _corrections(resources, row)
+        if row.plan is not None:
+            _against(plans, row.plan)
+            if lines := _computed(resources, network, row, row.plan):
+                with st.expander("How was this computed?"):
+                    st.markdown("\n".join(f"- {line}" for line in lines))
+
+    dialog()
+
+
+def _corrections(resources: Resources, row: OfferRow) -> None:
+    """A price of the visitor's own, and a latency they measured there."""
+    price, measured = st.columns(2, gap="medium")
+    name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
+    tip = "Replaces the list price. Empty: the list price."
+    with price:
+        _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
+    if not row.is_anchor:
+        tip = "A step latency of this network that you measured there. It corrects the prediction for this GPU."
+        with measured:
+            _number_there("Measured latency (ms/step)", Network.measured, name, "not measured", tip)
+            if session.network.second and name in session.network.measured:
+                choice("Measured at", Network.measured_at)
+
+
+def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
+    """The visitor's number for one instance."""
+    key = f"{field.key}_{instance}"
+    st.session_state[key] = st.session_state[field.key].get(instance)
+
+    def take() -> None:
+        numbers = st.session_state[field.key] | {instance: st.session_state[key]}
+        st.session_state[field.key] = {name: number for name, number in numbers.items() if number is not None}
+
+    number_field(label, key, empty=empty, tip=tip, on_change=take)
+
+
+def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> dict[str, str]:
+    offer = plan.offer
+    retired = ", retired" if offer.status == "retired" else ""
+    each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+    step = format_ms(plan.latency_ms)
+    if network.batch_size is not None:
+        step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
+    # 'Estimated from the specs and published training speeds of B200, in TF32.'
+    source = next((part for part in plan.row.note.split("; ") if part.startswith("from ")), None)
+    corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
+    return {
+        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
+        "Step": plain(step),
+        "Basis": plain(f"{plan.basis.words if source is None else f'{plan.basis.word} {source}'}."),
+        "All costs": plain(breakdown_line(plan)),
+        "Measured there": _measured_line(network, plan.instance),
+        "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
+        "Memory": "" if row.fit is None else plain(sentence(row.fit.description)),
+        "Also at": plain(_also_at(plans, plan)),
+        "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
+    }
+
+
+def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:
+    """What the step and the memory verdict are computed from."""
+    prediction = network.training.prediction
+    lines = [sentence(part) for part in plan.row.note.split("; ") if part]
+    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    method = resources.models.method(prediction.method)
+    rule = method.rules[prediction.anchor_latency_ms is not None]
+    if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
+        lines.append(f"Models, at the profile's size: {members} ({rule.words})")
+    if row.fit is not None:
+        lines.append(f"Memory: {row.fit.why}")
+    return [plain(f"{line}.") for line in lines]
+
+
+def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
+    """Who else offers as many of these GPUs, and for how much an hour, the cheapest first."""
+    others = sorted((other.offer for other in others_of_gpus(plans, plan)), key=lambda offer: offer.usd_per_hour)
+    named = []
+    for offer in others[:_ALSO_NAMED]:
+        who = offer.name if offer.provider == CUSTOM_PROVIDER else cloud_words(offer.provider)
+        market = "" if offer.market == ON_DEMAND else f" {offer.market}"
+        named.append(f"{who}{market} {price_words(offer)}")
+    return ", ".join(named) + (f" and {len(others) - _ALSO_NAMED} more" if len(others) > _ALSO_NAMED else "")
+
+
+def _measured_line(network: Predicted, instance: str) -> str:
+    """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
+    sample, prediction = network.held.sample, network.training.prediction
+    given_ms = prediction.anchor_latency_ms
+    if (
+        sample is None
+        or instance not in sample.left_out_ms
+        or prediction.anchor != sample.anchor
+        or given_ms not in (None, sample.latency_ms)
+        or is_half(prediction.precision)
+        or session.network.method != DEFAULT_METHOD
+    ):
+        return ""
+    predicted_ms = (sample.left_out_without_latency_ms if given_ms is None else sample.left_out_ms)[instance]
+    measured_ms = sample.measured_ms[instance]
+    off = f"{100 * (predicted_ms / measured_ms - 1):+.1f}%"
+    return unbroken(
+        f"{format_ms(measured_ms)}/step; models that never saw {sample.model} predict {format_ms(predicted_ms)} ({off})"
+    )
+
+
+def _against(plans: Sequence[Plan], plan: Plan) -> None:
+    """The plan beside another one: the cheapest, until another is chosen."""
+    others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
+    if not others:
+        return
+    by_label = {USUAL_PLAN: others[0], **{one.label: one for one in others[1:]}}
+    if session.predict.against not in by_label:
+        session.predict.against = USUAL_PLAN
+    select("Compare with", PredictView.against, {label: one.name_and_code for label, one in by_label.items()})
+    found = compare(plan, by_label[session.predict.against or USUAL_PLAN])
+    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))

@@ -1,1 +1,0 @@
-"""Limited processes that read third-party files."""

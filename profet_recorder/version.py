@@ -1,3 +1,0 @@
-"""The version of this program."""
-
-VERSION = "1.1.0"

@@ -1,0 +1,264 @@
+"""The kinds of field that pages ask with, and the fields of what is trained and how.
+
+Each keeps its value while the visitor is on other pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from profet_core import InputError
+from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
+from profet_core.catalog.instance import SPOT
+from profet_core.layers.networks import named_networks
+from profet_core.prediction.scaler import axis_range, sizes_for
+from profet_core.units import format_count, typed_count
+from profet_recorder.profiles.record import ProfileMeta
+from ui.custom import held_in
+from ui.resources import Resources
+from ui.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
+from ui.words import sentence
+
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+
+
+def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
+    """One of a few, all in sight.
+
+    `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
+    """
+    _one_of(st.segmented_control, label, field, options, required=True, **more)
+
+
+def select(
+    label: str, field: Field[str] | Field[str | None] | str, options: Mapping[str, str] | None = None, **more: Any
+) -> None:
+    """One of many, behind a list; `options` as in `choice`, `more` as `st.selectbox` takes it."""
+    _one_of(st.selectbox, label, field, options, **more)
+
+
+def toggle(label: str, field: Field[bool], tip: str) -> None:
+    """Yes or no."""
+    st.toggle(label, key=field.key, persist_state="session", help=tip)
+
+
+def some_of(label: str, field: Field[list[str]], options: Collection[str], **more: Any) -> None:
+    """Some of many; `more` as `st.multiselect` takes it."""
+    st.multiselect(label, options, key=field.key, persist_state="session", **more)
+
+
+def number_field(
+    label: str,
+    field: Field[Any] | str,
+    *,
+    empty: str | None = None,
+    tip: str | None = None,
+    at: DeltaGenerator | None = None,
+    on_change: Callable[[], None] | None = None,
+) -> None:
+    """A number above 0; whole bounds take whole numbers only.
+
+    `field`: with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
+    """
+    field = Field(None, key=field) if isinstance(field, str) else field
+    kind: dict[str, Any] = {"format": "%d"} if isinstance(field.bounds[0], int) else {"format": "%g", "step": 0.1}
+    (st if at is None else at).number_input(
+        label,
+        *field.bounds,
+        value="min" if empty is None else None,
+        key=field.key,
+        placeholder=empty,
+        help=tip,
+        on_change=on_change,
+        persist_state="session",
+        **kind,
+    )
+
+
+def _one_of(
+    widget: Callable[..., Any], label: str, field: Field[Any] | str, options: Mapping[str, str] | None, **more: Any
+) -> None:
+    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
+    words = options or known
+    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
+
+
+def more_options(page: str, draw: Callable[[], None]) -> None:
+    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
+    if expander.open:
+        with expander:
+            draw()
+
+
+def method_input(resources: Resources) -> None:
+    """Which method predicts, where the models hold more than one."""
+    names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}
+    options = {}
+    for option in method_options(resources):
+        method = resources.models.method(option).name
+        name = names.get(method, method)
+        options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
+    if len(options) > 1:
+        tip = "The default is more accurate and gives an interval. About describes both."
+        select("Method", Network.method, options, help=tip)
+
+
+def precision_input() -> None:
+    """In which precision the training runs."""
+    select(
+        "Precision",
+        Network.precision,
+        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
+        "PyTorch run it. FP32: without TF32.",
+    )
+
+
+def training_code_input() -> None:
+    """How the training is written."""
+    tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
+    select("Training code", Network.training_code, help=tip)
+
+
+def workload_input() -> None:
+    """Images and epochs."""
+    images, epochs = st.columns(2, gap="small")
+    number_field("Images per epoch", Training.images, at=images)
+    number_field("Epochs", Training.epochs, at=epochs)
+
+
+def costs_input() -> None:
+    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
+    tip = (
+        "6–9%: the extra time that measured epochs took. By vCPUs: the GPU waits if the machine's vCPUs prepare fewer "
+        "images than it trains."
+    )
+    select("Data loading", Training.loading, help=tip)
+    if session.training.loading == "vcpus":
+        tip = (
+            "About 120 from JPEG at 224 pixels; `profet collect --loading FOLDER` measures yours. With cached tensors, "
+            "choose *Not counted*."
+        )
+        number_field("Images/s per vCPU", Training.vcpu_rate, tip=tip)
+    number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
+    if session.training.runs > 1:
+        toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
+    tip = "Start-up and storage are added to *All costs* in an instance's details, not to the bars."
+    number_field("Start-up (min)", Training.start_up_minutes, empty="none", tip=tip)
+    size, price = st.columns(2, gap="small")
+    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
+    number_field("$/GiB-month", Training.storage_usd_per_gib_month, empty="none", at=price)
+    if session.offers.market == SPOT:
+        tip = "Share of spot machines interrupted per month, in AWS's five published bands."
+        select("Interruptions", Training.interruptions, help=tip)
+        if session.training.interruptions == "day":
+            number_field("Interruptions per day", Training.per_day)
+        checkpoint, restart = st.columns(2, gap="small", vertical_alignment="bottom")
+        number_field("Checkpoint (min)", Training.checkpoint_minutes, at=checkpoint)
+        number_field("Restart (min)", Training.restart_minutes, at=restart)
+
+
+def validation_input() -> None:
+    """Images that only run forward."""
+    tip = "A validation step runs only the forward pass and counts as a third of a training step."
+    number_field("Validation images per epoch", Training.validation_images, tip=tip)
+
+
+def parameters_input(meta: ProfileMeta | None) -> None:
+    """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
+    known = None if meta is None else recorded_parameters(meta)
+
+    def answer_nodes() -> None:
+        # Whoever says what GPUs share has several in mind: on every page.
+        session.training.whole_nodes = bool(_typed())
+
+    st.selectbox(
+        "Network or parameters",
+        list(dict.fromkeys((*filter(None, [session.training.network]), *named_networks()))),
+        index=None,
+        accept_new_options=True,
+        key=Training.network.key,
+        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
+        help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
+        on_change=answer_nodes,
+        persist_state="session",
+    )
+    with suppress(InputError):
+        found = chosen_parameters(meta)
+        if found is not None and _typed():
+            st.caption(f"= {found.words}")
+
+
+def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
+    """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
+    if typed := _typed():
+        return parameters_of(typed, None if meta is None else meta.pixels)
+    return None if meta is None else recorded_parameters(meta)
+
+
+def whole_nodes_input(meta: ProfileMeta) -> None:
+    """Whether all GPUs of a machine train, and the gradients they share."""
+    tip = "Each GPU gets your batch size, so a step has more images. Off: one GPU of the machine trains."
+    toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
+    if session.training.whole_nodes:
+        parameters_input(meta)
+
+
+def typed_network() -> tuple[str | None, float | None]:
+    """The network's name, or its number of parameters, as typed; InputError: it begins as a number and is none."""
+    typed = _typed()
+    return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
+
+
+def _typed() -> str:
+    return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
+
+
+def size_sliders(resources: Resources) -> None:
+    """Both sliders side by side; each is the training's size, the profile's own until it is moved."""
+    recorded = recorded_sizes(resources).items()
+    for column, (axis, size) in zip(st.container(key="sliders").columns(2, gap="medium"), recorded, strict=True):
+        with column:
+            _size_slider(axis, size)
+
+
+def recorded_sizes(resources: Resources) -> dict[str, int | None]:
+    """The batch and pixel size that the profile was recorded at, None while not known."""
+    meta = held_in(resources, session.profile).profile.meta
+    return {
+        "batch": meta.batch_size or session.network.profiled_batch,
+        "pixels": meta.pixels or session.network.profiled_pixels,
+    }
+
+
+def _size_slider(axis: str, recorded: int | None) -> None:
+    """Fixed while the profile's own size is not known."""
+    if recorded is None:
+        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        st.caption(tip)
+        return
+    chosen = getattr(session.training, axis) or recorded
+    key = f"slider:{axis}"
+    here = (chosen, session.custom.link_page)
+    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+        # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
+        st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
+
+    def choose() -> None:
+        moved = st.session_state[key]
+        setattr(session.training, axis, None if moved == recorded else moved)
+
+    stops = sorted({*sizes_for(axis, recorded), chosen})
+    label = SIZE_LABELS[axis]
+    if chosen != recorded:
+        # In the label's line it takes no room: nothing jumps.
+        label += f"\N{EN SPACE}:small[scaled from {recorded}]"
+    tip = "Another image size assumes more classes at larger images, as in the measured data."
+    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1]
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

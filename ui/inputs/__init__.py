@@ -1,1 +1,0 @@
-"""What pages ask a visitor for."""

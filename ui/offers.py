@@ -1,0 +1,187 @@
+"""Ask which offers show: by preset and filter, at the visitor's own prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from profet_core.answers.context import filtered_rows, market_offers
+from profet_core.answers.questions import AdviseQuestion
+from profet_core.catalog.collection import (
+    ANY_MARKET,
+    CONFIDENCE_WORDS,
+    MARKET_CHOICES,
+    NoOffersError,
+    OfferFilter,
+    filter_words,
+)
+from profet_core.catalog.instance import SPOT, cloud_words
+from profet_core.latency import StepTime
+from profet_core.training.advise import Preset, PresetRow, preset_rows
+from profet_core.training.cost import Workload
+from profet_core.training.plans import Plan, plan_of
+from ui.custom import custom_prices
+from ui.fields import choice, number_field, select, some_of, toggle, typed_network
+from ui.prices import prices_dialog
+from ui.resources import Resources
+from ui.session import Offers, SizesView, session
+from ui.words import plain, sentence
+
+#: GPUs that a chart shows until others are chosen.
+_MAX_DRAWN = 6
+
+
+def _filter(resources: Resources) -> None:
+    """Everything that filters offers behind one button, drawn while it is open."""
+    # A button whose label changed would be another one, and closed.
+    popover = st.popover("Filter", key="offer_filter", on_change="rerun")
+    if not popover.open:
+        return
+    chosen_filter(resources)
+    known = resources.catalog.filter_options()
+    with popover:
+        clouds, gpus = st.columns(2, gap="small")
+        more: Any = {"placeholder": "any", "help": "To exclude some, select all, then remove those.", "wrap": True}
+        with clouds:
+            some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
+        with gpus:
+            some_of("GPU", Offers.gpu, known["gpu"], **more)
+        choice("Market", Offers.market)
+        if session.offers.market in (SPOT, ANY_MARKET):
+            tip = "Your guess, used where no spot price is listed. Spot prices change by hour and region."
+            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="no guess", tip=tip)
+        region, memory = st.columns(2, gap="small")
+        with region:
+            # No region is none of the options: a visitor's own may have any name.
+            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
+        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
+        st.pills(
+            "GPUs in a machine",
+            known["gpu_count"],
+            selection_mode="multi",
+            key=Offers.gpu_count.key,
+            help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
+            persist_state="session",
+        )
+        toggle("Retired instances", Offers.retired, "No longer for rent.")
+        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
+
+
+def offer_buttons(resources: Resources) -> None:
+    """What filters offers, everything about prices in a dialog, and the filters, each to remove with one click."""
+    _filter(resources)
+    if st.button("Prices", key="offers"):
+        prices_dialog()
+    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
+            for name, words in chosen.items():
+                more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
+                st.button(plain(sentence(words)), key=f"chip:{name}", on_click=_remove, **more)
+            st.button("Clear filters", key="chip:all", type="tertiary", on_click=_remove, args=tuple(chosen))
+
+
+def filter_hint(resources: Resources, error: NoOffersError) -> None:
+    """What no offer matches, with a button for each filter without which some do."""
+    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options())
+    gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
+    others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
+    st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
+    with st.container(horizontal=True, gap="small"):
+        for name, count in error.without.items():
+            label = plain(f"Remove {chosen[name]} ({count} offer{'s' * (count > 1)})")
+            st.button(label, key=f"hint:{name}", on_click=_remove, args=(name,))
+
+
+def _remove(*filters: str) -> None:
+    for name in filters:
+        setattr(session.offers, name, copy(vars(Offers)[name].default))
+
+
+def chosen_filter(resources: Resources) -> OfferFilter:
+    """What the settings ask of an offer; what is no longer there, such as a removed custom GPU, is dropped."""
+    offers = session.offers
+    given = offers.provider or offers.region or offers.gpu or offers.gpu_count
+    for name, options in resources.catalog.filter_options().items() if given else ():
+        chosen = getattr(offers, name)
+        if isinstance(chosen, list):
+            kept: object = [value for value in chosen if value in options]
+        else:
+            kept = chosen if chosen in options else None
+        if kept != chosen:
+            setattr(offers, name, kept)
+    return OfferFilter(
+        provider=tuple(offers.provider),
+        region=offers.region,
+        market=None if offers.market == MARKET_CHOICES[0] else offers.market,
+        gpu=tuple(offers.gpu),
+        gpu_count=tuple(int(count) for count in offers.gpu_count),
+        min_memory_gib=offers.min_memory_gib,
+        confidence=None if offers.confidence == CONFIDENCE_WORDS[0] else offers.confidence,
+    )
+
+
+Row = TypeVar("Row", bound=PresetRow)
+
+
+def preset_choice() -> None:
+    """The preset, the same on every page."""
+    choice("Instances", Offers.preset)
+
+
+def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
+    """The rows of the chosen preset.
+
+    `keep`: label of a row that stays. `every_node`: None: where whole nodes are chosen.
+    """
+    offers = session.offers
+    nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
+    return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
+
+
+def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
+    """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
+    if session.offers.preset == Preset.ORIGINAL:
+        return list(rows)
+    each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
+    costs = {row.offer.label: float("inf") if row.plan is None else row.plan.total_usd for row in each}
+    gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=lambda row: costs[row.offer.label])))
+    session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
+    if len(gpus) > _MAX_DRAWN:
+        tip = "GPUs in the chart. The table has every instance."
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MAX_DRAWN} cheapest", help=tip, width=220)
+    wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
+    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
+
+
+def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
+    """The question about the offers that the filter leaves, at the visitor's own prices."""
+    whole_nodes = session.training.whole_nodes
+    network, parameters = typed_network() if whole_nodes else (None, None)
+    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": network, "parameters": parameters}
+    return replace(question, **offer_values(resources), **more)
+
+
+def offer_values(resources: Resources) -> dict[str, Any]:
+    """Fields of a question: which offers, at which prices, and how sure of them."""
+    offers = session.offers
+    discount = offers.spot_discount if offers.market in (SPOT, ANY_MARKET) else None
+    return {
+        **asdict(chosen_filter(resources)),
+        "market": offers.market,
+        "price": custom_prices(resources),
+        "spot_discount": discount and discount / 100,
+    }
+
+
+def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
+    """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
+    training, values, offer_filter = session.training, offer_values(resources), chosen_filter(resources)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, offer_filter, values["market"], **more)
+    known = {step.instance: step for step in filtered_rows(steps, offer_filter, names, "")}
+    return [plan_of(work, known[offer.name], offer) for offer in offers if offer.name in known]

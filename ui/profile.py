@@ -1,0 +1,352 @@
+"""Ask for the network's profile, its anchor and latency, and say what to keep in mind about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from profet_core import ProfetError
+from profet_core.errors import STEPS_CODES, Code, Note
+from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
+from profet_core.prediction.targets import anchor_in_text
+from profet_core.sandbox import read_guarded
+from profet_core.training.cost import MAX_IMAGES
+from profet_core.units import format_ms
+from profet_recorder.profiles.limits import MAX_STEPS
+from profet_recorder.profiles.reading import sizes_in_name
+from ui.custom import (
+    MAX_NAME_LETTERS,
+    add_profile,
+    change_profile,
+    custom_profile_in,
+    held_in,
+    keep_given,
+    remove_profiles,
+)
+from ui.fields import choice, number_field, select, toggle
+from ui.predicted import Predicted
+from ui.resources import Held, Resources
+from ui.server import others_first
+from ui.session import Network, Slot, latency_text, number, session
+from ui.uploads import Take, notes_on, read_uploads, show_notes, upload_input
+from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
+
+#: Field of `Held` -> label, answers and tip.
+_QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
+    "precision": (
+        "Precision of the step",
+        {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "amp": "AMP (mixed FP16)", "bf16": "AMP (mixed BF16)"},
+        "On Ampere and later, PyTorch and TensorFlow use TF32 by default.",
+    ),
+    "compiled": (
+        "Compiled (XLA, torch.compile)?",
+        {None: "Don't know", False: "No", True: "Yes"},
+        "Compilers fuse operations, and the models have not seen fused ones.",
+    ),
+}
+_SHARE_TIP = (
+    "Puts the profile into this page's link, so it survives a reload: the time per operation type, and the step's "
+    "metadata."
+)
+_PASTED_NAME = "pasted text"
+_PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
+
+
+def network_input(resources: Resources) -> None:
+    """The profile, its anchor and its latency."""
+    select(
+        ANCHOR_LABEL,
+        Network.anchor,
+        resources.anchor_labels(),
+        index=None,
+        placeholder="Choose a GPU",
+        help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
+        "it under *Prices*, or measure it: see *Custom GPU* on About.",
+        on_change=lambda: setattr(session.custom, "chosen_anchor", session.network.anchor),
+    )
+    _profile_input(resources, session.profile, "2 · Your profile")
+    _latency_input(session.profile, "3 · Measured time per step (optional)")
+
+
+def second_input(resources: Resources) -> None:
+    """A profile of another size of the same network: sizes between are more accurate with it."""
+    tip = "Of the same network on the same GPU at another batch or image size: sizes between are more accurate."
+    toggle("Second profile", Network.second, tip)
+    if session.network.second:
+        with st.container(border=True):
+            held = _profile_input(resources, session.second, "Second profile")
+            _latency_input(session.second, "Its measured time per step (optional)")
+            _size_inputs(held, session.second.prefix)
+
+
+_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
+
+
+def _size_inputs(held: Held, prefix: str) -> None:
+    """The sizes that an uploaded profile was recorded at, where its file has none."""
+    for name, label in _SIZE_LABELS.items():
+        if held.is_custom and getattr(held.read.meta, name) is None:
+            key, change = _answer(held, prefix, name)
+            number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
+
+
+def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
+    """The key of a field of an uploaded profile, which shows what the profile has now, and what takes a change."""
+    key = f"{prefix}:{name}:{held.key}"
+    st.session_state[key] = getattr(held, name)
+    return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
+
+
+def _latency_input(slot: Slot, label: str) -> None:
+    """One training step's time on the anchor, with its unit."""
+    st.text_input(
+        label,
+        key=slot.key("latency"),
+        value=None,
+        placeholder="122.4 ms, 122400 us or 0.12 s",
+        help="Time of one training step on that GPU without the profiler. Leave empty if unknown.",
+        persist_state="session",
+    )
+
+
+def missing_input(resources: Resources, held: Held) -> None:
+    """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
+    if not held.missing:
+        return
+    batch_size, pixels = sizes_in_name(held.name)
+    guesses = {
+        "anchor": anchor_in_text(resources.models, resources.catalog, held.name),
+        "batch_size": batch_size,
+        "pixels": pixels,
+    }
+    keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
+    for name, key in keys.items():
+        st.session_state.setdefault(key, guesses[name])
+
+    def answer() -> None:
+        given = {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
+        change_profile(held.key, **given)
+        if "anchor" in given:
+            session.network.anchor = session.custom.chosen_anchor = given["anchor"]
+
+    with st.form("missing"):
+        found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
+        row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+        if "anchor" in keys:
+            row.selectbox(
+                "Which GPU was this recorded on?",
+                resources.anchors,
+                index=None,
+                format_func=resources.anchor_labels().__getitem__,
+                key=keys["anchor"],
+                placeholder="Choose a GPU",
+                width=320,
+            )
+        for name, label in _SIZE_LABELS.items():
+            if name in keys:
+                size = number(None, 1, MAX_IMAGES, key=keys[name])
+                number_field(label, size, empty="not known", at=row.container(width=150))
+        row.form_submit_button("Continue", type="primary", on_click=answer)
+        if held.anchor is not None:
+            st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
+
+
+def latency_question(network: Predicted) -> None:
+    """Ask about a latency that makes no sense; until the answer it is not used."""
+    doubt, slot = network.doubt, session.profile
+    if doubt is None:
+        return
+    st.warning(
+        f"{plain(doubt.args[0])} Until you answer, the numbers below are predicted **without** a latency.",
+        icon=":material/help:",
+    )
+    with st.container(horizontal=True):
+        if (steps := doubt.suggested_steps) is not None and network.held.is_custom:
+            change = partial(change_profile, network.held.key, steps=steps)
+            st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
+        if (meant_ms := doubt.suggested_ms) is not None:
+            use = partial(setattr, slot, "latency", latency_text(meant_ms))
+            st.button(f"Use {format_ms(meant_ms)}", key=":use-suggested", on_click=use)
+        st.button("Use it as typed", key=":use-typed", on_click=network.trust_latency)
+
+
+def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
+    """Where the profile comes from; returns the one that is shown."""
+    choice(label, slot.key("source"), Slot.source.options)
+    if slot.source == "sample":
+        titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
+        select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
+    elif slot.source == "upload":
+        upload_input(slot.prefix)
+        if slot is session.profile and not session.custom.profiles:
+            record_link(hint=bool(notes_on(slot.prefix).errors))
+    else:
+        _paste_input(resources, slot)
+    if slot.source != "sample":
+        _profile_choice(slot)
+    held = held_in(resources, slot)
+    if slot.source != "sample":
+        kind = {"upload": "your upload", "paste": "your", "link": "the profile"}.get(held.origin, "the sample")
+        facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
+        shown = f"{kind} {plain(held.name)}"
+        st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
+    if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
+        st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
+    if slot is session.profile:
+        inside_link("Look inside the profile", None if held.is_custom else held.key)
+        if held.is_custom:
+            # Totals only, but whoever has the link has them.
+            st.toggle(
+                "Share with this profile",
+                key=session.custom.key("share_profile"),
+                persist_state="session",
+                disabled=held.link_text is None,
+                help="This profile is too long for a link." if held.link_text is None else _SHARE_TIP,
+            )
+    return held
+
+
+def sample_label(held: Held) -> str:
+    """'ResNet50, 224 px, batch 64, g4dn'; PROFET's test data are known by their letter."""
+    title, _, instance = held.name.partition(", on ")
+    return f"{title.replace(' pixels', ' px').replace('PROFET test ', 'Test ')}, {instance.partition('.')[0]}"
+
+
+def _paste_input(resources: Resources, slot: Slot) -> None:
+    if slot.pasted_done:
+        slot.pasted, slot.pasted_done = "", False
+    text = st.text_area(
+        "Profile as JSON", placeholder=_PASTE_EXAMPLE, height=150, key=slot.key("pasted"), persist_state="session"
+    )
+    st.button("Read it", key=f"{slot.prefix}:read-pasted")
+    if not text.strip():
+        return
+    try:
+        with others_first():
+            profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
+        custom, is_new = add_profile(resources, profile, _PASTED_NAME, "paste")
+    except ProfetError as error:
+        show_error(str(error))
+        return
+    take_new(resources, slot)([custom] * is_new, custom)
+    slot.pasted_done = True
+    st.rerun()
+
+
+def take_new(resources: Resources, slot: Slot) -> Take:
+    """Show the last of some profiles in `slot`, with what the visitor gave before."""
+
+    def take(new: Sequence[Held], last: Held) -> list[str]:
+        lines = [keep_given(resources, slot, custom, alone=len(new) == 1) for custom in new]
+        slot.chosen = last.key
+        return [line for line in lines if line]
+
+    return take
+
+
+def read_profiles(resources: Resources, slot: Slot) -> None:
+    """Read what was uploaded to `slot`, and say what became of it."""
+    read_uploads(resources, slot.prefix, take_new(resources, slot))
+    if slot.source == "upload":
+        shown = held_in(resources, slot)
+        name = f"{shown.name} is" if shown.is_custom else "The sample is"
+        show_notes(slot.prefix, f"{name} still shown.")
+
+
+def _profile_choice(slot: Slot) -> None:
+    """Which uploaded profile `slot` shows, if there are several; and what can be done with it."""
+    every, custom = session.custom.profiles, custom_profile_in(slot)
+    if custom is None:
+        return
+    if slot.chosen != custom.key:
+        slot.chosen = custom.key
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    if len(every) > 1:
+        row.selectbox(
+            f"Shown, of your {len(every)} profiles",
+            tuple(every),
+            format_func=lambda key: every[key].name if key in every else "",
+            key=slot.key("chosen"),
+            persist_state="session",
+            width="stretch",
+        )
+    with row.popover("Edit", icon=":material/edit:"):
+        rename_input(custom, slot.prefix)
+        if slot is session.profile:
+            _size_inputs(custom, slot.prefix)
+        step_questions(custom, slot.prefix, slot.usable_ms)
+        remove, key = f"Remove {plain(custom.name)}", f"{slot.prefix}:remove"
+        st.button(remove, key=key, icon=":material/delete:", on_click=remove_profiles, args=(custom.key,))
+        remove_all_button(slot.prefix)
+
+
+def rename_input(custom: Held, prefix: str) -> None:
+    """What the visitor calls it."""
+    # What it is called now: the list may have shortened or numbered what was typed.
+    key, rename = _answer(custom, prefix, "name")
+    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
+
+
+def remove_all_button(prefix: str, **more: Any) -> None:
+    """Empties the list, where there is more than one."""
+    if len(keys := tuple(session.custom.profiles)) > 1:
+        icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
+        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, **more)
+
+
+def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
+    """Ask of a visitor's file what it doesn't say: steps, precision, compilation. The answers stay with the profile.
+
+    `latency_ms`: of one step on the anchor, if known: the number of steps may be inferred from it.
+    """
+    if not held.is_custom:
+        return
+    shown, (key, change) = counted(held.profile, latency_ms), _answer(held, prefix, "steps")
+    # The file or the latency may tell.
+    st.session_state[key] = shown.steps
+    number_field(
+        "Steps in the file",
+        number(None, 1, MAX_STEPS, key=key),
+        tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+        at=st.container(width=200),
+        on_change=change,
+    )
+    st.caption(next(iter(steps_note(shown)), f"{sentence(steps_words(shown))}."))
+    with st.container(horizontal=True, gap="small"):
+        for field in untold(held.read):
+            label, answers, tip = _QUESTIONS[field]
+            key, change = _answer(held, prefix, field)
+            words = answers.__getitem__
+            st.selectbox(label, tuple(answers), format_func=words, key=key, help=tip, width=230, on_change=change)
+
+
+def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
+    """`warnings` without the one that an upload's choice of steps shows already."""
+    return tuple(note for note in warnings if not (held.is_custom and note.code in STEPS_CODES))
+
+
+def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
+    """What could not be used, what the profile warns of, and what another GPU doesn't change.
+
+    `besides`: codes of what the page shows elsewhere.
+    """
+    profile = network.training.profile
+    for problem in network.problems:
+        show_error(problem)
+    warnings = besides_steps(network.training.warnings, network.held)
+    lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
+    found = diagnose(profile, network.training.prediction.anchor_latency_ms)
+    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
+        lines.append(found.sentence)
+    if lines:
+        mark = "- " if len(lines) > 1 else ""
+        st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
+    # Nothing is wrong with the numbers for these.
+    for corrected in (note for note in warnings if note.code is Code.CORRECTED):
+        st.caption(plain(corrected))
+    for note in profile.ignored:
+        st.caption(f"Ignored in the file: {plain(note)}.")

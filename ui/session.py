@@ -1,0 +1,503 @@
+"""One visitor's session: each field with its type, its default and what it may be; links have those they can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, overload
+
+import streamlit as st
+
+from profet_core import InputError
+from profet_core.answers.context import MAX_NETWORK_LETTERS
+from profet_core.catalog import Instance
+from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
+from profet_core.catalog.custom_gpus import CustomGpu
+from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
+from profet_core.catalog.instance import SPOT
+from profet_core.layers.estimate import OPTIMIZERS
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.targets import anchor_named
+from profet_core.training.advise import ORIGINAL, Preset, Sort
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
+from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.memory import MAX_BATCH
+from profet_core.training.scaling_model import Strategy
+from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
+from profet_recorder.profiles.limits import MAX_STEPS
+from ui.resources import Held, Resources
+from ui.words import ON_PREDICT
+
+#: One process for all GPUs needs the number of weight tensors, which no field has.
+STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
+DEFAULT_METHOD = "default"
+#: What the opened plan is set against: the one next to it.
+USUAL_PLAN = "usual"
+#: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
+PARAMETER, EMPTY = "profile", "none"
+#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
+RELOADED = "reloaded"
+
+T = TypeVar("T")
+Options = Callable[[Resources], Collection[str]]
+
+
+@dataclass(eq=False)
+class Field(Generic[T]):
+    """A field of the session.
+
+    Attributes
+    ----------
+    default : its value until another is given, or what makes it of the resources and the key.
+    parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
+    options, bounds : value -> how it reads, for one of a few; smallest and largest number.
+    follows_profile : its default is what the shown profile says.
+    each : a number for each of some instances; a link has each as `key_INSTANCE`.
+    """
+
+    default: T | Callable[[Resources, str], T]
+    parse: Callable[[str, Resources], Any] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    bounds: tuple[float, float] = (SMALLEST_NUMBER, LARGEST_NUMBER)
+    follows_profile: bool = False
+    each: bool = False
+    key: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.key = name
+
+    @overload
+    def __get__(self, part: None, owner: type) -> Field[T]: ...
+
+    @overload
+    def __get__(self, part: Part, owner: type) -> T: ...
+
+    def __get__(self, part: Part | None, owner: type) -> Field[T] | T:
+        return self if part is None else st.session_state.get(part.key(self.key), self.default)
+
+    def __set__(self, part: Part, value: T) -> None:
+        st.session_state[part.key(self.key)] = value
+
+    def default_in(self, resources: Resources, key: str) -> T:
+        """Its default beside these models and samples."""
+        return self.default(resources, key) if callable(self.default) else copy(self.default)
+
+
+class Part:
+    """Fields of the session that belong together; their keys begin with `prefix`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+
+    def key(self, name: str) -> str:
+        """A field's key: of its widget, in the session and in links."""
+        return f"{self.prefix}_{name}" if self.prefix else name
+
+    @property
+    def fields(self) -> dict[str, Field[Any]]:
+        """Key -> field."""
+        return {self.key(name): one for name, one in vars(type(self)).items() if isinstance(one, Field)}
+
+
+def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = None) -> Field[str]:
+    """One of a few, the first until another is chosen; `options` may map each to how it reads."""
+    labels = dict(options) if isinstance(options, Mapping) else {str(one): str(one) for one in options}
+    return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
+
+
+def _one_known(options: Options) -> Field[str | None]:
+    """One that the resources have; empty until it is chosen."""
+    return Field(None, lambda text, resources: _checked(text, options(resources)))
+
+
+def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
+    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
+
+    def parse(text: str, resources: Resources) -> list[str]:
+        known = options(resources)
+        return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
+
+    return Field(default or [], parse)
+
+
+def _checked(text: str, options: Collection[str]) -> str:
+    if text not in options:
+        raise ValueError(text)
+    return text
+
+
+def _flag() -> Field[bool]:
+    return Field(False, lambda text, _: _checked(text, ("True", "False")) == "True")
+
+
+def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGEST_NUMBER, **more: Any) -> Field[T]:
+    """A whole number where the bounds are whole, else any number; it may be empty where the `default` is."""
+
+    def parse(text: str, _: Resources) -> float | None:
+        if default is None and text == EMPTY:
+            return None
+        value = type(smallest)(text)
+        if not smallest <= value <= largest:
+            raise ValueError(text)
+        return value
+
+    return Field(default, parse, bounds=(smallest, largest), **more)
+
+
+def _network(text: str, _: Resources) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
+        raise ValueError(text[:MAX_NETWORK_LETTERS])
+    return text
+
+
+def _latency(text: str, _: Resources) -> str | None:
+    """A latency as it is typed, if it is one."""
+    if text == EMPTY:
+        return None
+    typed_latency_ms(text)
+    return text
+
+
+def _sample(resources: Resources, key: str) -> str:
+    """The first; of the second profile the first at the largest batch size."""
+    largest = AXIS_RANGE["batch"][1]
+    sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
+    second = (name for name, size in sizes.items() if size == largest and key != "sample")
+    return next(second, next(iter(resources.samples)))
+
+
+def _other_samples(resources: Resources, _: str) -> list[str]:
+    """One of each of two networks beside the first sample's, at its image size."""
+    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
+    first = next(iter(samples.values()))
+    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
+
+
+def method_options(resources: Resources) -> tuple[str, ...]:
+    """Methods that can be chosen: the default one by that name, then all others."""
+    models = resources.models
+    return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
+
+
+def latency_text(latency_ms: float | None) -> str | None:
+    """A latency as its field shows it."""
+    return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
+
+
+class Slot(Part):
+    """A place that holds one profile, with its latency.
+
+    `shown` is the profile, `chosen` the key of the visitor's own one, `pasted` a text that was read if `pasted_done`,
+    and `trusted` a latency in doubt to use as typed.
+    """
+
+    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
+    sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
+    steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
+    #: As typed, such as "122.4 ms" or "122400 us".
+    latency: Field[str | None] = Field(None, _latency, follows_profile=True)
+    shown: Field[Held | None] = Field(None)
+    chosen: Field[str | None] = Field(None)
+    pasted: Field[str] = Field("")
+    pasted_done: Field[bool] = Field(False)
+    trusted: Field[tuple[object, ...]] = Field(())
+
+    @property
+    def typed_ms(self) -> float | None:
+        """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
+        return typed_latency_ms(self.latency) if self.latency else None
+
+    @property
+    def usable_ms(self) -> float | None:
+        """As `typed_ms`; None also for what is no latency."""
+        try:
+            return self.typed_ms
+        except InputError:
+            return None
+
+    @property
+    def sizes(self) -> dict[str, Field[int | None]]:
+        """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
+        if self.prefix:
+            return {"batch_size": Network.second_batch, "pixels": Network.second_pixels}
+        return {"batch_size": Network.profiled_batch, "pixels": Network.profiled_pixels}
+
+
+class Network(Part):
+    """The profile's own sizes where it doesn't say them, a second profile, and how all is predicted."""
+
+    #: However it is written: an offer stands for its GPU.
+    anchor: Field[str | None] = Field(
+        None,
+        lambda text, known: _checked(anchor_named(known.models, known.catalog, text) or "", known.anchors),
+        follows_profile=True,
+    )
+    profiled_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
+    profiled_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
+    second = _flag()
+    second_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
+    second_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
+    #: Step latencies of the network that the visitor measured, milliseconds.
+    measured: Field[Mapping[str, float]] = number({}, each=True)
+    measured_at = one_of({"same": "Profile's size", "other": "Second size"})
+    method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
+    precision = one_of(
+        {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
+    )
+    training_code = one_of(dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last"), strict=True)))
+
+
+class Training(Part):
+    """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
+
+    images = number(1_281_167, 1, MAX_IMAGES)
+    validation_images = number(0, 0, MAX_IMAGES)
+    epochs = number(90, 1, MAX_EPOCHS)
+    batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
+    pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
+    runs = number(1, 1, MAX_RUNS)
+    at_once = _flag()
+    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
+    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
+    #: Costs beside the steps, which bars leave out.
+    start_up_minutes: Field[float | None] = number(None)
+    dataset_gib: Field[float | None] = number(None)
+    storage_usd_per_gib_month: Field[float | None] = number(None)
+    interruptions = one_of(
+        {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
+    )
+    per_day = number(0.1)
+    checkpoint_minutes, restart_minutes = number(30.0), number(5.0)
+    #: What it may take, and with what probability in percent.
+    deadline_h: Field[float | None] = number(None)
+    budget_usd: Field[float | None] = number(None)
+    certainty = number(90, 50, 99)
+    whole_nodes = _flag()
+    #: Its name or its number of parameters.
+    network: Field[str | None] = Field(None, _network)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Runs and data loading as fields of a question for any offers."""
+        rate = self.vcpu_rate if self.loading == "vcpus" else None
+        loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rate}
+        return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
+        rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
+        storage = ["dataset_gib", "storage_usd_per_gib_month"]
+        names = ["checkpoint_minutes", "restart_minutes", "start_up_minutes"]
+        names += [] if None in [getattr(self, name) for name in storage] else storage
+        spot = {} if rate == "off" or session.offers.market != SPOT else {"interruptions": rate}
+        return {name: getattr(self, name) for name in names} | spot
+
+
+class Offers(Part):
+    """Which offers, and at which prices, US dollars an hour."""
+
+    price: Field[Mapping[str, float]] = number({}, each=True)
+    provider = _some(lambda resources: resources.catalog.filter_options()["provider"])
+    gpu = _some(lambda resources: resources.catalog.filter_options()["gpu"])
+    gpu_count = _some(lambda resources: resources.catalog.filter_options()["gpu_count"])
+    min_memory_gib: Field[float | None] = number(None)
+    confidence = one_of(CONFIDENCE_LABELS)
+    market = one_of(MARKET_CHOICES)
+    region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
+    spot_discount: Field[int | None] = number(None, 1, 99)
+    retired = _flag()
+    preset = one_of(
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
+    )
+
+
+class PredictView(Part):
+    """What Predict shows."""
+
+    per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
+    chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
+    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
+    against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
+
+
+class SizesView(Part):
+    """What Sizes shows, and the GPUs that charts show."""
+
+    axis = one_of({"batch": "Batch size", "pixels": "Image size"})
+    scale = one_of({"log": "Log", "linear": "Linear"})
+    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
+    shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
+    each_at = one_of(("size", "largest"))
+
+
+class ScalerView(Part):
+    """Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them."""
+
+    scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
+    scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
+    scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
+    scaler_min_batch: Field[float | None] = number(None)
+    scaler_max_batch: Field[float | None] = number(None)
+    scaler_min_pixels: Field[float | None] = number(None)
+    scaler_max_pixels: Field[float | None] = number(None)
+    scaler_at_batch = number(128, *AXIS_RANGE["batch"])
+    scaler_at_pixels = number(128, *AXIS_RANGE["pixels"])
+
+
+class NetworkFile(Part):
+    """Which hardware No profile is about; the network without a profile, and its step."""
+
+    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
+    net_from = one_of({"name": "By name", "file": "File"})
+    net = Field("resnet50", lambda text, _: network_name(text))
+    net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
+    net_batch = number(32, 1, MAX_BATCH)
+    net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
+    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
+    net_frozen = _flag()
+
+
+class ScaleOut(Part):
+    """How GPUs share a training."""
+
+    one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
+    gradients = one_of({"fp32": "FP32", "fp16": "Half"})
+    #: With what one was checked on, where that is little.
+    strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
+    batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
+    gpus: Field[int | None] = number(None, 2, MAX_GPUS)
+    out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+    #: Whether the chart has all strategies.
+    exchanges = _flag()
+    #: A measured step on one GPU.
+    one_gpu_ms: Field[float | None] = number(None)
+    one_gpu_batch = number(64, 1, MAX_IMAGES)
+    one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
+
+
+class CompareView(Part):
+    """What Compare lists and shows: `inspect` is a sample's name; `inspect_custom`, an upload, is in no link."""
+
+    view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
+    compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
+    compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
+    inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
+    inspect_custom: Field[str | None] = Field(None)
+
+
+class Texts(Part):
+    """The model card that Accuracy shows, and the section of About."""
+
+    part = one_of(
+        {
+            "model": "Profiled GPUs",
+            "gpu": "Other GPUs, AMP",
+            "cells": "Few measurements",
+            "estimate": "No profile",
+            "scaleout": "Scale out",
+            "manycore": "Many-core CPUs",
+        }
+    )
+    open = one_of(
+        {
+            "record": "Record a profile",
+            "own_gpu": "Custom GPU",
+            "method": "Method and limits",
+            "files": "File formats and privacy",
+            "prices": "Instances and prices",
+            "precisions": "GPUs and precisions",
+            "credits": "Credits and license",
+        },
+        "method",
+    )
+
+
+class ManyCore(Part):
+    """The network on many-core CPUs, and its training."""
+
+    manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
+    manycore_network = one_of(tuple(PUBLISHED), "large")
+    manycore_name = Field("resnet50", lambda text, _: network_name(text))
+    manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
+    manycore_flops = number(1e9)
+    manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
+    manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
+    manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
+    manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
+    manycore_threads: Field[int | None] = number(None, MIN_THREADS, MAX_THREADS)
+    manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
+
+
+class Table(Part):
+    """What is chosen of a result table: columns (empty: the usual ones), order (empty: as rows come), the open row.
+
+    What a table doesn't have, it ignores.
+    """
+
+    columns: Field[list[str]] = Field([], lambda text, _: list(filter(None, text.split(","))))
+    sort: Field[str] = Field("", lambda text, _: text)
+    open: Field[str] = Field("", lambda text, _: text)
+
+    def choose(self, row_key: str = "") -> None:
+        """Open a row, or none."""
+        self.open = row_key
+
+
+class Custom(Part):
+    """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
+
+    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
+    "link" or "reload" if the page opened without the upload that its address asks for.
+    """
+
+    profiles: Field[Mapping[str, Held]] = Field({})
+    instances: Field[tuple[Instance, ...]] = Field(())
+    gpus: Field[tuple[CustomGpu, ...]] = Field(())
+    share_profile: Field[bool] = Field(False)
+    link_given: Field[frozenset[str] | None] = Field(None)
+    link_page: Field[str] = Field("")
+    link_missing: Field[str] = Field("")
+    chosen_anchor: Field[str | None] = Field(None)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Settings that the link gave and no profile has replaced yet."""
+        return self.link_given or frozenset()
+
+
+class Session:
+    """All that one visitor's session holds."""
+
+    #: The profile that every page is about, and one of another size of the same network from the same anchor.
+    profile, second = slots = Slot(), Slot("second")
+    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
+    predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
+    compare, scale_out = CompareView(), ScaleOut()
+    file, texts, manycore = NetworkFile(), Texts(), ManyCore()
+    predict_table, sizes_table = Table("predict"), Table("sizes")
+    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
+    manycore_table = Table("manycore")
+
+    @property
+    def prediction_inputs(self) -> tuple[Part, ...]:
+        """What predictions depend on."""
+        return (self.profile, self.network, *((self.second,) if self.network.second else ()))
+
+
+session = Session()
+#: Key -> field: all that links have.
+LINKED = {
+    key: one
+    for part in vars(Session).values()
+    if isinstance(part, Part)
+    for key, one in part.fields.items()
+    if one.parse is not None
+}

@@ -1,1 +1,0 @@
-"""What one visitor works with: settings in the link, profiles in the session, and what all visitors share."""
