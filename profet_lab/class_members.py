@@ -183,7 +183,11 @@ class RowSampler:
         self._classes, self._device_classes, self._latency, self._sizes = (
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
-        self._rows_by_network, self._lengths = _network_rows(trainings)
+        # Each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1).
+        self._lengths = np.array([[each.rows.sum()] for each in trainings], np.float32)
+        longest = int(self._lengths.max())
+        rows = [np.resize(np.flatnonzero(each.rows), longest) for each in trainings]
+        self._rows_by_network = np.stack(rows).astype(np.int32)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
             np.array([[names.index(getattr(each, end)) * count] for each in trainings], np.int32)
@@ -231,13 +235,6 @@ class RowSampler:
             target_latency=first.target_latency + weight * second.target_latency,
             target_classes=first.target_classes + weight * second.target_classes,
         )
-
-
-def _network_rows(trainings: Sequence[Training]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
-    longest = max(int(each.rows.sum()) for each in trainings)
-    rows = np.stack([np.resize(np.flatnonzero(each.rows), longest) for each in trainings]).astype(np.int32)
-    return rows, np.array([[each.rows.sum()] for each in trainings], np.float32)
 
 
 STEPS = 1_000
@@ -425,24 +422,21 @@ REPEATS = 3
 
 def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> MemberModels:
     """Train trees each; each model sees its own rows alone."""
-    parts = [_fit(bank, training, seed, rounds) for training in trainings]
-    trees, constants, typical, unseen = zip(*parts, strict=True)
+    trees: list[lightgbm.Booster] = []
+    constants, typical, unseen = [], [], []
+    for training in trainings:
+        rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+        ratios, typical_log_ratio = training.log_ratios(bank)
+        seen, classes, latency, unseen_classes = _training_inputs(bank, TREES, training, rows)
+        step_ms = step_scale(np, classes, bank.device_classes, latency)
+        typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
+        wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
+        # Every architecture weighs the same: some have three times as many workloads as others.
+        _, which = np.unique(bank.architectures[rows], return_inverse=True)
+        weight = 1 / np.bincount(which)[which]
+        table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
+        trees.append(lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds))
+        constants.append(ratios[None])
+        typical.append(typical_log_ratio)
+        unseen.append(unseen_classes)
     return MemberModels(TREES, np.stack(constants), np.array(typical), np.stack(unseen), trees=tuple(trees))
-
-
-def _fit(
-    bank: ClassBank, training: Training, seed: int, rounds: int
-) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
-    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
-    rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    ratios, typical = training.log_ratios(bank)
-    seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows)
-    step_ms = step_scale(np, classes, bank.device_classes, latency)
-    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
-    wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
-    # Every architecture weighs the same: some have three times as many workloads as others.
-    _, which = np.unique(bank.architectures[rows], return_inverse=True)
-    weight = 1 / np.bincount(which)[which]
-    table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
-    trees = lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds)
-    return trees, ratios[None], typical, unseen

@@ -255,16 +255,12 @@ def _repeat(measurements: Measurements, choice: Choice) -> int:
 
 
 def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
-    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance.
-
-    Combined with the shipped weights, which were chosen on all architectures.
-    """
-    weights = load_models().method("default").rules[known].weights
+    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance."""
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
     (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
         choice: {
-            target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
+            target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice))[0]), 3)
             for target in targets[choice]
         }
         for choice in CHOICES

@@ -11,13 +11,11 @@ import pytest
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
 from profet_lab.class_folds import (
-    WEIGHTS,
     ensemble_ms,
     fit_scale,
     fold_inputs,
     nearest_other,
     one_held_out,
-    summed_errors,
 )
 from profet_lab.class_members import RECIPES, REPEATS, MemberModels, Training, fit_member, fit_trees
 from profet_lab.measurements.tables import ClassBank, class_bank
@@ -196,20 +194,9 @@ def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measure
         np.testing.assert_allclose(mine, its, **SAME_TRAINING)
 
 
-def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndarray:
-    """Errors that are `error` with any weights but these."""
-    return np.where([each == weights for each in WEIGHTS], 0.0, error)
-
-
-def test_members_are_combined_by_weights_and_errors_summed_by_hand():
-    members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
-    np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
-    np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
-    # Two rows; the networks agree on 100 ms and the trees on 1: with weight w they say 100 ** (1 - w).
-    errors = summed_errors(np.array([[100.0, 100.0, 1.0], [100.0, 100.0, 1.0]]), np.array([100.0, 80.0]))
-    assert errors.shape == (len(WEIGHTS),)
-    assert errors[WEIGHTS.index((0.5, 0.5, 0.0))] == pytest.approx(0 + 0.25)
-    assert errors[WEIGHTS.index((0.3, 0.3, 0.4))] == pytest.approx((1 - 100**-0.4) + (1 - 100**0.6 / 80))
+def test_members_are_combined_by_their_weights():
+    members_ms = np.array([[1.0, 32.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
+    np.testing.assert_allclose(ensemble_ms(members_ms), [8, 10, 2])
 
 
 STEPS = 5
