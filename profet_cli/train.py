@@ -197,9 +197,9 @@ Report = dict[str, Any]
 def _methods(options: argparse.Namespace) -> None:
     """Validate the documented method, a scaler or the default method, and print."""
     with training_set():
-        from profet_lab.class_bank import class_bank
         from profet_lab.class_folds import default_report, default_table
         from profet_lab.documented import documented_report, documented_table, scaler_report
+        from profet_lab.measurements.tables import class_bank
     measurements, _ = open_measurements(options)
     pairs = _wanted_pairs(options, measurements)
     with validation_progress() as progress:
@@ -208,7 +208,7 @@ def _methods(options: argparse.Namespace) -> None:
             predictions = documented_table(measurements, pairs, **how)
             report = scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
         else:
-            report = default_report(default_table(class_bank(measurements), measurements.workloads, pairs, **how))
+            report = default_report(default_table(class_bank(measurements), pairs, **how))
     if options.format == "json":
         print_json(report)
     elif options.scaler:

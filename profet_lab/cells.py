@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
-from profet_lab.class_bank import class_bank
 from profet_lab.class_members import STEPS
-from profet_lab.measurements.tables import Measurements
+from profet_lab.measurements.tables import Measurements, class_bank
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import (

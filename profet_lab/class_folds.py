@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -24,34 +24,18 @@ from profet_core.ensemble.members import (
 from profet_core.latency import quantile
 from profet_core.prediction.members import combine
 from profet_core.prediction.predict import share_transferred
-from profet_lab.class_bank import ClassBank, Training
-from profet_lab.class_members import STEPS, fit_member
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, Pair
+from profet_lab.class_members import STEPS, Training, fit_member
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, ClassBank, Pair
 from profet_lab.tasks import Progress, run_tasks
 from profet_recorder.profiles.record import ProfileMeta
 
-Weights = tuple[float, float, float]
-
-#: Weights that are tried, in the members' order: the trees' share, and of the rest that of the homogeneous network.
-WEIGHTS: tuple[Weights, ...] = tuple(
-    (round(first * (1 - trees), 3), round((1 - first) * (1 - trees), 3), trees)
-    for trees, first in product((0.0, 0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.5))
-)
+#: Of the members, in their order. Constants: weights chosen on the errors of 14 networks do worse on the 15th.
+WEIGHTS = (0.2, 0.6, 0.2)
 
 
-def ensemble_ms(members_ms: np.ndarray, weights: Sequence[float] | None) -> np.ndarray:
+def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
     """The ensemble's latencies, (rows, members) -> (rows,)."""
-    return combine(members_ms, "geometric mean", weights)
-
-
-def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
-    """Sum of the absolute relative errors with each of `WEIGHTS`, (weights,), of latencies (rows, members)."""
-    return np.array([np.abs(ensemble_ms(members_ms, weights) / true_ms - 1).sum() for weights in WEIGHTS])
-
-
-def least_error(errors: Iterable[np.ndarray]) -> Weights:
-    """The weights with the least sum of `summed_errors`, each row counting once."""
-    return WEIGHTS[int(np.argmin(np.sum(list(errors), axis=0)))]
+    return combine(members_ms, "geometric mean", WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -65,40 +49,28 @@ class OutOfFold:
     rows: Mapping[str, np.ndarray]
     members_ms: Mapping[tuple[Pair, str], np.ndarray]
 
-    def ensemble_ms(self, pair: Pair, name: str, weights: Sequence[float] | None) -> np.ndarray:
+    def ensemble_ms(self, pair: Pair, name: str) -> np.ndarray:
         """The ensemble's latencies, (held-out rows,)."""
-        return ensemble_ms(self.members_ms[pair, name], weights)
+        return ensemble_ms(self.members_ms[pair, name])
 
-    def all_ensemble_ms(self, pair: Pair, weights: Mapping[str, Weights]) -> np.ndarray:
-        """The same of all rows, (rows,), where each was held out once; `weights`: by name."""
+    def all_ensemble_ms(self, pair: Pair) -> np.ndarray:
+        """The same of all rows, (rows,), where each was held out once."""
         found = np.empty(len(next(iter(self.rows.values()))))
         for name, rows in self.rows.items():
-            found[rows] = self.ensemble_ms(pair, name, weights[name])
+            found[rows] = self.ensemble_ms(pair, name)
         return found
 
-    def summed_errors(self, bank: ClassBank, pairs: Sequence[Pair], name: str) -> np.ndarray:
-        """The function `summed_errors` of the held-out rows, summed over the pairs, (weights,)."""
-        true_ms = [bank.latency_ms[target][self.rows[name]] for _, target in pairs]
-        found = [summed_errors(self.members_ms[pair, name], true) for pair, true in zip(pairs, true_ms, strict=True)]
-        return np.sum(found, axis=0)
 
-
-@dataclass(frozen=True)
-class ClassFold:
-    """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
-
-    training: Training
-    held_out: Mapping[str, np.ndarray]
-
-
+#: What the models of one pair learn from, and the rows (boolean masks) they then predict, by name.
+Fold = tuple[Training, Mapping[str, np.ndarray]]
 #: Folds whose models see the same of a profile.
-FoldCase = Sequence[ClassFold]
+FoldCase = Sequence[Fold]
 
 
 def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool, sizes_known: bool = False) -> FoldCase:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        ClassFold(Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
+        (Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
         for pair in pairs
         for name in np.unique(groups)
     ]
@@ -110,34 +82,30 @@ def predict_cases(
     """Of each case: fit every member on every fold and predict the fold's held-out rows."""
     tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
     predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
-    return [_joined(case, [next(predicted) for _ in MEMBERS]) for case in cases]
+    found = []
+    for case in cases:
+        by_member = [next(predicted) for _ in MEMBERS]
+        members_ms = {
+            (training.pair, name): np.column_stack([by_fold[number][name] for by_fold in by_member])
+            for number, (training, held_out) in enumerate(case)
+            for name in held_out
+        }
+        found.append(OutOfFold({name: rows for _, held_out in case for name, rows in held_out.items()}, members_ms))
+    return found
 
 
 def _predict_member(
     bank: ClassBank, member: str, case: FoldCase, seed: int, steps: int, progress: Progress | None
 ) -> list[dict[str, np.ndarray]]:
     """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
-    models = fit_member(bank, member, [fold.training for fold in case], seed, steps, progress)
+    models = fit_member(bank, member, [training for training, _ in case], seed, steps, progress)
     return [
         {
-            name: models.predict(
-                number, fold_inputs(bank, fold.training, rows, models.unseen[number]), bank.device_classes
-            )
-            for name, rows in fold.held_out.items()
+            name: models.predict(number, fold_inputs(bank, training, rows, models.unseen[number]), bank.device_classes)
+            for name, rows in held_out.items()
         }
-        for number, fold in enumerate(case)
+        for number, (training, held_out) in enumerate(case)
     ]
-
-
-def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> OutOfFold:
-    return OutOfFold(
-        rows={name: rows for fold in case for name, rows in fold.held_out.items()},
-        members_ms={
-            (fold.training.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
-            for number, fold in enumerate(case)
-            for name in fold.held_out
-        },
-    )
 
 
 def fold_inputs(bank: ClassBank, training: Training, rows: np.ndarray, unseen: np.ndarray) -> StepInputs:
@@ -225,16 +193,13 @@ def scale_of_folds(
     out_of_fold: OutOfFold,
     pairs: Sequence[Pair],
     names: Sequence[str],
-    weights: Weights,
     nearest: Mapping[str, np.ndarray],
 ) -> IntervalScale:
     """`fit_scale` on the held-out rows of these names; `nearest` : anchor -> `nearest_other`."""
     rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
     return fit_scale(
         members_ms={pair: np.vstack([out_of_fold.members_ms[pair, name] for name in names]) for pair in pairs},
-        ensemble_ms={
-            pair: np.concatenate([out_of_fold.ensemble_ms(pair, name, weights) for name in names]) for pair in pairs
-        },
+        ensemble_ms={pair: np.concatenate([out_of_fold.ensemble_ms(pair, name) for name in names]) for pair in pairs},
         true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in pairs},
         distance={pair: nearest[pair[0]][rows] for pair in pairs},
     )
@@ -357,7 +322,6 @@ def default_report(table: pd.DataFrame) -> dict:
             **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
             **_intervals(table, "_family"),
         },
-        "weights": {case: tree_weights(table, case) for case in CASES.values()},
         "measured": measured_report(table),
         "without_twin": {f"mape_{case}": _mape(odd, case) for case in CASES.values()},
         "fastest": fastest_report(table) if table.groupby("anchor")["target"].nunique().min() == 3 else None,
@@ -392,12 +356,6 @@ def _intervals(table: pd.DataFrame, kind: str) -> dict[str, float]:
         **{f"coverage_90_{case}": _coverage(table, case, kind) for case in CASES.values()},
         **{f"median_interval_pct_{case}": _median_width(table, f"{case}{kind}_half") for case in CASES.values()},
     }
-
-
-def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
-    """Mean, least and most of the boosted trees' weights as each architecture was held out."""
-    chosen = table.groupby("model")[f"{case}_tree_weight"].first()
-    return {"trees_mean": float(chosen.mean()), "trees_min": float(chosen.min()), "trees_max": float(chosen.max())}
 
 
 def _mape(part: pd.DataFrame, column: str) -> float:
@@ -459,29 +417,13 @@ def inner_name(inner: str, outer: str) -> str:
 
 def two_held_out(bank: ClassBank, pairs: Sequence[Pair], latency_known: bool) -> FoldCase:
     """Predictions with every two architectures held out."""
-    folds = []
+    folds: list[Fold] = []
     for pair in pairs:
         for first, second in combinations(np.unique(bank.architectures), 2):
             rows = {name: bank.architectures == name for name in (first, second)}
             held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
-            folds.append(ClassFold(Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
+            folds.append((Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
     return folds
-
-
-def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> dict[tuple[str, str], np.ndarray]:
-    """What weights are chosen by: (held-out architecture, another one) -> `summed_errors` of the latter.
-
-    Over all pairs, as predicted by models that saw neither, on the folds of `two_held_out`.
-    """
-    return {
-        (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))
-        for inner, outer in permutations(np.unique(bank.architectures), 2)
-    }
-
-
-def weights_without(errors: Mapping[tuple[str, str], np.ndarray], names: Collection[str]) -> Weights:
-    """Weights for architectures that are held out together: none of their `inner_errors` counts."""
-    return least_error(error for (outer, inner), error in errors.items() if outer in names and inner not in names)
 
 
 def nested_scale(
@@ -489,18 +431,16 @@ def nested_scale(
     pairs: Sequence[Pair],
     inner_folds: OutOfFold,
     outer: str,
-    weights: Weights,
     distance_tables: Mapping[str, np.ndarray],
 ) -> IntervalScale:
     """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
     others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
     nearest = {name: nearest_other(table, bank.architectures, [outer]) for name, table in distance_tables.items()}
-    return scale_of_folds(bank, inner_folds, pairs, others, weights, nearest)
+    return scale_of_folds(bank, inner_folds, pairs, others, nearest)
 
 
 def default_table(
     bank: ClassBank,
-    workloads: pd.DataFrame,
     wanted: Sequence[Pair],
     *,
     seed: int,
@@ -512,10 +452,9 @@ def default_table(
     Returns:
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
-        (`_family`), the log half-widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
-        boosted trees (`_tree_weight`).
+        (`_family`), and the log half-widths of the intervals (`_half`, nested; `_family_half`).
     """
-    parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
+    parts = {pair: bank.workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
     for known, case in CASES.items():
@@ -539,29 +478,23 @@ def _columns(
     plain, sized, by_family, inner = predicted
     tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
     nearest = {anchor: nearest_other(table, bank.architectures) for anchor, table in tables.items()}
-    errors = inner_errors(bank, wanted, inner)
     names = np.unique(bank.architectures)
-    weights = {str(name): weights_without(errors, [name]) for name in names}
-    family_weights = {
-        family: weights_without(errors, bank.architectures[rows]) for family, rows in by_family.rows.items()
-    }
 
     def scale_of(outer: str, _: list[str]) -> IntervalScale:
-        return nested_scale(bank, wanted, inner, outer, weights[outer], tables)
+        return nested_scale(bank, wanted, inner, outer, tables)
 
-    def family_scale(family: str, inside: list[str]) -> IntervalScale:
+    def family_scale(_: str, inside: list[str]) -> IntervalScale:
         """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
         others = [str(name) for name in names if name not in inside]
-        return scale_of_folds(bank, plain, wanted, others, family_weights[family], nearest)
+        return scale_of_folds(bank, plain, wanted, others, nearest)
 
     nested = half_widths(bank, wanted, plain, scale_of, tables, latency_known)
     of_family = half_widths(bank, wanted, by_family, family_scale, tables, latency_known)
     return {
         pair: {
-            "": plain.all_ensemble_ms(pair, weights),
-            "_and_sizes": sized.all_ensemble_ms(pair, weights),
-            "_family": by_family.all_ensemble_ms(pair, family_weights),
-            "_tree_weight": np.array([weights[name][-1] for name in bank.architectures]),
+            "": plain.all_ensemble_ms(pair),
+            "_and_sizes": sized.all_ensemble_ms(pair),
+            "_family": by_family.all_ensemble_ms(pair),
             "_half": nested[pair],
             "_family_half": of_family[pair],
         }

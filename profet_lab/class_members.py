@@ -26,12 +26,58 @@ from profet_core.ensemble.members import (
     outputs_of,
     step_scale,
 )
-from profet_lab.class_bank import ClassBank, Training
+from profet_lab.measurements.tables import ClassBank, Pair
 from profet_lab.tasks import Progress
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
+
+#: A class that takes time in less than this share of a fold's training profiles is unseen to it.
+SEEN_SHARE = 0.002
+#: A class ratio counts where the class takes at least this share of the device time (or of 7.5 ms, if less) ...
+RATIO_SHARE, RATIO_TOTAL_MS = 0.02, 7.5
+#: ... and is a median over at least this many profiles; else the typical ratio stands in.
+RATIO_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one model learns: a pair, from some rows of the measurements.
+
+    rows : boolean mask.
+    latency_known, sizes_known : what the model sees of a profile besides its operations.
+    """
+
+    anchor: str
+    target: str
+    rows: np.ndarray
+    latency_known: bool
+    sizes_known: bool = False
+
+    @property
+    def pair(self) -> Pair:
+        """Anchor and target."""
+        return self.anchor, self.target
+
+    def unseen(self, bank: ClassBank) -> np.ndarray:
+        """Device classes that the anchor's profiles never have, boolean (classes,)."""
+        seen = (bank.inputs[self.anchor, True].classes_ms[self.rows] > 0).mean(axis=0) > SEEN_SHARE
+        seen[bank.device_classes :] = True
+        return ~seen
+
+    def log_ratios(self, bank: ClassBank) -> tuple[np.ndarray, float]:
+        """Median log ratio of target to anchor time of each device class, and the typical one."""
+        profiles = bank.inputs[self.anchor, self.latency_known], bank.inputs[self.target, True]
+        here, there = (inputs.classes_ms[self.rows][:, : bank.device_classes] for inputs in profiles)
+        least = RATIO_SHARE * np.minimum(here.sum(axis=1, keepdims=True), RATIO_TOTAL_MS)
+        counts = (here > least) & (there > 5e-4)
+        logs = np.where(counts, np.log(np.maximum(there, 5e-5) / np.maximum(here, 5e-5)), np.nan)
+        enough = counts.sum(axis=0) >= RATIO_ROWS
+        medians = np.full(bank.device_classes, np.nan)
+        medians[enough] = np.nanmedian(logs[:, enough], axis=0)
+        typical = float(np.nanmedian(medians)) if enough.any() else 0.0
+        return np.where(enough, medians, typical), typical
 
 
 @dataclass(frozen=True)
@@ -97,7 +143,7 @@ def _training_inputs(
     bank: ClassBank, member: str, training: Training, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
-    unseen, inputs = bank.unseen(training.anchor, training.rows), bank.inputs[training.anchor, training.latency_known]
+    unseen, inputs = training.unseen(bank), bank.inputs[training.anchor, training.latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
     sizes = bank.sizes[rows] if training.sizes_known else None
@@ -137,7 +183,11 @@ class RowSampler:
         self._classes, self._device_classes, self._latency, self._sizes = (
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
-        self._rows_by_network, self._lengths = _network_rows(trainings)
+        # Each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1).
+        self._lengths = np.array([[each.rows.sum()] for each in trainings], np.float32)
+        longest = int(self._lengths.max())
+        rows = [np.resize(np.flatnonzero(each.rows), longest) for each in trainings]
+        self._rows_by_network = np.stack(rows).astype(np.int32)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
             np.array([[names.index(getattr(each, end)) * count] for each in trainings], np.int32)
@@ -185,13 +235,6 @@ class RowSampler:
             target_latency=first.target_latency + weight * second.target_latency,
             target_classes=first.target_classes + weight * second.target_classes,
         )
-
-
-def _network_rows(trainings: Sequence[Training]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
-    longest = max(int(each.rows.sum()) for each in trainings)
-    rows = np.stack([np.resize(np.flatnonzero(each.rows), longest) for each in trainings]).astype(np.int32)
-    return rows, np.array([[each.rows.sum()] for each in trainings], np.float32)
 
 
 STEPS = 1_000
@@ -283,7 +326,7 @@ def _prepare(
     if recipe.standardised:
         mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
         deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
-    ratios, typical = bank.log_ratios(training)
+    ratios, typical = training.log_ratios(bank)
     constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
     return mean, deviation, constants, typical, unseen
 
@@ -379,24 +422,21 @@ REPEATS = 3
 
 def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> MemberModels:
     """Train trees each; each model sees its own rows alone."""
-    parts = [_fit(bank, training, seed, rounds) for training in trainings]
-    trees, constants, typical, unseen = zip(*parts, strict=True)
+    trees: list[lightgbm.Booster] = []
+    constants, typical, unseen = [], [], []
+    for training in trainings:
+        rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+        ratios, typical_log_ratio = training.log_ratios(bank)
+        seen, classes, latency, unseen_classes = _training_inputs(bank, TREES, training, rows)
+        step_ms = step_scale(np, classes, bank.device_classes, latency)
+        typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
+        wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
+        # Every architecture weighs the same: some have three times as many workloads as others.
+        _, which = np.unique(bank.architectures[rows], return_inverse=True)
+        weight = 1 / np.bincount(which)[which]
+        table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
+        trees.append(lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds))
+        constants.append(ratios[None])
+        typical.append(typical_log_ratio)
+        unseen.append(unseen_classes)
     return MemberModels(TREES, np.stack(constants), np.array(typical), np.stack(unseen), trees=tuple(trees))
-
-
-def _fit(
-    bank: ClassBank, training: Training, seed: int, rounds: int
-) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
-    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
-    rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    ratios, typical = bank.log_ratios(training)
-    seen, classes, latency, unseen = _training_inputs(bank, TREES, training, rows)
-    step_ms = step_scale(np, classes, bank.device_classes, latency)
-    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, step_ms, ratios)[:, 0]
-    wanted = np.log(bank.latency_ms[training.target][rows] / typical_ms)
-    # Every architecture weighs the same: some have three times as many workloads as others.
-    _, which = np.unique(bank.architectures[rows], return_inverse=True)
-    weight = 1 / np.bincount(which)[which]
-    table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
-    trees = lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds)
-    return trees, ratios[None], typical, unseen

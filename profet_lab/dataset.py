@@ -349,21 +349,25 @@ def measurements_from_dataset(
     if framework is not None:
         cells = cells[cells["framework"] == framework]
     _check_one_a_run(cells)
-    _check_positive(dataset, cells)
+    latency_ms, times_us = cells["batch_latency_ms"].to_numpy(float), dataset.operations["time_us"].to_numpy(float)
+    positive = np.isfinite(latency_ms) & (latency_ms > 0)
+    if not positive.all() or not (np.isfinite(times_us) & (times_us >= 0)).all():
+        raise DataError("Some times are not positive numbers: `profet data check` names them.")
     profiled = cells[cells["steps_profiled"].notna()]
-    common = _common_runs(profiled, names)
+    measured_on = profiled.groupby(_RUN)["instance"].nunique()
+    common = measured_on[measured_on == len(names)].index.to_frame(index=False).sort_values(_RUN, ignore_index=True)
     by_instance = {name: profiled[profiled["instance"] == name] for name in names}
     rows = {
         name: common.merge(own, on=_RUN, how="left", validate="one_to_one")["cell"].to_numpy()
         for name, own in by_instance.items()
     }
-    operations, times_us = _wide(dataset, rows)
-    latency_ms = cells.set_index("cell")["batch_latency_ms"]
+    operations, wide_us = _wide(dataset, rows)
+    latency_of = cells.set_index("cell")["batch_latency_ms"]
     return Measurements(
         workloads=common,
         operations=operations,
-        times_us=times_us,
-        latency_ms={name: latency_ms.loc[numbers].to_numpy(float) for name, numbers in rows.items()},
+        times_us=wide_us,
+        latency_ms={name: latency_of.loc[numbers].to_numpy(float) for name, numbers in rows.items()},
         all_latencies=cells[_LATENCIES].sort_values(["instance", *_RUN], ignore_index=True),
         sha256=dict(dataset.sha256),
     )
@@ -377,19 +381,6 @@ def _check_one_a_run(cells: pd.DataFrame) -> None:
         raise DataError("Some cells are in the data twice: `profet data check` names them.")
     kinds = sorted({f"{row.framework} {row.precision}" for row in twice.itertuples()})
     raise DataError(f"The same runs were measured in {', '.join(kinds)}: choose one framework and one precision.")
-
-
-def _check_positive(dataset: Dataset, cells: pd.DataFrame) -> None:
-    latency_ms, times_us = cells["batch_latency_ms"].to_numpy(float), dataset.operations["time_us"].to_numpy(float)
-    positive = np.isfinite(latency_ms) & (latency_ms > 0)
-    if not positive.all() or not (np.isfinite(times_us) & (times_us >= 0)).all():
-        raise DataError("Some times are not positive numbers: `profet data check` names them.")
-
-
-def _common_runs(profiled: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    held = profiled.groupby(_RUN)["instance"].nunique()
-    common = held[held == len(names)].index.to_frame(index=False)
-    return common.sort_values(_RUN, ignore_index=True)
 
 
 def _wide(dataset: Dataset, rows: dict[str, np.ndarray]) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:

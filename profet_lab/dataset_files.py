@@ -94,8 +94,19 @@ def read_dataset(folder: Path) -> Dataset:
     document = _manifest(folder)
     try:
         hashes = {name: str(document["files"][name]) for name in TABLES}
-        sources = tuple(_source(record) for record in document["sources"])
-        instances = {_text(name): _facts(record) for name, record in document["instances"].items()}
+        sources = tuple(
+            Source(
+                _text(one["name"]),
+                _text(one["kind"]),
+                {_text(name): _text(hash_) for name, hash_ in one["files"].items()},
+                _text(one["licence"]),
+            )
+            for one in document["sources"]
+        )
+        instances = {
+            _text(name): InstanceFacts(*(_text(facts[fact]) for fact in ("gpu", "driver", "host")))
+            for name, facts in document["instances"].items()
+        }
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _damaged(folder / MANIFEST_FILE) from None
     tables = {name: _table(folder / name, hashes[name]) for name in TABLES}
@@ -132,15 +143,6 @@ def _table(path: Path, sha256: str) -> pd.DataFrame:
 
 #: Counts that may be unset keep their digits.
 _NULLABLE = {pa.int64(): pd.Int64Dtype()}
-
-
-def _source(record: Mapping) -> Source:
-    files = {_text(name): _text(hash_) for name, hash_ in record["files"].items()}
-    return Source(_text(record["name"]), _text(record["kind"]), files, _text(record["licence"]))
-
-
-def _facts(record: Mapping) -> InstanceFacts:
-    return InstanceFacts(_text(record["gpu"]), _text(record["driver"]), _text(record["host"]))
 
 
 def _is_line(text: str) -> bool:
@@ -234,15 +236,6 @@ _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _TIMES = ["batch_latency_ms", "epoch_latency_s"]
 
 
-def read_tables(folder: Path) -> Dataset:
-    """Read `profiles.parquet` and `latencies.parquet` in `folder`."""
-    profiles, profiles_hash = _profet_table(folder / PROFILES_FILE.name)
-    latencies, latencies_hash = _profet_table(folder / LATENCIES_FILE.name)
-    hashes = {PROFILES_FILE.name: profiles_hash, LATENCIES_FILE.name: latencies_hash}
-    source = Source("profet", "profet tables", hashes, PROFET_LICENCE)
-    return profet_dataset(profiles, latencies, source)
-
-
 def _profet_table(path: Path) -> tuple[pd.DataFrame, str]:
     data = file_bytes(path, most_bytes=_MAX_BYTES, remedy=_GET_AGAIN)
     read = parquet_table(data, path, most_rows=MAX_ROWS[CELLS_FILE], remedy=_GET_AGAIN)
@@ -258,13 +251,12 @@ def _profet_table(path: Path) -> tuple[pd.DataFrame, str]:
     return table, sha256_hex(data)
 
 
-def profet_dataset(profiles: pd.DataFrame, latencies: pd.DataFrame, source: Source) -> Dataset:
-    """PROFET's runs in the layout.
-
-    profiles : columns instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s, and an operation
-        each, microseconds of two steps.
-    latencies : the same without operations, of every run.
-    """
+def read_tables(folder: Path) -> Dataset:
+    """Read `profiles.parquet`, with operations of two steps, and `latencies.parquet`, of every run, in `folder`."""
+    profiles, profiles_hash = _profet_table(folder / PROFILES_FILE.name)
+    latencies, latencies_hash = _profet_table(folder / LATENCIES_FILE.name)
+    hashes = {PROFILES_FILE.name: profiles_hash, LATENCIES_FILE.name: latencies_hash}
+    source = Source("profet", "profet tables", hashes, PROFET_LICENCE)
     operations = [name for name in profiles if str(name).startswith((DEVICE_PREFIX, HOST_PREFIX))]
     of_profiles = profiles[[*_RUN, *_TIMES]].assign(steps_profiled=VERSION_1_STEPS, row=range(len(profiles)))
     cells = latencies[[*_RUN, *_TIMES]].merge(of_profiles, on=_RUN, how="outer", suffixes=("", "_profiled"))

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
+from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.operations import FeatureSpec
 from profet_core.prediction.members import combine
 from profet_core.prediction.scaler import KNOTS
@@ -47,29 +48,18 @@ DECAY_RATE, DECAY_ROWS = 0.9, 16_000
 TrainingTable = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class DenseWeights:
-    """A trained network: per layer a kernel (inputs, outputs) and a bias (outputs,). ReLU between layers."""
-
-    kernels: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...]
-
-    def predict_us(self, features: np.ndarray) -> np.ndarray:
-        """Latency in microseconds, shape (rows,)."""
-        value = np.asarray(features, np.float32)
-        for layer, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
-            value = value @ kernel + bias
-            if layer < len(self.kernels) - 1:
-                value = np.maximum(value, 0)
-        return value[:, 0].astype(float)
-
-
 def fit_dense(
     training_rows: Sequence[TrainingTable], seed: int, epochs: int = EPOCHS, progress: Progress | None = None
-) -> list[DenseWeights]:
-    """Train a network on each, all together, on the relative error."""
-    features, targets = _stacked(training_rows)
-    networks, longest, widest = features.shape
+) -> list[DenseStack]:
+    """Train a network on each, all together, on the relative error; their output is in microseconds."""
+    networks, longest = len(training_rows), max(len(target_us) for _, target_us in training_rows)
+    widest = max(features.shape[1] for features, _ in training_rows)
+    # Filled up to the longest and widest.
+    inputs, wanted_us = np.zeros((networks, longest, widest), np.float32), np.ones((networks, longest), np.float32)
+    for number, (features, target_us) in enumerate(training_rows):
+        inputs[number, : len(features), : features.shape[1]] = features
+        wanted_us[number, : len(target_us)] = target_us
+    all_inputs, all_wanted = tf.constant(inputs), tf.constant(wanted_us)
     steps = training_steps(longest, epochs)
     rows = _row_order([len(target_us) for _, target_us in training_rows], steps * BATCH_SIZE, seed)
     layers = _initial_layers(networks, (widest, *HIDDEN, 1), seed)
@@ -77,14 +67,12 @@ def fit_dense(
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
     optimizer = keras.optimizers.Adam(schedule)
     optimizer.build(variables)
-    all_features, all_targets = tf.constant(features), tf.constant(targets)
 
     @tf.function(jit_compile=True)
     def step(chosen):
-        inputs = tf.gather(all_features, chosen, batch_dims=1)
-        wanted = tf.gather(all_targets, chosen, batch_dims=1)
+        wanted = tf.gather(all_wanted, chosen, batch_dims=1)
         with tf.GradientTape() as tape:
-            predicted = forward(layers, inputs, "relu")[..., 0]
+            predicted = forward(layers, tf.gather(all_inputs, chosen, batch_dims=1), "relu")[..., 0]
             # Sum over the networks, mean over the rows: no network's gradient depends on another's.
             loss = tf.reduce_sum(tf.reduce_mean(tf.abs(predicted - wanted) / wanted, axis=1)) * 100.0
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
@@ -95,9 +83,10 @@ def fit_dense(
             progress(50)
     kernels, biases = ([np.asarray(layer[part]) for layer in layers] for part in (0, 1))
     return [
-        DenseWeights(
-            kernels=(kernels[0][n, : features.shape[1]], *(kernel[n] for kernel in kernels[1:])),
-            biases=tuple(bias[n, 0] for bias in biases),
+        DenseStack(
+            kernels=[kernels[0][n : n + 1, : features.shape[1]], *(kernel[n : n + 1] for kernel in kernels[1:])],
+            biases=[bias[n : n + 1] for bias in biases],
+            activation="relu",
         )
         for n, (features, _) in enumerate(training_rows)
     ]
@@ -106,18 +95,6 @@ def fit_dense(
 def training_steps(rows: int, epochs: int = EPOCHS) -> int:
     """Steps that `fit_dense` takes where the longest has `rows` training rows."""
     return epochs * -(-rows // BATCH_SIZE)
-
-
-def _stacked(training_rows: Sequence[TrainingTable]) -> tuple[np.ndarray, np.ndarray]:
-    """Features (networks, rows, features) and targets (networks, rows), filled up to the longest and widest."""
-    widest = max(features.shape[1] for features, _ in training_rows)
-    longest = max(len(target_us) for _, target_us in training_rows)
-    stacked = np.zeros((len(training_rows), longest, widest), np.float32)
-    targets = np.ones((len(training_rows), longest), np.float32)
-    for number, (features, target_us) in enumerate(training_rows):
-        stacked[number, : len(features), : features.shape[1]] = features
-        targets[number, : len(target_us)] = target_us
-    return stacked, targets
 
 
 def _row_order(lengths: Sequence[int], count: int, seed: int) -> np.ndarray:
@@ -204,28 +181,20 @@ def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, seed: int) -> Ran
     return forest.fit(features_us.astype(np.float32), target_ms)
 
 
-@dataclass(frozen=True)
-class DocumentedFold:
-    """One pair with some architectures held out of everything that learns."""
-
-    anchor: str
-    target: str
-    held_out: frozenset[str]
-
-    def training_rows(self, measurements: Measurements) -> np.ndarray:
-        """Boolean mask of the rows a fit may see."""
-        return ~np.isin(measurements.architectures, list(self.held_out))
+#: Anchor, target, and the architectures that are held out of everything that learns.
+DocumentedFold = tuple[str, str, frozenset[str]]
 
 
 @dataclass(frozen=True)
 class FittedFold:
     """The members of a fold, fitted."""
 
-    fold: DocumentedFold
+    anchor: str
+    target: str
     features: FeatureSpec
     line: LinearRegression
     forest: RandomForestRegressor
-    dense: DenseWeights
+    dense: DenseStack
 
     def predict(self, operations: Sequence[str], times_us: np.ndarray, latency_ms: np.ndarray) -> dict[str, np.ndarray]:
         """Each member's latency on the target, milliseconds, for profiles of shape (rows, operations)."""
@@ -233,7 +202,7 @@ class FittedFold:
         return {
             "line": self.line.predict(latency_ms.reshape(-1, 1)),
             "forest": self.forest.predict(table),
-            "dense": self.dense.predict_us(table) / US_PER_MS,
+            "dense": self.dense.run(table)[0, :, 0].astype(float) / US_PER_MS,
         }
 
 
@@ -249,29 +218,32 @@ def fit_folds(
 
     Progress counts the dense network's steps.
     """
-    held_out = {fold.held_out: fold.training_rows(measurements) for fold in folds}
-    features = {names: fit_features(measurements, rows) for names, rows in held_out.items()}
+    learned = {names: ~np.isin(measurements.architectures, list(names)) for *_, names in folds}
+    features = {names: fit_features(measurements, rows) for names, rows in learned.items()}
     tables = {
-        key: encode_table(features[key[1]], measurements.operations, measurements.times_us[key[0]])[held_out[key[1]]]
-        for key in {(fold.anchor, fold.held_out) for fold in folds}
+        (anchor, names): encode_table(
+            features[names], measurements.operations, measurements.times_us[anchor][learned[names]]
+        )
+        for anchor, names in {(anchor, names) for anchor, _, names in folds}
     }
-    inputs = [tables[fold.anchor, fold.held_out] for fold in folds]
-    targets = [measurements.latency_ms[fold.target][held_out[fold.held_out]] for fold in folds]
+    inputs = [tables[anchor, names] for anchor, _, names in folds]
+    targets = [measurements.latency_ms[target][learned[names]] for _, target, names in folds]
     forests = run_tasks(
-        fit_forest, [(table, target, seed) for table, target in zip(inputs, targets, strict=True)], threads=True
+        fit_forest, [(table, target_ms, seed) for table, target_ms in zip(inputs, targets, strict=True)], threads=True
     )
-    training_rows = [(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)]
-    units = training_steps(max(len(target) for target in targets), epochs)
+    training_rows = [(table, target_ms * US_PER_MS) for table, target_ms in zip(inputs, targets, strict=True)]
+    units = training_steps(max(len(target_ms) for target_ms in targets), epochs)
     (networks,) = run_tasks(fit_dense, [(training_rows, seed, epochs)], progress=progress, units=units)
     return [
         FittedFold(
-            fold=fold,
-            features=features[fold.held_out],
-            line=fit_line(measurements.latency_ms[fold.anchor][held_out[fold.held_out]], target),
-            forest=forest,
-            dense=network,
+            anchor,
+            target,
+            features[names],
+            fit_line(measurements.latency_ms[anchor][learned[names]], target_ms),
+            forest,
+            network,
         )
-        for fold, target, forest, network in zip(folds, targets, forests, networks, strict=True)
+        for (anchor, target, names), target_ms, forest, network in zip(folds, targets, forests, networks, strict=True)
     ]
 
 
@@ -295,14 +267,12 @@ def documented_table(
         without_latency (the ensembles); all latencies in milliseconds.
     """
     folds = [
-        DocumentedFold(anchor, target, frozenset({model}))
-        for anchor, target in wanted
-        for model in networks or sorted(set(measurements.architectures))
+        (*pair, frozenset({model})) for pair in wanted for model in networks or sorted(set(measurements.architectures))
     ]
     parts = []
-    for fitted in fit_folds(measurements, folds, seed=seed, epochs=epochs, progress=progress):
-        rows = ~fitted.fold.training_rows(measurements)
-        anchor, target = fitted.fold.anchor, fitted.fold.target
+    fitted_folds = fit_folds(measurements, folds, seed=seed, epochs=epochs, progress=progress)
+    for (anchor, target, names), fitted in zip(folds, fitted_folds, strict=True):
+        rows = np.isin(measurements.architectures, list(names))
         members_ms = fitted.predict(
             measurements.operations, measurements.times_us[anchor][rows], measurements.latency_ms[anchor][rows]
         )

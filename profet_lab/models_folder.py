@@ -7,9 +7,8 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -171,11 +170,6 @@ def write_coefficients(content: Mapping, path: Path) -> Path:
     return path
 
 
-_Node = TypeVar("_Node")
-#: A split: its column, its threshold, its left and right child.
-_Split: TypeAlias = tuple[int, float, _Node, _Node]
-
-
 def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
     """Lines of one input."""
     kernel = np.array([[[line.coef_.item()]] for line in lines])
@@ -183,10 +177,12 @@ def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
     return DenseStack((kernel,), (bias,), "relu")
 
 
-def dense_stack(networks: Sequence[Any]) -> DenseStack:
+def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
     """The documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
-    kernels = [np.stack(layer) for layer in zip(*(network.kernels for network in networks), strict=True)]
-    biases = [np.stack(layer)[:, None] for layer in zip(*(network.biases for network in networks), strict=True)]
+    kernels, biases = (
+        [np.concatenate(layer) for layer in zip(*(getattr(network, part) for network in networks), strict=True)]
+        for part in ("kernels", "biases")
+    )
     kernels[-1], biases[-1] = kernels[-1] / US_PER_MS, biases[-1] / US_PER_MS
     return network_stack(kernels, biases, "relu")
 
@@ -206,20 +202,64 @@ def network_stack(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], a
 
 def forest_stack(forests: Sequence[RandomForestRegressor]) -> TreeStack:
     """Random forests; a leaf's value is divided by their number of trees, as answers are sums."""
-    nodes = _Nodes()
-    roots = []
-    for forest in forests:
-        share = 1 / len(forest.estimators_)
-        roots.append([nodes.add(0, _scikit_learn_nodes(each.tree_, share)) for each in forest.estimators_])
-    return nodes.stack(roots, forests[0].n_features_in_)
+    trees = [[(0, _forest_nodes(tree.tree_, 1 / len(forest.estimators_))) for tree in forest] for forest in forests]
+    return _tree_stack(trees, forests[0].n_features_in_)
 
 
 def boosted_stack(models: Sequence[lightgbm.Booster]) -> TreeStack:
     """Boosted trees."""
-    nodes = _Nodes()
-    trees = [[each["tree_structure"] for each in model.dump_model()["tree_info"]] for model in models]
-    roots = [[nodes.add(tree, _lightgbm_node) for tree in each] for each in trees]
-    return nodes.stack(roots, models[0].num_feature())
+    trees = [[(tree["tree_structure"], _boosted_node) for tree in model.dump_model()["tree_info"]] for model in models]
+    return _tree_stack(trees, models[0].num_feature())
+
+
+#: A split's column, threshold, left and right child; or a leaf's value.
+_Content: TypeAlias = tuple[int, float, Any, Any] | float
+
+
+def _forest_nodes(tree: Any, share: float) -> Callable[[int], _Content]:
+    lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
+    columns, thresholds = tree.feature.tolist(), tree.threshold.tolist()
+    values = (tree.value[:, 0, 0] * share).tolist()
+
+    def content(node: int) -> _Content:
+        is_leaf = lefts[node] < 0
+        return values[node] if is_leaf else (columns[node], thresholds[node], lefts[node], rights[node])
+
+    return content
+
+
+def _boosted_node(node: dict[str, Any]) -> _Content:
+    if "leaf_value" in node:
+        return float(node["leaf_value"])
+    if (node["decision_type"], node["missing_type"]) != ("<=", "None"):
+        raise ValueError(f"trees are split by numbers, none missing; not {node['decision_type']}")
+    return node["split_feature"], node["threshold"], node["left_child"], node["right_child"]
+
+
+def _tree_stack(models: Sequence[Sequence[tuple[Any, Callable[[Any], _Content]]]], inputs: int) -> TreeStack:
+    """All trees in one table, each level by level; where a model has fewer, leaves that add nothing stand in.
+
+    models : of each tree its root, and what gives a node's content.
+    """
+    nodes: list[tuple[int, int, float]] = []
+    roots: list[list[int]] = []
+    for trees in models:
+        roots.append([])
+        for root, content in trees:
+            roots[-1].append(len(nodes))
+            waiting = [root]
+            for place, node in enumerate(waiting):
+                found = content(node)
+                if isinstance(found, tuple):
+                    column, threshold, left, right = found
+                    nodes.append((column, len(waiting) - place, threshold))
+                    waiting += [left, right]
+                else:
+                    nodes.append((0, 0, found))
+    most, nothing = max(len(each) for each in roots), len(nodes)
+    features, steps, numbers = (np.array(column) for column in zip(*nodes, (0, 0, 0.0), strict=True))
+    filled = np.array([[*each, *[nothing] * (most - len(each))] for each in roots])
+    return TreeStack(roots=filled, features=features, steps=steps, numbers=numbers, inputs=inputs)
 
 
 def write_fitted(fitted: Fitted, folder: Path, anchor: str, member: str) -> str:
@@ -229,63 +269,3 @@ def write_fitted(fitted: Fitted, folder: Path, anchor: str, member: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(written(fitted))
     return name
-
-
-def _scikit_learn_nodes(tree: Any, share: float) -> Callable[[int], _Split[int] | float]:
-    lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
-    columns, thresholds = tree.feature.tolist(), tree.threshold.tolist()
-    values = (tree.value[:, 0, 0] * share).tolist()
-
-    def of(node: int) -> _Split[int] | float:
-        is_leaf = lefts[node] < 0
-        return values[node] if is_leaf else (columns[node], thresholds[node], lefts[node], rights[node])
-
-    return of
-
-
-def _lightgbm_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
-    if "leaf_value" in node:
-        return float(node["leaf_value"])
-    if (node["decision_type"], node["missing_type"]) != ("<=", "None"):
-        raise ValueError(f"trees are split by numbers, none missing; not {node['decision_type']}")
-    return node["split_feature"], node["threshold"], node["left_child"], node["right_child"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    """The table of nodes that a `TreeStack` has, as it grows tree by tree."""
-
-    features: list[int] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    numbers: list[float] = field(default_factory=list)
-
-    def add(self, root: _Node, of: Callable[[_Node], _Split[_Node] | float]) -> int:
-        """Add a tree, level by level; `of` gives a node's split or a leaf's value. Its first node's number."""
-        first, waiting = len(self.steps), [root]
-        for place, node in enumerate(waiting):
-            found = of(node)
-            if isinstance(found, tuple):
-                column, threshold, left, right = found
-                self._append(column, len(waiting) - place, threshold)
-                waiting += [left, right]
-            else:
-                self._append(0, 0, found)
-        return first
-
-    def stack(self, roots: Sequence[Sequence[int]], inputs: int) -> TreeStack:
-        """The stack of these trees; where an ensemble has fewer than others, leaves that add nothing stand in."""
-        most = max(len(each) for each in roots)
-        nothing = len(self.steps)
-        self._append(0, 0, 0.0)
-        return TreeStack(
-            roots=np.array([[*each, *[nothing] * (most - len(each))] for each in roots]),
-            features=np.array(self.features),
-            steps=np.array(self.steps),
-            numbers=np.array(self.numbers),
-            inputs=inputs,
-        )
-
-    def _append(self, feature: int, steps: int, number: float) -> None:
-        self.features.append(feature)
-        self.steps.append(steps)
-        self.numbers.append(number)

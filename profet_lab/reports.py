@@ -33,12 +33,11 @@ from profet_core.transfer.model import TransferModel, evidence_of, known_rates, 
 from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
 from profet_lab.cells import measured_cells_report
-from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
 from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate_report import estimate_report
-from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
+from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
 from profet_lab.models_folder import signed, write_signed
 from profet_lab.real_profiles import (
     figures,
@@ -145,7 +144,7 @@ def _models_report(task: Task) -> dict[str, Any]:
     how: dict[str, Any] = {"seed": task.seed, "progress": task.progress}
     documented = documented_table(measurements, pairs(measurements.instances), **how)
     bank = class_bank(measurements)
-    table = default_table(bank, measurements.workloads, pairs(bank.instances), **how)
+    table = default_table(bank, pairs(bank.instances), **how)
     return {
         "seed": task.seed,
         "noise_percent": measured_noise(measurements),

@@ -22,9 +22,17 @@ from profet_core.layers.rates import KINDS, Mode, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
-from profet_lab.class_bank import ClassBank, Training, class_bank
-from profet_lab.class_folds import ClassFold, predict_cases
-from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.class_folds import Fold, predict_cases
+from profet_lab.class_members import Training
+from profet_lab.measurements.tables import (
+    WORKLOAD,
+    ClassBank,
+    Measurements,
+    class_bank,
+    data_folder,
+    load_measurements,
+    load_parameters,
+)
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
 from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
@@ -247,16 +255,12 @@ def _repeat(measurements: Measurements, choice: Choice) -> int:
 
 
 def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
-    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance.
-
-    Combined with the shipped weights, which were chosen on all architectures.
-    """
-    weights = load_models().method("default").rules[known].weights
+    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance."""
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
     (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
     return {
         choice: {
-            target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
+            target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice))[0]), 3)
             for target in targets[choice]
         }
         for choice in CHOICES
@@ -265,7 +269,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 
 def _sample_folds(
     bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
-) -> list[ClassFold]:
+) -> list[Fold]:
     """A fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
     for choice, row in rows.items():
@@ -273,7 +277,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
+        (Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

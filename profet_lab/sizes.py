@@ -40,8 +40,7 @@ from profet_core.prediction.scaler import (
     polynomial_terms,
     scaling_model_ms,
 )
-from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, DataError, Measurements
+from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, ClassBank, DataError, Measurements, class_bank
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import run_tasks, weighted_quantile
 from profet_recorder.profiles.record import DEVICE_PREFIX

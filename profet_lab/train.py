@@ -6,7 +6,8 @@ import importlib.metadata
 import io
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -22,19 +23,17 @@ from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.units import US_PER_MS
-from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
-    OutOfFold,
+    WEIGHTS,
     distances,
-    least_error,
     nearest_other,
     one_held_out,
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, MemberModels, fit_member
-from profet_lab.documented import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
-from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, Training, fit_member
+from profet_lab.documented import EPOCHS, PROFET_METHOD, fit_folds, training_steps
+from profet_lab.measurements.tables import ClassBank, Measurements, Pair, check_instances, class_bank, pairs
 from profet_lab.models_folder import (
     boosted_stack,
     dense_stack,
@@ -58,7 +57,7 @@ def train_default(
 ) -> dict:
     """Write the default method's files of the anchors' pairs below `folder`; returns what the manifest holds of them.
 
-    All pairs' errors on held-out architectures give weights and intervals.
+    All pairs' errors on held-out architectures give the intervals.
     """
     everything = np.ones(len(bank.architectures), bool)
     calibrated_on = pairs(bank.instances)
@@ -74,14 +73,16 @@ def train_default(
         case = STACK_CASES[latency_known, sizes_known]
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
-    rules, intervals = {}, {}
+    intervals = {}
     cases = [one_held_out(bank.architectures, calibrated_on, known) for known in (True, False)]
     predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
     for known, out_of_fold in zip((True, False), predicted, strict=True):
-        case = STACK_CASES[known, False]
-        rules[case], intervals[case] = _calibrated(bank, calibrated_on, known, out_of_fold)
+        nearest = {name: nearest_other(distances(bank, name, known), bank.architectures) for name in bank.instances}
+        scale = scale_of_folds(bank, out_of_fold, calibrated_on, list(out_of_fold.rows), nearest)
+        intervals[STACK_CASES[known, False]] = asdict(scale)
+    rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(WEIGHTS)}
     return {
-        "method": {"kind": "classes", **rules},
+        "method": {"kind": "classes", **dict.fromkeys(intervals, rule)},
         "stacks": stacks,
         "intervals": intervals,
         "files": [row["file"] for row in stacks] + references,
@@ -91,7 +92,12 @@ def train_default(
 def _write_stack(models: MemberModels, wanted: Sequence[Pair], anchor: str, case: str, folder: Path) -> dict:
     """Write an anchor's models of one member and case; returns the manifest's row."""
     chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
-    name = write_fitted(_fitted(models, chosen), folder, anchor, f"{models.member.replace(' ', '_')}_{case}")
+    if models.trees:
+        fitted: Fitted = boosted_stack([models.trees[number] for number in chosen])
+    else:
+        kernels, biases = ([values[chosen] for values in part] for part in (models.kernels, models.biases))
+        fitted = network_stack(kernels, biases, RECIPES[models.member].activation)
+    name = write_fitted(fitted, folder, anchor, f"{models.member.replace(' ', '_')}_{case}")
     return {
         "anchor": anchor,
         "member": models.member,
@@ -101,16 +107,6 @@ def _write_stack(models: MemberModels, wanted: Sequence[Pair], anchor: str, case
         "constants": models.constants[chosen, 0].round(6).tolist(),
         "typical_log_ratio": models.typical_log_ratio[chosen].round(6).tolist(),
     }
-
-
-def _fitted(models: MemberModels, chosen: Sequence[int]) -> Fitted:
-    if models.trees:
-        return boosted_stack([models.trees[number] for number in chosen])
-    return network_stack(
-        [kernel[chosen] for kernel in models.kernels],
-        [bias[chosen] for bias in models.biases],
-        RECIPES[models.member].activation,
-    )
 
 
 def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
@@ -124,18 +120,6 @@ def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
     return name
 
 
-def _calibrated(
-    bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, out_of_fold: OutOfFold
-) -> tuple[dict, dict]:
-    """How the members are combined, and the interval scale: both from errors on held-out architectures."""
-    weights = least_error(out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows)
-    rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights)}
-    nearest = {
-        anchor: nearest_other(distances(bank, anchor, latency_known), bank.architectures) for anchor in bank.instances
-    }
-    return rule, asdict(scale_of_folds(bank, out_of_fold, wanted, list(out_of_fold.rows), weights, nearest))
-
-
 class Length(NamedTuple):
     """Epochs of the documented method's networks, and steps of the default method's."""
 
@@ -147,15 +131,7 @@ SEED = 0
 FULL_LENGTH = Length()
 PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
 
-_VERSIONED = (
-    "tensorflow",
-    "keras",
-    "scikit-learn",
-    "lightgbm",
-    "numpy",
-    "rapidfuzz",
-    "scipy",
-)
+_VERSIONED = ("tensorflow", "keras", "scikit-learn", "lightgbm", "numpy", "rapidfuzz", "scipy")
 
 
 def train(
@@ -195,7 +171,12 @@ def train(
                 "rows_per_instance": len(measurements.workloads),
                 "architectures": sorted(set(measurements.architectures)),
             },
-            "features": _features(features),
+            "features": {
+                "clusters": [list(cluster) for cluster in features.clusters],
+                "host_operations": list(features.host_operations),
+                "near": features.near,
+                "order": list(features.names),
+            },
             "instances": {name: _training_range(measurements, name) for name in measurements.instances},
             "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
             "default_method": "classes",
@@ -205,7 +186,10 @@ def train(
             "scalers": _scaler_rows(measurements),
             "scaler_curves": learned_scalers(measurements),
             "coefficients": sorted(coefficients or ()),
-            "files": hashes(folder, [*(row["file"] for row in members), *default["files"]]),
+            "files": {
+                name: sha256_hex((folder / name).read_bytes())
+                for name in (*(row["file"] for row in members), *default["files"])
+            },
         }
         manifest = write_manifest(content, folder)
     return manifest
@@ -215,35 +199,21 @@ def _train_documented(
     measurements: Measurements, folder: Path, anchors: Sequence[str], seed: int, epochs: int, progress: Progress
 ) -> tuple[list[dict], FeatureSpec]:
     """Fit and write the documented members, a file for all targets of an anchor; the manifest's rows and features."""
-    wanted = [DocumentedFold(*pair, frozenset()) for pair in pairs(measurements.instances) if pair[0] in anchors]
+    wanted = [(*pair, frozenset[str]()) for pair in pairs(measurements.instances) if pair[0] in anchors]
     fitted = fit_folds(measurements, wanted, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for anchor in anchors:
-        own = [one for one in fitted if one.fold.anchor == anchor]
+        own = [one for one in fitted if one.anchor == anchor]
         stacks: dict[str, tuple[str, Fitted]] = {
             "line": ("latency_ms", line_stack([one.line for one in own])),
             "forest": ("clusters", forest_stack([one.forest for one in own])),
             "dense": ("clusters", dense_stack([one.dense for one in own])),
         }
-        targets = [one.fold.target for one in own]
+        targets = [one.target for one in own]
         for member, (kind, stack) in stacks.items():
             name = write_fitted(stack, folder, anchor, member)
             rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})
     return rows, fitted[0].features
-
-
-def _features(features: FeatureSpec) -> dict:
-    return {
-        "clusters": [list(cluster) for cluster in features.clusters],
-        "host_operations": list(features.host_operations),
-        "near": features.near,
-        "order": list(features.names),
-    }
-
-
-def hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of files in `folder`."""
-    return {name: sha256_hex((folder / name).read_bytes()) for name in names}
 
 
 def write_manifest(content: Mapping, folder: Path) -> dict:
@@ -254,12 +224,9 @@ def write_manifest(content: Mapping, folder: Path) -> dict:
 
 
 def _version(distribution: str) -> str:
-    candidates = (distribution, f"{distribution}-cpu")
-    for name in candidates:
-        try:
+    for name in (distribution, f"{distribution}-cpu"):
+        with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return "unknown"
 
 

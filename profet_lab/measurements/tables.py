@@ -1,4 +1,4 @@
-"""Read the tables of the PROFET measurements."""
+"""The PROFET measurements: read from their tables, and summed to operation classes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any work)
 
+from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
+from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
 from profet_recorder.profiles.profet_json import VERSION_1_STEPS
@@ -136,3 +138,53 @@ def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
     for name in names:
         if name not in measurements.instances:
             raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(measurements.instances)}.")
+
+
+@dataclass(frozen=True)
+class ClassBank(MeasuredRows):
+    """Class times of all profiles.
+
+    classes : the operation classes, device classes first.
+    times : instance -> class times as recorded.
+    inputs : (instance, latency known) -> the profiles' inputs, each profile imputed on its own.
+    sizes : (rows, 2), batch and pixel size as inputs.
+    """
+
+    classes: OperationClasses
+    times: Mapping[str, ClassTimes]
+    inputs: Mapping[tuple[str, bool], StepInputs]
+    sizes: np.ndarray
+
+    @property
+    def device_classes(self) -> int:
+        """Number of device classes."""
+        return len(self.classes.device)
+
+    @property
+    def idle_column(self) -> int:
+        """Column of idle device time."""
+        return self.classes.names.index(IDLE_CLASS)
+
+    @property
+    def repeats(self) -> np.ndarray:
+        """Number of the repeat in each row."""
+        return self.workloads["repeat"].to_numpy()
+
+
+def class_bank(measurements: Measurements) -> ClassBank:
+    """Class times of all measurements."""
+    classes, workloads = load_operation_classes(), measurements.workloads
+    idle = classes.names.index(IDLE_CLASS)
+    sizes = size_inputs(np, workloads[["batch_size"]].to_numpy(float), workloads[["pixels"]].to_numpy(float))
+    times = {
+        name: classes.encode_table(measurements.operations, times_us)
+        for name, times_us in measurements.times_us.items()
+    }
+    inputs = {
+        (name, known): step_inputs(
+            times[name], len(classes.device), idle, measurements.latency_ms[name] if known else None, sizes
+        )
+        for name in times
+        for known in (True, False)
+    }
+    return ClassBank(workloads, dict(measurements.latency_ms), classes, times, inputs, sizes)

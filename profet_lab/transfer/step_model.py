@@ -15,8 +15,7 @@ from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, StepParts, gpu_time_ms, step_parts
 from profet_core.transfer.targets import host_named
-from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.measurements.tables import WORKLOAD, MeasuredRows, Measurements
+from profet_lab.measurements.tables import WORKLOAD, ClassBank, MeasuredRows, Measurements, class_bank
 
 
 def root_mean_square(errors: np.ndarray | Sequence[float]) -> float:

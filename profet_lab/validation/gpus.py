@@ -35,10 +35,9 @@ from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import no_less
-from profet_lab.class_bank import class_bank
 from profet_lab.class_members import STEPS
 from profet_lab.measurements.published import load_points, load_tuned, mlperf_ratio, mlperf_speeds
-from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
 from profet_lab.transfer.rates import MLPERF, evidence_widths, held_out_tables, published_evidence

@@ -20,19 +20,15 @@ from profet_core.prediction.other_gpus import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
-from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import (
     LEVEL,
-    ClassFold,
-    OutOfFold,
-    Weights,
+    Fold,
     ensemble_ms,
-    least_error,
     one_held_out,
     predict_cases,
 )
 from profet_lab.class_members import MemberModels, fit_member
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, Pair, pairs
+from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, ClassBank, pairs
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
@@ -124,10 +120,7 @@ class EnsembleLatencies:
 def ensemble_latencies(
     bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None, cases: Iterable[bool] = tuple(CASES)
 ) -> EnsembleLatencies:
-    """Fit the default method once an architecture and pair, with and without the anchor's latency (`cases`).
-
-    The members' weights come from the errors on all other architectures, whose models had seen the one that is judged.
-    """
+    """Fit the default method once an architecture and pair, with and without the anchor's latency (`cases`)."""
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
@@ -135,20 +128,13 @@ def ensemble_latencies(
     folds = [one_held_out(bank.architectures, wanted, known) for known in known_latencies]
     predicted = predict_cases(bank, folds, seed=seed, steps=steps, progress=progress)
     for latency_known, out_of_fold in zip(known_latencies, predicted, strict=True):
-        weights = weights_by_others(bank, wanted, out_of_fold)
         for anchor, target in wanted:
-            values = out_of_fold.all_ensemble_ms((anchor, target), weights)
+            values = out_of_fold.all_ensemble_ms((anchor, target))
             latency_ms[anchor, target, latency_known] = values
             errors = np.abs(np.log(values / bank.latency_ms[target]))
             for name, rows in out_of_fold.rows.items():
                 half_widths[anchor, target, latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
     return EnsembleLatencies(latency_ms, half_widths)
-
-
-def weights_by_others(bank: ClassBank, wanted: Sequence[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
-    """Architecture -> the weights that err least on all others."""
-    errors_of = {name: out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows}
-    return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}
 
 
 #: Of the held-out GPU: what is known, and the standard deviations that come to its own error.
@@ -263,24 +249,20 @@ def _to_held_out(
     return directions
 
 
-#: Equal member weights: nothing may be chosen on the held-out GPU.
-_WEIGHTS = (1 / 3, 1 / 3, 1 / 3)
-
-
 @dataclass(frozen=True)
 class FoldModels:
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank
-    folds: Sequence[ClassFold]
+    folds: Sequence[Fold]
     members: Mapping[str, MemberModels]
 
     def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
         """Latencies on the target, (rows,), of steps mapped to the anchor; no model saw the architecture."""
         number = next(
             number
-            for number, fold in enumerate(self.folds)
-            if fold.training.pair == (anchor, target) and architecture in fold.held_out
+            for number, (training, names) in enumerate(self.folds)
+            if training.pair == (anchor, target) and architecture in names
         )
         found = [
             models.predict(
@@ -290,7 +272,7 @@ class FoldModels:
             )
             for models in self.members.values()
         ]
-        return ensemble_ms(np.column_stack(found), _WEIGHTS)
+        return ensemble_ms(np.column_stack(found))
 
     def served(self, back: MappedSteps, held_out: str, known: bool, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Instance -> latencies of one architecture's rows: analytical and trained models weighted equally."""
@@ -314,7 +296,7 @@ class FoldModels:
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
     folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
-    tasks = [(bank, member, [fold.training for fold in folds], seed, steps) for member in MEMBERS]
+    tasks = [(bank, member, [training for training, _ in folds], seed, steps) for member in MEMBERS]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 

@@ -10,17 +10,15 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
-from profet_lab.class_bank import ClassBank, Training, class_bank
 from profet_lab.class_folds import (
-    WEIGHTS,
     ensemble_ms,
     fit_scale,
     fold_inputs,
     nearest_other,
     one_held_out,
-    summed_errors,
 )
-from profet_lab.class_members import RECIPES, REPEATS, MemberModels, fit_member, fit_trees
+from profet_lab.class_members import RECIPES, REPEATS, MemberModels, Training, fit_member, fit_trees
+from profet_lab.measurements.tables import ClassBank, class_bank
 from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
@@ -169,13 +167,13 @@ def test_folds_and_nearest_others_leave_out_what_is_held_out():
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
     groups = np.array(list("ABBCA"))
     folds = one_held_out(groups, [PAIR, PAIR[::-1]], latency_known=True)
-    assert [(*fold.training.pair, *fold.held_out) for fold in folds] == [
+    assert [(*training.pair, *held_out) for training, held_out in folds] == [
         (*pair, name) for pair in (PAIR, PAIR[::-1]) for name in "ABC"
     ]
-    for fold in folds:
-        ((name, rows),) = fold.held_out.items()
+    for training, held_out in folds:
+        ((name, rows),) = held_out.items()
         assert set(groups[rows]) == {name}
-        assert (fold.training.rows == ~rows).all()
+        assert (training.rows == ~rows).all()
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
@@ -196,20 +194,9 @@ def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measure
         np.testing.assert_allclose(mine, its, **SAME_TRAINING)
 
 
-def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndarray:
-    """Errors that are `error` with any weights but these."""
-    return np.where([each == weights for each in WEIGHTS], 0.0, error)
-
-
-def test_members_are_combined_by_weights_and_errors_summed_by_hand():
-    members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
-    np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
-    np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
-    # Two rows; the networks agree on 100 ms and the trees on 1: with weight w they say 100 ** (1 - w).
-    errors = summed_errors(np.array([[100.0, 100.0, 1.0], [100.0, 100.0, 1.0]]), np.array([100.0, 80.0]))
-    assert errors.shape == (len(WEIGHTS),)
-    assert errors[WEIGHTS.index((0.5, 0.5, 0.0))] == pytest.approx(0 + 0.25)
-    assert errors[WEIGHTS.index((0.3, 0.3, 0.4))] == pytest.approx((1 - 100**-0.4) + (1 - 100**0.6 / 80))
+def test_members_are_combined_by_their_weights():
+    members_ms = np.array([[1.0, 32.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
+    np.testing.assert_allclose(ensemble_ms(members_ms), [8, 10, 2])
 
 
 STEPS = 5
@@ -227,13 +214,13 @@ def predicted_ms(bank, networks, rows, known=True, sizes=False):
 def test_constants_are_the_ratios_of_the_training_rows(classed):
     bank = class_bank(classed)
     learned = bank.architectures != "D"
-    ratios, typical = bank.log_ratios(Training(*PAIR, learned, True))
+    ratios, typical = Training(*PAIR, learned, True).log_ratios(bank)
     np.testing.assert_allclose(ratios, np.log(0.5))
     assert typical == pytest.approx(np.log(0.5))
-    unseen = bank.unseen("slow", learned)
+    unseen = Training(*PAIR, learned, True).unseen(bank)
     names = np.array(bank.classes.names)
     depthwise = names == "depthwise"
-    assert unseen[depthwise].all() and not bank.unseen("slow", ~learned)[depthwise].any()
+    assert unseen[depthwise].all() and not Training(*PAIR, ~learned, True).unseen(bank)[depthwise].any()
     assert not unseen[names == "convolution"].any() and not unseen[bank.device_classes :].any()
 
 

@@ -12,8 +12,7 @@ import pytest
 from profet_cli.main import main
 from profet_core.errors import InputError
 from profet_core.units import positive_number
-from profet_lab.class_bank import class_bank
-from profet_lab.measurements.tables import Measurements, pairs
+from profet_lab.measurements.tables import Measurements, class_bank, pairs
 from profet_lab.tasks import on_cluster, run_tasks
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")

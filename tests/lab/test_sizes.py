@@ -14,9 +14,8 @@ from profet_core.latency import quantile
 from profet_core.prediction.growth import SIGNS, growth_model, scaling_distances
 from profet_core.prediction.scaler import KNOTS, learned_scaler, scaling_model_ms
 from profet_lab import train as training
-from profet_lab.class_bank import class_bank
 from profet_lab.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
-from profet_lab.measurements.tables import DataError
+from profet_lab.measurements.tables import DataError, class_bank
 from profet_lab.sizes import (
     curve_from_bend,
     curve_rows,

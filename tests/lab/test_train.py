@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.ensemble.fitted import Fitted, read_fitted, written
+from profet_core.ensemble.fitted import DenseStack, Fitted, read_fitted, written
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside, sha256_hex, shipped_folder
 from profet_lab import train as training
 from profet_lab.class_members import PARAMETERS
-from profet_lab.documented import DenseWeights, fit_forest, fit_line
+from profet_lab.documented import fit_forest, fit_line
 from profet_lab.models_folder import (
     boosted_stack,
     dense_stack,
@@ -111,16 +111,15 @@ def test_lines_forests_and_dense_networks_answer_as_before_export(tmp_path):
         run(forest_stack(forests), rows), [forest.predict(rows) for forest in forests], rtol=1e-14
     )
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
-    weights = DenseWeights(
-        kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])), biases=(np.zeros(2), np.array([500.0]))
+    kernels = [np.array([[[1.0, -1.0], [1.0, 0.0]]]), np.array([[[2.0], [5.0]]])]
+    one, other = (
+        DenseStack(kernels, [np.zeros((1, 1, 2)), np.full((1, 1, 1), bias_us)], "relu") for bias_us in (500.0, 1_500.0)
     )
-    other = DenseWeights(weights.kernels, (np.zeros(2), np.array([1500.0])))
     rows = np.array([[1_000.0, 2_000.0]])
-    np.testing.assert_allclose(weights.predict_us(rows), [6_500.0])
     # In single precision, to three digits of a latency.
-    np.testing.assert_allclose(run(dense_stack([weights, other]), rows), [[6.5], [7.5]], rtol=1e-5)
-    weights = DenseWeights((np.full((2, 1), 1 / 3),), (np.zeros(1),))
-    (kernel,) = read_fitted(written(dense_stack([weights]))).kernels
+    np.testing.assert_allclose(run(dense_stack([one, other]), rows), [[6.5], [7.5]], rtol=1e-5)
+    third = DenseStack([np.full((1, 2, 1), 1 / 3)], [np.zeros((1, 1, 1))], "relu")
+    (kernel,) = read_fitted(written(dense_stack([third]))).kernels
     assert kernel.dtype == np.float32 and kernel[0, 0, 0] == np.float32(1 / 3_000)
 
 

@@ -14,27 +14,22 @@ from profet_core import load_models
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_core.prediction.predict import share_transferred
 from profet_core.training.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
-from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import (
-    WEIGHTS,
     default_report,
     distances,
     fastest_report,
     half_widths,
-    inner_errors,
     measured_report,
     nested_scale,
     one_held_out,
     predict_cases,
     scatter,
     two_held_out,
-    weights_without,
 )
-from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.measurements.tables import WORKLOAD, class_bank
 from profet_lab.reports import load_validation
 from profet_recorder.profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
-from tests.lab.test_classes import choosing
 
 pytestmark = pytest.mark.training
 
@@ -106,9 +101,6 @@ def hand_made() -> pd.DataFrame:
                             f"{case}_half": math.log(1.15),
                             f"{case}_family_half": math.log(1.25 if model == "VGG16" else 1.5),
                         }
-                    # VGG16 held out, the trees weigh a fifth; AlexNet held out, two fifths or nothing.
-                    row |= {"with_latency_tree_weight": 0.2 if model == "VGG16" else 0.4}
-                    row |= {"without_latency_tree_weight": 0.2 if model == "VGG16" else 0.0}
                     rows.append(row)
     return pd.DataFrame(rows)
 
@@ -118,7 +110,7 @@ def report() -> dict:
     return default_report(hand_made())
 
 
-def test_figures_of_pairs_means_architectures_and_weights_by_hand(report):
+def test_figures_of_pairs_means_and_architectures_by_hand(report):
     rows = {(row["anchor"], row["target"]): row for row in report["pairs"]}
     assert len(rows) == 12
     one = rows["a", "b"]
@@ -147,10 +139,6 @@ def test_figures_of_pairs_means_architectures_and_weights_by_hand(report):
     assert report["family"]["coverage_90_without_latency"] == pytest.approx(50)
     # AlexNet alone has no near twin.
     assert report["without_twin"]["mape_with_latency"] == report["by_model"]["AlexNet"]["mape_with_latency"]
-    assert report["weights"] == {
-        "with_latency": pytest.approx({"trees_mean": 0.3, "trees_min": 0.2, "trees_max": 0.4}),
-        "without_latency": pytest.approx({"trees_mean": 0.1, "trees_min": 0.0, "trees_max": 0.2}),
-    }
 
 
 def test_the_fastest_instance_and_the_scatter_by_hand():
@@ -180,50 +168,27 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
     bank = class_bank(classed)
     folds = two_held_out(bank, [PAIR], latency_known=True)
     assert len(folds) == 6
-    for fold in folds:
-        assert len(fold.held_out) == 2
-        for name, rows in fold.held_out.items():
+    for training, held_out in folds:
+        assert len(held_out) == 2
+        for name, rows in held_out.items():
             first, second = name.split("|")
             assert set(bank.architectures[rows]) == {first}
-            assert set(bank.architectures[fold.training.rows]) == set("ABCD") - {first, second}
+            assert set(bank.architectures[training.rows]) == set("ABCD") - {first, second}
 
 
-@pytest.mark.parametrize("poison", [np.nan, np.inf])
-def test_no_error_of_those_held_out_counts(poison):
-    """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
-    wanted, names = WEIGHTS[9], "ABCD"
-    spoilt = np.full(len(WEIGHTS), poison)
-    for out in (["D"], ["C", "D"]):
-        errors = {
-            (outer, inner): choosing(wanted) if outer in out and inner not in out else spoilt
-            for outer in names
-            for inner in names
-            if inner != outer
-        }
-        assert weights_without(errors, out) == wanted
-        # One such error let in, and the choice is another: the first of what is not a number, or all infinite.
-        assert weights_without(errors, ["A"]) == WEIGHTS[0]
-
-
-def test_spoilt_rows_of_the_held_out_architecture_change_neither_weights_nor_interval(uncompiled, classed, poisoned):
-    """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
+def test_spoilt_rows_of_the_held_out_architecture_do_not_change_its_interval(uncompiled, classed, poisoned):
+    """It comes from errors of others, by members that never saw it, at distances without it."""
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     (plain,) = predict_cases(clean, [one_held_out(clean.architectures, [pair], True)], seed=0, steps=3)
-    half, weights = [], []
+    half = []
     for bank in (clean, spoilt):
         (inner,) = predict_cases(bank, [two_held_out(bank, [pair], True)], seed=0, steps=3)
         # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
         own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(held_out[:, None], own, learned)}
-        errors = inner_errors(bank, [pair], inner)
-        weights.append({name: weights_without(errors, [name]) for name in np.unique(bank.architectures)})
-        scales = {
-            name: nested_scale(bank, [pair], inner, name, weights[-1][name], tables)
-            for name in np.unique(bank.architectures)
-        }
+        scales = {name: nested_scale(bank, [pair], inner, name, tables) for name in np.unique(bank.architectures)}
         half.append(half_widths(bank, [pair], plain, lambda name, _, scales=scales: scales[name], tables, True)[pair])
-    assert weights[0]["D"] == weights[1]["D"] != WEIGHTS[0]  # what is not a number gives the first of them
     assert np.isfinite(half[1][held_out]).all()
     np.testing.assert_allclose(half[0][held_out], half[1][held_out], **SAME_TRAINING)
     assert not np.isfinite(half[1][~held_out]).any()  # the others' widths do learn from it
