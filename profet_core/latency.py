@@ -134,7 +134,7 @@ class LatencyParts:
     Attributes
     ----------
     free_ms : milliseconds per step without the host's limit.
-    launch_ms : CPU launch overhead of the step on any GPU; 0 if unknown.
+    launch_ms : what launches and copies by the host bound it to; 0 if unknown.
 
     >>> LatencyParts(9.0, 20.0).limited_by_host, LatencyParts(9.0, 2.0).limited_by_host
     (True, False)

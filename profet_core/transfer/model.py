@@ -179,7 +179,7 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 7
+TRANSFER_VERSION = 8
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
@@ -305,6 +305,8 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
             copy_factor=finite_number(step["copy_factor"]),
             tail_share=finite_number(step["tail_share"]),
             scattered_power=finite_number(step["scattered_power"]),
+            least_power=finite_number(step["least_power"]),
+            least_share=finite_number(step["least_share"]),
             instances=MappingProxyType({name: _instance_step(row) for name, row in step["instances"].items()}),
         ),
         reference=str(content["reference"]),

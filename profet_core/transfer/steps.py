@@ -80,7 +80,7 @@ def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[st
     floor_ms = recorded.floor_ms
     if floor_ms is None:
         floor_ms = step_model.floor_ms(parts, anchor, recorded.latency_ms)
-    floor_ms = np.minimum(floor_ms, least_ms)
+    floor_ms = np.minimum(step_model.steadied_floor_ms(parts, floor_ms, least_ms), least_ms)
     work_ms = {
         name: step_model.work_ms(row.latency_ms, step_model.fixed_ms(parts, anchor, step_model.hosts[name]), floor_ms)
         for name, row in latencies.items()
@@ -120,7 +120,7 @@ class StepsThere:
     Attributes
     ----------
     free_ms : latency without the host's limit.
-    launch_ms : CPU launch overhead of the step.
+    launch_ms : what launches and copies bound it to.
     log_sd : of the latency, in the logarithm.
     weights : (targets, instances, profiles), power of each known latency.
     """
@@ -212,11 +212,15 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
     start_ms, copy_ms = step_model.start_ms * hosts.launch, step_model.copy_ms(known.parts, known.anchor, hosts)
     fixed_ms = np.where(speeds.runs_ahead, 0.0, start_ms + copy_ms)
     launch_ms = known.floor_ms * hosts.launch
-    # If the host runs ahead of the GPU, copies run beside the work, and the smooth maximum with launches is the step.
-    host_ms = launch_ms + copy_ms + LEFT_AFTER_LAUNCHES * gpu_ms
-    ahead_ms = (gpu_ms**RUN_AHEAD_POWER + host_ms**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
-    ahead_ms = (ahead_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
-    free_ms = np.where(speeds.runs_ahead, ahead_ms, gpu_ms + fixed_ms)
+    # If the host runs ahead of the GPU, copies run beside the work. What is beyond the work alone is the host's bound,
+    # so that other sizes and precisions, which scale the work, keep it.
+    host_ms = launch_ms + copy_ms
+    left_ms = host_ms + LEFT_AFTER_LAUNCHES * gpu_ms
+    ahead_ms = (gpu_ms**RUN_AHEAD_POWER + left_ms**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
+    alone_ms = gpu_ms * (1 + LEFT_AFTER_LAUNCHES**RUN_AHEAD_POWER) ** (1 / RUN_AHEAD_POWER)
+    bound_ms = np.minimum(_without(ahead_ms, alone_ms), (1 + LEFT_AFTER_LAUNCHES) * host_ms)
+    free_ms = np.where(speeds.runs_ahead, _without(ahead_ms, bound_ms), gpu_ms + fixed_ms)
+    launch_ms = np.where(speeds.runs_ahead, bound_ms, launch_ms)
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     assumed = hosts.log_sd * host_share(free_ms, fixed_ms, launch_ms)
@@ -226,6 +230,13 @@ def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights 
         log_sd=combined_sd(speeds.log_sd, known_sd, assumed),
         weights=weight,
     )
+
+
+def _without(joined_ms: FloatArray, part_ms: FloatArray) -> FloatArray:
+    """The other part of a smooth maximum."""
+    beyond = np.maximum(joined_ms**SMOOTH_MAX_POWER - part_ms**SMOOTH_MAX_POWER, 0.0)
+    found: FloatArray = beyond ** (1 / SMOOTH_MAX_POWER)
+    return found
 
 
 def _column(values: Iterable[float]) -> FloatArray:

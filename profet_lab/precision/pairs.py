@@ -309,7 +309,8 @@ def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) ->
     tensor_cores = {name for name in set(rows["gpu"]) if has_tensor_cores(load_gpus()[name])}
     rows = rows[(rows["precision"] != AMP) | rows["gpu"].isin(tensor_cores)]
     keys = ["table", "network", "pixels", "gpu", "precision"]
-    found = _without_failed_runs(rows.groupby(keys)["images_per_s"].median().reset_index())
+    runs = _without_failed_runs(rows.groupby([*keys, "version"])["images_per_s"].median().reset_index())
+    found = runs.groupby(keys)["images_per_s"].median().reset_index()
     by_class: Any = {size: shares.by_class(*size) for size in {*zip(found["network"], found["pixels"], strict=True)}}
     sizes = zip(found["network"], found["pixels"], strict=True)
     found = found.assign(shares=pd.Series([by_class[size] for size in sizes], index=found.index, dtype=object))
@@ -317,8 +318,8 @@ def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) ->
 
 
 def _without_failed_runs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without AMP on tensor cores that takes as long as FP32 or TF32: it didn't run on them."""
-    keys = ["table", "network", "pixels", "gpu"]
+    """Without AMP on tensor cores that takes as long as FP32 or TF32 in its version: it didn't run on them."""
+    keys = ["table", "network", "pixels", "gpu", "version"]
     slowest = rows[rows["precision"] != AMP].groupby(keys)["images_per_s"].min().rename("other")
     other = rows.join(slowest, on=keys)["other"]
     return rows[(rows["precision"] != AMP) | ~(rows["images_per_s"] < other)]

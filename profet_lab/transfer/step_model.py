@@ -116,6 +116,8 @@ class StepModelSetting:
 
     tail_share: float = 0.1
     scattered_power: float = 0.3
+    least_power: float = 0.4
+    least_share: float = 0.5
 
 
 SETTING = StepModelSetting()
@@ -139,6 +141,8 @@ def fit_step_model(
         copy_factor=copy_factor,
         tail_share=setting.tail_share,
         scattered_power=setting.scattered_power,
+        least_power=setting.least_power,
+        least_share=setting.least_share,
         instances={},
     )
     floors_ms, speeds = network_floors(steps, instances, rows), _kind_log_speeds(steps, instances, rows)

@@ -130,7 +130,7 @@ def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(aske
     width = {name: row.interval.log_half_width for name, row in rows.items() if row.interval}
     measured = [width[name] for name, row in rows.items() if row.members]
     assert min(width[name] for name, row in rows.items() if row.basis == "transferred") > max(measured)
-    assert width["g6.xlarge"] > width["p4d.24xlarge"], "L4 has no published point of its own"
+    assert width["p5.4xlarge"] > width["g6.xlarge"], "an unmeasured host bounds the fast GPU's step more than L4's"
     one, node = rows["p5.4xlarge"], rows["p5.48xlarge"]
     assert one.latency_ms == node.latency_ms
     prices = catalog["p5.48xlarge"].usd_per_hour / catalog["p5.4xlarge"].usd_per_hour
@@ -168,8 +168,8 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     )
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
-    # A100 has a published FP32 speed, H100 none.
-    assert without["p5.4xlarge"].interval.log_half_width > rows["p5.4xlarge"].interval.log_half_width
+    # The faster step waits more for its host, which wasn't measured.
+    assert without["p5.4xlarge"].interval.log_half_width < rows["p5.4xlarge"].interval.log_half_width
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 

