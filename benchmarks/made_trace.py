@@ -84,7 +84,7 @@ def _step(number: int, begin_us: float) -> Iterator[dict]:
                 events += made
     # As after torch.cuda.synchronize(): the step ends with its last kernel.
     end_us = max(now_us, free_us) + 20.0
-    yield _event("user_annotation", f"ProfilerStep#{number}", _PID, _TID, begin_us, end_us - begin_us, {})
+    yield _event("user_annotation", f"ProfilerStep#{number}", _TID, begin_us, end_us - begin_us, {})
     yield from events
 
 
@@ -93,16 +93,17 @@ def _operation(tid: int, begin_us: float, layer: Layer, link: int) -> Iterator[d
     for depth, name in enumerate(names):
         left = len(names) - 1 - depth
         args = {"External id": link + depth, "Record function id": 0, "Sequence number": 432, "Ev Idx": link + depth}
-        yield _event("cpu_op", name, _PID, tid, begin_us + 2.0 * depth, layer.cpu_us + 4.0 * left, args)
+        yield _event("cpu_op", name, tid, begin_us + 2.0 * depth, layer.cpu_us + 4.0 * left, args)
     call_us = begin_us + 2.0 * len(names)
     args = {"External id": link, "cbid": 211, "correlation": link}
-    yield _event("cuda_runtime", "cudaLaunchKernel", _PID, tid, call_us, 3.0, args)
+    yield _event("cuda_runtime", "cudaLaunchKernel", tid, call_us, 3.0, args)
     args = {"External id": link, "device": 0, "context": 1, "stream": _STREAM, "correlation": link, "queued": 0}
     args |= {"registers per thread": 128, "shared memory": 0, "blocks per SM": 3.4, "grid": [1, 1, 1]}
     args |= {"block": [64, 1, 1]}
-    yield _event("kernel", layer.kernel, 0, _STREAM, call_us + 8.0, layer.gpu_us, args)
+    yield _event("kernel", layer.kernel, _STREAM, call_us + 8.0, layer.gpu_us, args)
 
 
-def _event(category: str, name: str, pid: int, tid: int, begin_us: float, duration_us: float, args: dict) -> dict:
+def _event(category: str, name: str, tid: int, begin_us: float, duration_us: float, args: dict) -> dict:
+    place = {"pid": 0 if tid == _STREAM else _PID, "tid": tid}
     times = {"ts": round(begin_us, 3), "dur": round(duration_us, 3)}
-    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, **times, "args": args}
+    return {"ph": "X", "cat": category, "name": name, **place, **times, "args": args}

@@ -305,8 +305,6 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
             copy_factor=finite_number(step["copy_factor"]),
             tail_share=finite_number(step["tail_share"]),
             scattered_power=finite_number(step["scattered_power"]),
-            least_power=finite_number(step["least_power"]),
-            least_share=finite_number(step["least_share"]),
             instances=MappingProxyType({name: _instance_step(row) for name, row in step["instances"].items()}),
         ),
         reference=str(content["reference"]),

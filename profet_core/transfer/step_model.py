@@ -159,7 +159,6 @@ class StepModel:
     copy_factor : time of the copy over its time in the profile.
     tail_share : tails as a share of the launch time on the reference host.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
-    least_power, least_share : see `steadied_floor_ms`.
     instances : profiled instance -> model for its profiles.
     """
 
@@ -167,8 +166,6 @@ class StepModel:
     copy_factor: float
     tail_share: float
     scattered_power: float
-    least_power: float
-    least_share: float
     instances: Mapping[str, InstanceStep]
 
     @cached_property
@@ -208,16 +205,6 @@ class StepModel:
         gaps_ms = self.start_ms * launch + step.floor_per_idle * gaps_ms
         least_ms = launches_ms(parts, step.profiling_slowdown, gaps_ms)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
-
-    def steadied_floor_ms(self, parts: StepParts, floor_ms: FloatArray, least_ms: FloatArray) -> FloatArray:
-        """Launch time on the reference host, (profiles,), inferred from gaps and from the shortest known step there.
-
-        Gaps shrink as the batch grows, launches don't. The shortest step grows, so that a power of it steadies them.
-        The host's own time needs none.
-        """
-        power = np.where(np.isfinite(parts.host_ms), 0.0, self.least_power)
-        found: FloatArray = floor_ms ** (1 - power) * (self.least_share * least_ms) ** power
-        return found
 
     def work_ms(self, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
         """GPU work in a latency, without copy, start and tails, (profiles,)."""

@@ -80,7 +80,7 @@ def known_steps(step_model: StepModel, recorded: AnchorSteps, others: Mapping[st
     floor_ms = recorded.floor_ms
     if floor_ms is None:
         floor_ms = step_model.floor_ms(parts, anchor, recorded.latency_ms)
-    floor_ms = np.minimum(step_model.steadied_floor_ms(parts, floor_ms, least_ms), least_ms)
+    floor_ms = np.minimum(floor_ms, least_ms)
     work_ms = {
         name: step_model.work_ms(row.latency_ms, step_model.fixed_ms(parts, anchor, step_model.hosts[name]), floor_ms)
         for name, row in latencies.items()

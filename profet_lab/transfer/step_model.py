@@ -116,8 +116,6 @@ class StepModelSetting:
 
     tail_share: float = 0.1
     scattered_power: float = 0.3
-    least_power: float = 0.4
-    least_share: float = 0.5
 
 
 SETTING = StepModelSetting()
@@ -141,14 +139,13 @@ def fit_step_model(
         copy_factor=copy_factor,
         tail_share=setting.tail_share,
         scattered_power=setting.scattered_power,
-        least_power=setting.least_power,
-        least_share=setting.least_share,
         instances={},
     )
     floors_ms, speeds = network_floors(steps, instances, rows), _kind_log_speeds(steps, instances, rows)
     slowdown = _profiling_slowdown(steps, instances, rows)
     found = {
-        name: _instance_step(steps, step_model, name, rows, floors_ms, speeds[name], slowdown) for name in instances
+        name: replace(_instance_step(steps, step_model, name, rows, floors_ms, slowdown), kind_log_speeds=speeds[name])
+        for name in instances
     }
     step_model = replace(step_model, instances=found)
     benchmark = np.flatnonzero(steps.benchmark)
@@ -246,10 +243,9 @@ def _instance_step(
     instance: str,
     rows: np.ndarray,
     floors_ms: np.ndarray,
-    kind_log_speeds: tuple[float, ...],
     slowdown: float,
 ) -> InstanceStep:
-    """All of an instance but the benchmark's work and how far its own profiles miss its latency."""
+    """All of an instance but speeds by kind, the benchmark's work and how far its own profiles miss its latency."""
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     benchmark = np.flatnonzero(steps.benchmark)[0]
     row = InstanceStep(
@@ -261,7 +257,7 @@ def _instance_step(
         profiling_slowdown=slowdown,
         gpu_per_busy=1.0,
         inferred_log_half_width=0.0,
-        kind_log_speeds=kind_log_speeds,
+        kind_log_speeds=(),
         benchmark_work_ms=1.0,
         benchmark_kinds_ms=tuple(float(value) for value in parts.kinds_ms[benchmark]),
     )

@@ -107,8 +107,6 @@ def with_setting(step_model: StepModel, medians: Steps, setting: StepModelSettin
         step_model,
         tail_share=setting.tail_share,
         scattered_power=setting.scattered_power,
-        least_power=setting.least_power,
-        least_share=setting.least_share,
     )
     benchmark = np.flatnonzero(medians.benchmark)
     instances = {

@@ -93,6 +93,7 @@ def test_accuracy_s_other_figures_are_the_reports():
         f"{rates['others']['mape']:.1f}% in FP32 and TF32 and {rates['amp']['mape']:.1f}% in AMP",
     ):
         assert sentence in text
+    assert f"{rates['others']['mape']:.1f}% (AMP: {rates['amp']['mape']:.1f}%)" in rows("README.md")
     found = rows("docs/ACCURACY.md")
     for name, scores in (
         ("layers", memory["arithmetic"]),

@@ -38,8 +38,6 @@ STEP_MODEL = StepModel(
     copy_factor=1.5,
     tail_share=0.0,
     scattered_power=0.3,
-    least_power=0.0,
-    least_share=1.0,
     instances={"fast": FAST, "slow": SLOW},
 )
 

@@ -78,20 +78,6 @@ def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, host_ms, latency
     assert STEP_MODEL.floor_ms(parts, "fast", np.array([latency_ms]))[0] == pytest.approx(floor_ms)
 
 
-def test_the_shortest_step_steadies_launches_inferred_from_gaps_but_not_the_hosts_own_time():
-    step_model = replace(STEP_MODEL, least_power=0.5, least_share=0.25)
-    floors_ms, least_ms = np.array([16.0]), np.array([100.0])
-    gaps, host = (made_parts(host=host_ms) for host_ms in (np.inf, 30.0))
-    assert step_model.steadied_floor_ms(gaps, floors_ms, least_ms)[0] == pytest.approx(20.0)
-    assert step_model.steadied_floor_ms(host, floors_ms, least_ms)[0] == 16.0
-    # Never above the shortest step.
-    recorded = AnchorSteps("fast", gaps, np.array([108.0]), np.array([80.0]))
-    others = {"slow": Estimate.exact(np.array([12.0]))}
-    launch = step_model.hosts["slow"].launch
-    steady = replace(step_model, least_share=4.0)
-    assert known_steps(steady, recorded, others).floor_ms[0] == pytest.approx(12.0 / launch)
-
-
 def test_bounds_of_the_floor():
     # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
     elsewhere = replace(STEP_MODEL, instances={**STEP_MODEL.instances, "fast": replace(FAST, host="cascade-lake")})
