@@ -70,7 +70,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_notes(rows: Iterable[StepTime]) -> None:
-    """The notes of latencies, one line each behind all that it is said of."""
+    """Notes of latencies, one line each, after the names of the instances that it is about."""
     names: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.note:

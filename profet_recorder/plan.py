@@ -27,7 +27,7 @@ _has_turn = True
 
 
 def share_recording() -> None:
-    """Of the processes that this one forks from here on, one speaks and writes: the first that `take_turn`."""
+    """Of this process and those it forks from now on, only the first that calls `take_turn` records."""
     global _turn
     if hasattr(os, "fork"):
         reading, writing = os.pipe()

@@ -13,7 +13,7 @@ from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Per, Plan, plan_confidence
+from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
 from profet_core.training.recommend import format_certainty
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
@@ -157,13 +157,13 @@ class TableRow:
         return self.plan.offer
 
 
-def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
+def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
     """All columns of Predict, in their order; the first six are shown until others are chosen. Rows have energy.
 
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
     tip = "Time and cost move together along it."
-    cost = f"cost_per_{COSTED_STEPS}_steps" if per is Per.STEP else per.value
+    cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
     energy = cost.replace("cost", "energy")
     time_range = _range("time_range", "Range", "seconds", unit.range_words, f"{per}_low_s", "time")
     more: tuple[Column[TableRow], ...] = (
@@ -230,9 +230,11 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
             "Time",
             lambda row: row.plan.total_s,
             unit.words,
-            data=lambda row: {STEP.export: row.plan.latency_ms} if per is Per.STEP else {f"{per}_s": row.plan.total_s},
+            data=lambda row: (
+                {STEP.export: row.plan.latency_ms} if per is Period.STEP else {f"{per}_s": row.plan.total_s}
+            ),
         ),
-        replace(time_range, data=STEP_RANGE.data) if per is Per.STEP else time_range,
+        replace(time_range, data=STEP_RANGE.data) if per is Period.STEP else time_range,
         Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{cost}_usd"),
         Column(
             "usd_per_hour",

@@ -15,7 +15,7 @@ from profet_core.answers.predict import Placement, answer_compare, answer_inside
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
-from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.training.plans import COSTED_STEPS, Period, Plan
 from profet_core.units import US_PER_MS, format_ms, format_usd
 from profet_recorder.profiles.profet_json import write_profile
 from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -291,7 +291,7 @@ def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[Table
             anchors.add(prediction.anchor)
             steps = [row for row in prediction.predictions if row.latency_ms is not None]
             plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
-            each.append({plan.label: Per.STEP.share_of(plan) for plan in plans})
+            each.append({plan.label: Period.STEP.share_of(plan) for plan in plans})
     first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
     return [
         TableRow(

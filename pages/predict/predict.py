@@ -18,7 +18,7 @@ from profet_core.errors import Code
 from profet_core.latency import LEVEL
 from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
 from profet_core.training.cost import training_energy
-from profet_core.training.plans import COSTED_STEPS, Per, Plan
+from profet_core.training.plans import COSTED_STEPS, Period, Plan
 from profet_core.training.words import headline
 from ui import tables
 from ui.columns import TableRow, predict_columns
@@ -101,11 +101,11 @@ def main(resources: Resources) -> None:
         _toolbar(resources)
         raise
     # Without a batch size only a step is known.
-    per = Per.STEP if network.batch_size is None else Per(session.predict.per)
+    per = Period.STEP if network.batch_size is None else Period(session.predict.per)
     plans = [row.plan for row in rows if row.plan is not None]
     advice = answer.advice.among(plans) if plans else answer.advice
     prediction, view = network.training.prediction, session.predict.chart
-    if plans and per is Per.TRAINING:
+    if plans and per is Period.TRAINING:
         if not advice.recommended.none_meets:
             st.markdown(plain(headline(advice.recommended)))
         if spot := spot_plan(resources, advice):
@@ -215,12 +215,12 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
+def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Period) -> list[TableRow]:
     found = []
     for row in rows:
         if row.plan is not None:
             plan = per.share_of(row.plan)
-            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else plan.workload.machines)
+            total_s = plan.total_s * (COSTED_STEPS if per is Period.STEP else plan.workload.machines)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             values = {"kwh": energy and energy.kwh, "co2e_kg": energy and energy.co2e_kg}
             found.append(TableRow(plan, row.fit, values=values))

@@ -26,7 +26,7 @@ from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Limits, Per, Plan
+from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan
 from profet_core.training.recommend import (
     Goal,
     Recommendation,
@@ -175,7 +175,7 @@ def _marks(
     }
 
 
-def show_cards(found: Recommended, per: Per) -> None:
+def show_cards(found: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
     if found.none_meets:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
@@ -187,7 +187,7 @@ def show_cards(found: Recommended, per: Per) -> None:
         st.caption(plain(" ".join(skipped_sentence(plan, found.limits) for plan in found.skipped)))
 
 
-def _lines(card: Recommendation, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
+def _lines(card: Recommendation, per: Period, unit: TimeUnit, *, limited: bool) -> list[str]:
     plan, shown = card.plan, per.share_of(card.plan)
     ends, likely = shown.interval, plan.within_limits
     spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
@@ -220,15 +220,21 @@ def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
     st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
 
 
-_TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
-_COST = {Per.STEP: f"Cost per {COSTED_STEPS:,} steps", Per.EPOCH: "Cost per epoch", Per.TRAINING: "Training cost"}
+_TIME = {Period.STEP: "Latency per step", Period.EPOCH: "Time per epoch", Period.TRAINING: "Training time"}
+_COST = {
+    Period.STEP: f"Cost per {COSTED_STEPS:,} steps",
+    Period.EPOCH: "Cost per epoch",
+    Period.TRAINING: "Training cost",
+}
 #: Letters of a machine's code in front of its bars.
 _CODE_LETTERS = 26
 #: What an anchor's latency is, whoever measured it.
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
-def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, limits: Limits, level: float) -> None:
+def show_bars(
+    rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float
+) -> None:
     """Two charts side by side: the same rows in the same order.
 
     `profiled`: label -> plan at the profiled size, where another one is shown.
@@ -251,7 +257,7 @@ def show_bars(rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Per, 
         ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
     )
     for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
-        limit = limit if per is Per.TRAINING else None
+        limit = limit if per is Period.TRAINING else None
         with column:
             chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
             show_chart(chart, key, session.predict_table.choose)
@@ -299,13 +305,13 @@ def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUn
     )
 
 
-def show_scatter(rows: Sequence[OfferRow], per: Per, limits: Limits) -> None:
+def show_scatter(rows: Sequence[OfferRow], per: Period, limits: Limits) -> None:
     """Time against cost; the frontier is explained in the legend."""
     plans = [row.plan for row in rows if row.plan is not None]
     if plans:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
-        limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
+        limited = (limits.deadline_s, limits.budget_usd) if per is Period.TRAINING else ()
         figure = trade_off([per.share_of(plan) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
@@ -342,7 +348,7 @@ def opened_row(rows: Sequence[OfferRow], label: str) -> OfferRow | None:
 
 
 def show_details(
-    resources: Resources, opened: OfferRow, per: Per, ask: Callable[[], Answered], write_link: Callable[[], None]
+    resources: Resources, opened: OfferRow, per: Period, ask: Callable[[], Answered], write_link: Callable[[], None]
 ) -> None:
     """Open the dialog of one row. It asks again after each number typed in it; closing it draws the page."""
     name = opened.plan.name if opened.plan else offer_name(opened.offer)

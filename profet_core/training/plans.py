@@ -444,7 +444,7 @@ def plan_confidence(plan: Plan) -> Confidence:
 COSTED_STEPS = 1_000
 
 
-class Per(StrEnum):
+class Period(StrEnum):
     """What time and cost are of; the values name columns of exports."""
 
     STEP = "step"
@@ -453,11 +453,11 @@ class Per(StrEnum):
 
     def share_of(self, plan: Plan) -> Plan:
         """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
-        if self is Per.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
+        if self is Period.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
             return plan
         work, ends, share, costed = plan.workload, plan.interval, 1.0, 1.0
-        if self is not Per.TRAINING:
-            is_step = self is Per.STEP
+        if self is not Period.TRAINING:
+            is_step = self is Period.STEP
             share = plan.latency_ms / MS_PER_S / plan.total_s if is_step else 1 / work.epochs / work.turns
             costed = share / work.machines * (COSTED_STEPS if is_step else 1)
         # Where the whole interval waits for data, it has no width to show.
@@ -475,4 +475,4 @@ class Per(StrEnum):
     @property
     def cost_suffix(self) -> str:
         """What a cost is for, where the view does not say it."""
-        return f" per {COSTED_STEPS:,} steps" if self is Per.STEP else ""
+        return f" per {COSTED_STEPS:,} steps" if self is Period.STEP else ""

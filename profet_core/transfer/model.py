@@ -28,7 +28,7 @@ from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 #: an input, and of a workload's own. Chosen by leave-one-GPU-out (`profet validate --cells`).
 LOCAL_LOG_SD, CONSTANT_LOG_SD, LINEAR_LOG_SD, NOISE_LOG_SD = 0.10, 0.05, 0.03, 0.06
 #: Length scale in standard deviations of the inputs.
-LENGTH = 1.5
+LENGTH_SCALE = 1.5
 #: About the mean log of the measured latencies, milliseconds: keeps the first input near zero.
 _TYPICAL_LOG_MS = 3.0
 
@@ -127,7 +127,7 @@ def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatAr
 def covariance(one: FloatArray, other: FloatArray) -> FloatArray:
     """Covariance of residuals at standardized inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
     apart: FloatArray = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
-    near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH**2))
+    near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH_SCALE**2))
     return near + LINEAR_LOG_SD**2 * (one @ other.T) + CONSTANT_LOG_SD**2
 
 

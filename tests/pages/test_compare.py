@@ -30,7 +30,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
-from ui.columns import Per, TableRow
+from ui.columns import Period, TableRow
 from ui.curves import gpu_look
 from ui.resources import Held, load_resources
 
@@ -168,7 +168,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     rows = []
     for offer in offers:
         steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
-        plans = [Per.STEP.share_of(plan_of(Workload(1, 1), step, offer)) for step in steps]
+        plans = [Period.STEP.share_of(plan_of(Workload(1, 1), step, offer)) for step in steps]
         rows.append(TableRow(plans[0], values={"plans": plans}))
     shown = bars(found, rows, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]

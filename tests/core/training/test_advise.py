@@ -15,7 +15,7 @@ from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.training.advise import advise, without_larger_nodes
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Per, plan_of
+from profet_core.training.plans import Limits, Period, plan_of
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
@@ -354,7 +354,7 @@ def test_runs_in_turn_take_longer_and_at_once_more_machines():
     assert [plan.total_usd for plan in (one, turns, once)] == pytest.approx([2, 10, 10])
     assert turns.interval.high_usd == pytest.approx(once.interval.high_usd) == pytest.approx(5 * one.interval.high_usd)
     # A step and an epoch are those of one run on one machine.
-    for per in (Per.STEP, Per.EPOCH):
+    for per in (Period.STEP, Period.EPOCH):
         shown = [per.share_of(plan) for plan in (one, turns, once)]
         assert [plan.total_s for plan in shown] == pytest.approx([shown[0].total_s] * 3)
         assert [plan.total_usd for plan in shown] == pytest.approx([shown[0].total_usd] * 3)
