@@ -80,8 +80,6 @@ SLOWEST = (
     "browser/test_visits.py",
     "browser/test_accessible.py",
     "lab/test_cluster.py",
-    "cli/commands/test_train_pairs.py",
-    "lab/test_precision.py",
 )
 
 
