@@ -165,6 +165,18 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
 
 
+#: Endings of files, which no network's name has; and of trained weights by name (yolov8n.pt), in a folder a file's.
+_FILE_ENDINGS, _WEIGHTS_ENDINGS = (".keras", ".onnx", ".csv", ".json", ".h5", ".pb", ".gz", ".zip"), (".pt", ".pth")
+
+
+def check_no_file(network: str) -> None:
+    """Refuse what is the path of a file that doesn't exist, not a network's name."""
+    path = Path(network)
+    ending = path.suffix.lower()
+    if ending in _FILE_ENDINGS or (ending in _WEIGHTS_ENDINGS and len(path.parts) > 1):
+        raise InputError(f"{path.name} not found.")
+
+
 def _shown_progress() -> Callable[[float], None] | None:
     if not sys.stderr.isatty():
         return None

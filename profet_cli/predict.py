@@ -16,6 +16,7 @@ from profet_cli.arguments import (
     add_format,
     add_models,
     add_question,
+    check_no_file,
     given_values,
     open_context,
     read_network_file,
@@ -246,8 +247,5 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
         )
-    # timm/convnext_tiny.fb_in1k is a name, nets/mine.pt a path.
-    in_folder = "/" in options.network and not path.parts[0].endswith(("timm", "torchvision", "keras"))
-    if path.suffix and (in_folder or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
-        raise InputError(f"{path.name} not found.")
+    check_no_file(options.network)
     return named_question(options.network, **values)

@@ -51,7 +51,7 @@ _TENSORFLOW = {"InceptionV3": "keras/InceptionV3"}
 _NETWORKS = {
     "ResNeXt101-32x4d": "resnext101_32x4d",
     "SE-ResNeXt101-32x4d": "seresnext101_32x4d",
-    "UNet Medical": "unet",
+    "UNet Medical": "unet_2015",
 }
 _GPUS = {
     "A10 (PCIe; not A10G)": "A10",

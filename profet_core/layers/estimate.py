@@ -25,7 +25,15 @@ from profet_core.catalog.gpus import (
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
+from profet_core.layers.networks import (
+    DETECTION_PIXELS,
+    counts_of,
+    measured_networks,
+    named_network,
+    native_pixels,
+    other_definitions,
+    shared_name,
+)
 from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction
@@ -167,8 +175,9 @@ _WORDS = {
     Regime.UNSEEN_NETWORK: "other networks were measured on this GPU",
     Regime.UNSEEN_BOTH: "other networks were measured, on other GPUs",
 }
-#: Batch sizes of the measurements.
-MAX_MEASURED_BATCH = 256
+#: Batch and image sizes of the measurements, and what smaller images add to the interval.
+MAX_MEASURED_BATCH, MIN_MEASURED_PIXELS = 256, 32
+_SMALL_IMAGES_LOG_SD = 0.2
 
 
 def measured_network(network: Counts) -> str | None:
@@ -254,6 +263,10 @@ def estimate(
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
         notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
+    if step.name and step.network.pixels == native_pixels(step.name) == DETECTION_PIXELS:
+        notes.append(Note(Code.DETECTION_SIZE, pixels=f"{DETECTION_PIXELS:,}"))
+    if step.network.pixels < MIN_MEASURED_PIXELS:
+        notes.append(Note(Code.SMALL_IMAGES, pixels=MIN_MEASURED_PIXELS))
     rows = [
         InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
@@ -360,6 +373,7 @@ def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target:
         host.log_sd * launched,
         0.0 if measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+        _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
     )
     regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
     if measured is not None or known_as in model.known.names:
