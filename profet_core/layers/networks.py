@@ -220,7 +220,7 @@ def near_names(text: str) -> tuple[str, ...]:
     key = _key(_PREFIXES.sub("", bare))
     ends = [match.start() for match in re.finditer(r"[^\w.]|_", typed)]
     start = next((found[0] for end in reversed(ends) if (found := _find(typed[:end])) is not None), None)
-    keys = {each: _table()[name] for (library, each), (name, _) in _names().items() if not library}
+    keys = {each: _table()[name] for (library, each), (name, size) in _names().items() if not library and not size}
     keys = {each: network for each, network in keys.items() if network.counts.is_convolutional}
 
     def begun(part: str) -> list[NamedNetwork]:
