@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
 from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import Profile, read_profile_folder
+from profet_recorder.profiles.reading import shown_file_name
 
 if TYPE_CHECKING:
     from profet_core.layers.network import Network
@@ -169,12 +170,16 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
 _FILE_ENDINGS, _WEIGHTS_ENDINGS = (".keras", ".onnx", ".csv", ".json", ".h5", ".pb", ".gz", ".zip"), (".pt", ".pth")
 
 
-def check_no_file(network: str) -> None:
-    """Refuse what is the path of a file that doesn't exist, not a network's name."""
+def network_file(network: str) -> Path | None:
+    """The network's file; None: this is a name, not a path."""
     path = Path(network)
+    with suppress(OSError):
+        if path.is_file():
+            return path
     ending = path.suffix.lower()
     if ending in _FILE_ENDINGS or (ending in _WEIGHTS_ENDINGS and len(path.parts) > 1):
-        raise InputError(f"{path.name} not found.")
+        raise InputError(f"{shown_file_name(path.name)} not found.")
+    return None
 
 
 def _shown_progress() -> Callable[[float], None] | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
-from profet_cli.arguments import add_format, check_no_file, read_network_file
+from profet_cli.arguments import add_format, network_file, read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.answers.questions import names
 from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
@@ -121,11 +120,10 @@ def _network(options: argparse.Namespace) -> Network:
             raise InputError(f"The {options.network} network has 29 pixels: remove --pixels.")
         return PUBLISHED[options.network]
     text, pixels = options.network, options.pixels
-    if (path := Path(text)).is_file():
+    if (path := network_file(text)) is not None:
         read = read_network_file(path, pixels)
         print_warnings(read.caveats)
         return scaled_network(read.name, read.counts.flops.all)
-    check_no_file(text)
     # Most questions need no layers.
     from profet_core.layers.networks import counts_of, network_name
 

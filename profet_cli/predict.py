@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import (
@@ -16,8 +15,8 @@ from profet_cli.arguments import (
     add_format,
     add_models,
     add_question,
-    check_no_file,
     given_values,
+    network_file,
     open_context,
     read_network_file,
     read_profile_file,
@@ -238,8 +237,7 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
     given = given_values(options, ESTIMATE)
     del given["network"]
     values = with_profiled(given)
-    path = Path(options.network)
-    if path.is_file():
+    if (path := network_file(options.network)) is not None:
         if "classes" in values:
             raise InputError("--classes is for named networks: a file has its own.")
         network = read_network_file(path, values.pop("pixels", None))
@@ -247,5 +245,4 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
         )
-    check_no_file(options.network)
     return named_question(options.network, **values)

@@ -467,8 +467,8 @@ def _profet() -> Iterator[Named]:
 
     for name in MEASURED:
         own = _SMALL.get(name, _DEFAULT_PIXELS)
-        sizes = sorted({*MEASURED_PIXELS, *_SMALL.values()}, key=lambda pixels, own=own: pixels != own)
-        yield name, sizes, partial(counts_of, name), ""
+        others = {*MEASURED_PIXELS, *_SMALL.values()} - {own}
+        yield name, [own, *sorted(others)], partial(counts_of, name), ""
 
 
 _LIBRARIES = {
