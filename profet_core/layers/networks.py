@@ -56,7 +56,8 @@ _SIZE = re.compile(
 )
 #: Sizes without a mark are multiples of this, or some network's own: mobilenetv2 100 is no size.
 _USUAL_STEP = 32
-#: Networks of several widths.
+#: Networks of sizes that have names, and of several widths.
+_SIZED = "convnext(?:v2)?|edgenext|inceptionnext|mambaout|mobilenetv4(?:conv|hybrid)|nextvit|rdnet"
 _WIDE = "mobilenetv[123]|mobilenetv3(?:large|small)|mobilevitv2|ghostnet(?:v2)?|lcnet|(?:se)?mnasnet|rexnet"
 #: What people call a network, as a pattern of its key (`_key`) -> a name that is in the table.
 _ALIASES = tuple(
@@ -65,10 +66,7 @@ _ALIASES = tuple(
         "alexnet2014": "alexnet",
         "bit(50|101)": r"resnetv2_\1x1_bitm",
         "bitmr(50|101|152)x(\\d)": r"resnetv2_\1x\2_bitm",
-        "convnextt?": "convnext_tiny",
-        "convnexts": "convnext_small",
-        "convnextb": "convnext_base",
-        "convnextl": "convnext_large",
+        "convnext": "convnext_tiny",
         "deeplabv3(plus)?": r"deeplabv3\1_resnet50",
         "(deeplabv3|fcn)(?:r|resnet)(50|101)(?:d8)?": r"\1_resnet\2",
         "deeplabv3plus(?:r|resnet)(50|101)": r"deeplabv3plus_resnet\1",
@@ -79,7 +77,7 @@ _ALIASES = tuple(
         "(fcos|retinanet)(?:(?:r|resnet)50)?": r"\1_resnet50_fpn",
         "fcn": "fcn_resnet50",
         "ghostnet": "ghostnet_100",
-        "hrnetw(\\d+)c": r"hrnet_w\1",
+        "hrnet(?:v2)?w(\\d+)c?": r"hrnet_w\1",
         "inception(?:v?1)": "googlenet",
         "inception(?:v?([34]))": r"inception_v\1",
         "lenet": "PROFET LeNet5",
@@ -110,11 +108,17 @@ _ALIASES = tuple(
         "resnext101": "resnext101_32x8d",
         "seresnext(50|101)": r"seresnext\1_32x4d",
         "resnext152": "resnext152_32x4d",
+        "s([ek])net(50)": r"s\1resnet\2",
         "shufflenetv2(?:~1x)?": "shufflenet_v2_x1_0",
         "squeezenet": "squeezenet1_0",
         "ssd300": "ssd300_vgg16",
         "unet(plusplus)?(resnet\\d+|efficientnetb0|mobilenetv2)": r"unet\1_\2",
         "w(?:ide)?r(?:es)?n(?:et)?(50|101)(?:~2)?x?": r"wide_resnet\1_2",
+        rf"({_SIZED})t": r"\1_tiny",
+        rf"({_SIZED})s": r"\1_small",
+        rf"({_SIZED})m": r"\1_medium",
+        rf"({_SIZED})b": r"\1_base",
+        rf"({_SIZED})(x*)l": r"\1_\2large",
         # Widths, in hundredths in timm.
         rf"({_WIDE})x?~?(\d)~(\d)": r"\1_\2\g<3>0",
         rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",

@@ -86,6 +86,8 @@ TYPED = {
     "resnetv1d50_8xb32_in1k": ("resnet50d", 25_576_264),
     "gluon_resnet50_v1d": ("resnet50d", 25_576_264),
     "google/mobilenet_v2_1.4_224": ("mobilenetv2_140", 6_108_776),
+    "ConvNeXtV2-B": ("convnextv2_base", 88_717_800),
+    "HRNetV2-W48": ("hrnet_w48", 77_469_864),
     "PPLCNet_x1_0": ("lcnet_100", 2_953_800),
     "BiT-M-R50x1": ("resnetv2_50x1_bit", 25_549_352),
     "https://huggingface.co/timm/resnet50.a1_in1k": ("timm/resnet50", 25_557_032),
