@@ -50,11 +50,11 @@ _SUFFIXES = re.compile(
 )
 #: An image size at the end of a name: 384, @384, 384px, 512x1024.
 _SIZE = re.compile(
-    r"(?:[-_ .@]+(?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
+    r"(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
     r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$",
     re.IGNORECASE,
 )
-#: Sizes without a mark are multiples of this, or some network's own: mobilenetv2 100 is no size.
+#: Sizes without a mark are multiples of this, or some network's own: mobilenetv2-110 is no size, nor "resnet50 64".
 _USUAL_STEP = 32
 #: Networks of sizes that have names, and of several widths.
 _SIZED = "convnext(?:v2)?|edgenext|inceptionnext|mambaout|mobilenetv4(?:conv|hybrid)|nextvit|rdnet"
