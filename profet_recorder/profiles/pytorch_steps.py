@@ -117,7 +117,8 @@ def _profiler_steps(events: PyTorchEvents, host: Rows, loop: Loop) -> StepBounds
     if not events.steps:
         return None
     bounds = np.array(sorted(events.steps.values()))
-    begins = np.sort(host.begins)
+    order = np.argsort(host.begins, kind="stable")
+    begins = host.begins[order]
     counts = np.searchsorted(begins, bounds[:, 1]) - np.searchsorted(begins, bounds[:, 0])
     bounds, counts = bounds[counts > 0], counts[counts > 0]
     trains = np.array([loop.trains_between(*bound) for bound in bounds.tolist()], bool)
@@ -136,18 +137,19 @@ def _profiler_steps(events: PyTorchEvents, host: Rows, loop: Loop) -> StepBounds
     inside = [loop.step_ends_between(*bound) for bound in bounds.tolist()]
     if all(len(ends) < 2 for ends in inside):
         return found
-    parts = []
+    parts, ends = [], host.ends[order]
     for (begin, end), ends_us, is_next in zip(bounds.tolist(), inside, follows.tolist(), strict=True):
-        rows = (host.begins >= begin) & (host.begins < end)
-        part = _counted(ends_us if len(ends_us) else np.array([end]), host.begins[rows], host.ends[rows])
+        loop.check_time()
+        rows = slice(*np.searchsorted(begins, [begin, end]).tolist())
+        part = _counted(ends_us if len(ends_us) else np.array([end]), begins[rows], ends[rows])
         part.bounds_us[0, 0], part.bounds_us[-1, 1] = begin, min(end, part.bounds_us[-1, 1])
         part.follows[0] = is_next
         parts.append(part)
     each = ((part.bounds_us, part.ends_us, part.follows) for part in parts)
-    bounds, ends, follows = (np.concatenate(some) for some in zip(*each, strict=True))
+    bounds, step_ends, follows = (np.concatenate(some) for some in zip(*each, strict=True))
     cut = partial + sum(part.partial for part in parts)
     split = sum(len(ends_us) > 1 for ends_us in inside)
-    return StepBounds(bounds, ends, follows, "counted", partial=cut, untrained=untrained, split=split)
+    return StepBounds(bounds, step_ends, follows, "counted", partial=cut, untrained=untrained, split=split)
 
 
 def _counted(ends_us: np.ndarray, begins: FloatArray, ends: FloatArray, on_device: bool = False) -> StepBounds:
@@ -185,11 +187,13 @@ class Loop:
 
     Attributes
     ----------
+    check_time : raises where reading takes too long.
     ends_us : (updates,), ends of the optimizers' marks, ascending; those inside of others are none.
     kinds : (updates,), numbers of the optimizers: by class, and by the backward pass before the update.
     """
 
-    def __init__(self, events: PyTorchEvents, host: Rows, check_time: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, events: PyTorchEvents, host: Rows, check_time: Callable[[], None]) -> None:
+        self.check_time = check_time
         names = [name for name, _ in events.operations]
         codes = np.array([_phase(name) for name in names], np.int8)[host.keys] if names else np.zeros(0, np.int8)
         # Traces of several processes may be merged into one; the others' updates are not this one's.
@@ -212,7 +216,7 @@ class Loop:
         self._nodes = np.sort(host.begins[codes == _NODE])
         #: Whether each update follows a backward pass of its own.
         self._is_own = np.ones(len(ends), bool)
-        self.kinds = np.array(self._find_kinds(host.keys[rows], check_time), int)
+        self.kinds = np.array(self._find_kinds(host.keys[rows]), int)
 
     def trains_between(self, begin_us: float, end_us: float) -> bool:
         """True if a backward pass begins in this time."""
@@ -220,6 +224,7 @@ class Loop:
 
     def step_ends_between(self, begin_us: float, end_us: float) -> np.ndarray:
         """Where the steps in this time end: one or none, or each repetition of the same updates."""
+        self.check_time()
         first, last = np.searchsorted(self.ends_us, [begin_us, end_us])
         ends, kinds = self.ends_us[first:last], self.kinds[first:last]
         for period in range(1, min(len(ends) // 2, _MAX_CYCLE) + 1):
@@ -288,13 +293,13 @@ class Loop:
                 summed = []
         return found
 
-    def _find_kinds(self, keys: np.ndarray, check_time: Callable[[], None]) -> list[int]:
+    def _find_kinds(self, keys: np.ndarray) -> list[int]:
         """The number of each update's optimizer."""
         cuts = np.searchsorted(self._begins, self.ends_us, side="right")
         known: list[tuple[str, bool, Counter[int]]] = []
         found = list[int]()
         for label, first, last in zip(self._labels, [0, *cuts.tolist()], cuts.tolist(), strict=False):
-            check_time()
+            self.check_time()
             codes = self._codes[first:last]
             nodes = Counter(keys[first:last][(codes == _NODE) | (codes == _ACCUMULATE)].tolist())
             work = label, bool((codes == _FORWARD).any()), nodes
