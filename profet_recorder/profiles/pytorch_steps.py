@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from profet_recorder.profiles.intervals import FloatArray, nesting_order
+from profet_recorder.profiles.intervals import FloatArray, nesting_order, usual_work
 from profet_recorder.profiles.kernel_names import operation_of_kernel
 from profet_recorder.profiles.limits import Spans
 from profet_recorder.profiles.pytorch_events import (
@@ -356,10 +356,6 @@ def _is_alike(one: tuple[str, bool, Counter[int]], other: tuple[str, bool, Count
 Image = tuple[int, int, int, int]
 #: How a step that is left out differs from the others.
 Difference = Literal["batch", "size", "work"]
-#: Work that differs by more than this share of the usual one is another step's: kernels take some percent more or less.
-_WORK_SHARE = 0.2
-#: Kernels that a first step has more than the next one, as libraries try some.
-_TRIED_SHARE = 1.05
 
 
 def images_of(events: PyTorchEvents, steps: StepBounds) -> list[Image | None]:
@@ -405,12 +401,7 @@ def usual_steps(
     # Where one optimizer has its turn less often, or one update follows several passes with a mark each, steps differ.
     for number in np.unique(updates[kept]).tolist():
         rows = np.flatnonzero(kept & (updates == number))
-        typical = np.sort(work[rows])[len(rows) // 2]
-        if len(rows) == 2 and kernels[rows[0]] > _TRIED_SHARE * kernels[rows[1]]:
-            typical = work[rows[1]]
-        alike = np.abs(work[rows] - typical) <= _WORK_SHARE * typical
-        if 2 * alike.sum() >= len(rows):
-            keep(rows, alike, "work")
+        keep(rows, usual_work(work[rows], kernels[rows]), "work")
     return kept, differ
 
 
