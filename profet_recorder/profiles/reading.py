@@ -102,7 +102,7 @@ _OTHER_FILES = tuple(
             "a list of stacks for a flame graph (export_stacks), which lacks operations",
             _CHROME_TRACE,
         ),
-        (_LINES + rb"Layer \(type[^)\n]{0,30}\)", "a printed summary of a network, which has no times", _PROFILER),
+        (_LINES + rb"Layer \(type[^)\n]{0,30}\)", "a printed summary of a network", _PROFILER),
         (
             rb'(?s)\A\s*+\{.*?"(?:format"\s*:\s*"graph-model"|modelTopology"\s*:\s*\{\s*"node")',
             "a TensorFlow.js graph model",
