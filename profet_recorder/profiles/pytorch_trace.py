@@ -226,9 +226,10 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         yield f"{_marks(steps.split)}, around several steps each: updates of the weights tell these"
     if steps.untrained:
         yield f"{_marks(steps.untrained)} without a backward pass"
-    if steps.partial:
-        name = "ProfilerStep" if steps.basis == "marked" else "step"
-        yield f"{steps.partial} {f'{name} that is' if steps.partial == 1 else f'{name}s that are'} not complete"
+    if steps.partial and steps.basis == "marked":
+        yield f"{_marks(steps.partial)} that is not complete"
+    elif steps.partial:
+        yield "what follows the last step: one that is not complete, or a test pass"
     batch, (height, width) = (totals.images[0][0], sizes[0]) if sizes else (0, (0, 0))
     others = {
         "batch": f"a batch other than {batch}",
