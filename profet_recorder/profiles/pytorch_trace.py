@@ -184,7 +184,8 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     if totals.kernels_us and not any(_TRAINS.search(name) for name in names):
         return FORWARD_ONLY
     window_us, longest_us = totals.window_us, totals.longest_us
-    if len(totals.steps.bounds_us) == 1 and window_us and min(longest_us, totals.idle_us) > _COLD_SHARE * window_us:
+    count = len(totals.steps.bounds_us) - sum(totals.differ.values())
+    if count == 1 and window_us and min(longest_us, totals.idle_us) > _COLD_SHARE * window_us:
         return (
             f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
             f"{window_us / US_PER_MS:.3g} ms while libraries loaded. Profile a step after about ten warm-up steps."
@@ -223,7 +224,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         yield f"{totals.other_us['queued'] / US_PER_MS:.3g} ms of kernels launched before the recording began"
     steps, sizes = totals.steps, list(dict.fromkeys(image[2:] for image in totals.images))
     if steps.split:
-        yield f"{_marks(steps.split)}, around several steps each: updates of the weights tell these"
+        yield f"{_marks(steps.split)}, around several steps each: steps are counted by updates"
     if steps.untrained:
         yield f"{_marks(steps.untrained)} without a backward pass"
     if steps.partial and steps.basis == "marked":

@@ -15,6 +15,7 @@ from profet_recorder.profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WA
 from profet_recorder.profiles.record import ACCUMULATED, REPEATED_UPDATES
 from tests.recorder.runs import PYTHONPATH, needs
 
+#: Made-up traces of nine convolutions on a T4: where they are sound, steps of 90.3 ms with 64 images of 224 pixels.
 ODD = Path(__file__).parent / "odd"
 SCRIPT = Path(__file__).parents[3] / "made" / "torch_loops.py"
 
@@ -96,7 +97,7 @@ def test_every_loop_is_expected(traces):
         ("14d_smaller_last_batch_no_shapes.pt", 3, 90.3, "", "1 of 3 steps with more or less work than the others"),
         (
             *("13_one_mark_around_5_steps.pt", 5, 90.3, ""),
-            "1 ProfilerStep mark, around several steps each: updates of the weights tell these",
+            "1 ProfilerStep mark, around several steps each: steps are counted by updates",
         ),
         ("10_activation_checkpointing.pt", 3, 120.7, "", ""),
         ("03_dataparallel_two_gpus", 3, 45.4, "This step ran on several GPUs", ""),
