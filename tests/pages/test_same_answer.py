@@ -53,6 +53,7 @@ def _fixed() -> Iterator[Case]:
     yield Case(LENET, {"images_per_s_per_vcpu": 37.5, "validation_images": 50_000, "deadline_hours": 40.0})
     yield Case(RESNET, {"market": "spot", "interruptions": "10-15%", "runs": 2})
     yield Case(RESNET, {"market": "spot", "interruptions": "2.5", "checkpoint_minutes": 90.0, "restart_minutes": 12.0})
+    yield Case(SMALL, {"market": "spot", "interruptions": "0-5%", "images": 5_000, "epochs": 1})
     yield Case(RESNET, {"start_up_minutes": 12.0, "dataset_gib": 150.0, "storage_usd_per_gib_month": 0.08})
     yield Case(RESNET, {"runs": 5})
     yield Case(RESNET, {"runs": 5, "at_once": True, "budget_usd": 300.0})

@@ -1,0 +1,186 @@
+"""Questions of every kind that the schema allows: each is refused in one line, or has finite numbers in their order."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profet_cli.main import main
+from profet_core import ProfetError
+from profet_core.answers.context import Context
+from profet_core.answers.questions import FLAG, LARGE, NAMES, NUMBER, NUMBERS, PROFILE, WHOLE, Field
+from profet_core.catalog import load_gpus
+from profet_core.prediction.models import load_samples
+from profet_core.training.cost import INTERRUPTION_BANDS
+from profet_http.endpoints import QUESTIONS
+from profet_http.requests import read_profiles
+from tests.http.test_answers import options
+
+#: Questions of each kind by HTTP, and by the command line, which loads the models for each.
+EXAMPLES = {"HTTP": int(os.environ.get("FUZZ_QUESTIONS", "40")), "command": 6}
+SAMPLES = {sample.name: sample for sample in load_samples()}
+#: Texts and names that a field takes; of other names there are none but these.
+TEXTS = {
+    "anchor": ["g4dn.xlarge", "T4", "A100", "TITAN Xp", "p3.2xlarge"],
+    "region": ["us-east-1", "US", "eu-west-1"],
+    "network": ["ResNet50", "vgg16", "mobilenet_v2", "convnext_tiny", "vit_b_16"],
+    "interruptions": [*INTERRUPTION_BANDS, "0.1", "2", "1e-9", "24"],
+    "method": ["default", "profet"],
+    "instance": ["p4d.24xlarge", "p3.16xlarge", "g4dn.12xlarge"],
+}
+NAMED = {
+    "provider": ["aws", "azure", "gcp", "vast", "verda"],
+    "gpu": ["T4", "V100", "A100", "H100", "RTX 3090"],
+}
+INSTANCES = ["g4dn.xlarge", "p3.2xlarge", "g5.xlarge", "p4d.24xlarge", "RTX 3090", "A100-SXM4-40GB"]
+USUAL = {
+    "images": st.sampled_from([1, 100, 5000, 1_281_167]),
+    "epochs": st.sampled_from([1, 3, 90]),
+    "gpu_count": st.sampled_from([1, 2, 8]),
+    "total_gpus": st.sampled_from([8, 16]),
+    "batch": st.sampled_from([1, 32, 64, 256]),
+    "at_batch": st.sampled_from([16, 100, 256]),
+    "at_pixels": st.sampled_from([32, 128, 256, 1280]),
+    "steps": st.sampled_from([1, 2]),
+    "gpus": st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=3),
+}
+#: Fields that say something beside these alone.
+BESIDE = {
+    "interruptions": ["market"],
+    "checkpoint_minutes": ["interruptions", "market"],
+    "restart_minutes": ["interruptions", "market"],
+    "dataset_gib": ["storage_usd_per_gib_month"],
+    "storage_usd_per_gib_month": ["dataset_gib"],
+    "at_once": ["runs"],
+    "validation_images": ["images"],
+    "anchor": ["profile"],
+    "measured_trace_latency_ms": ["measured_trace", "measured"],
+    "measured_trace": ["measured"],
+    **{f"second_{name}": ["second"] for name in ("batch", "pixels", "latency_ms", "steps")},
+}
+WHOLES = st.one_of(st.integers(1, 512), st.integers(1, 10**6), st.sampled_from([0, -1, 10**9, 10**15]))
+NUMBERS_ABOVE_0 = st.one_of(
+    *(st.floats(0.01, most) for most in (10, 100, 1000)), st.sampled_from([0.0, 1e-9, 0.001, 1e4, 1e15])
+)
+
+
+def values(name: str, field: Field) -> st.SearchStrategy:
+    """What a field may be given: ordinary values mostly, and those at its bounds."""
+    if field.choices:
+        return st.sampled_from(field.choices)
+    if field.kind is FLAG:
+        return st.booleans()
+    if field.kind in (WHOLE, LARGE, NUMBER):
+        every = NUMBERS_ABOVE_0 if field.kind is NUMBER else WHOLES
+        shares = st.floats(0.01, 0.99) if "share" in (field.unit or "").lower() else every
+        return USUAL.get(name, st.just(25_600_000) if field.kind is LARGE else shares) | every
+    if field.kind is NAMES:
+        return st.lists(st.sampled_from(NAMED.get(name, INSTANCES)), min_size=1, max_size=2, unique=True)
+    if field.kind is NUMBERS:
+        return st.dictionaries(st.sampled_from(INSTANCES[:4]), st.floats(0.05, 500), min_size=1, max_size=2)
+    if field.kind is PROFILE:
+        return st.sampled_from(list(SAMPLES))
+    return USUAL[name] if name in USUAL else st.sampled_from(TEXTS[name])
+
+
+@st.composite
+def questions(draw: st.DrawFn, command: str) -> dict:
+    """A question with what it needs and up to six other fields."""
+    fields = {name: field for name, field in QUESTIONS[f"/{command}"].fields.items() if name != "own_gpus"}
+    needed = {name for name, field in fields.items() if field.required}
+    others = [name for name in fields if name not in needed]
+    asked = draw(st.lists(st.sampled_from(others), max_size=6, unique=True))
+    if command == "scaleout" and draw(st.booleans()):
+        asked += ["step_ms", "batch", "gpu"]
+    elif command == "scaleout":
+        asked += ["profile", "network"]
+    asked += [name for one in asked for name in BESIDE.get(one, ()) if name in fields]
+    question = {name: draw(values(name, fields[name])) for name in sorted(needed.union(asked))}
+    return question | ({"market": "spot"} if "interruptions" in question else {})
+
+
+def numbers_in(document: object, at: str = "") -> Iterator[tuple[str, float]]:
+    match document:
+        case dict():
+            for name, value in document.items():
+                yield from numbers_in(value, f"{at}.{name}")
+        case list():
+            for place, value in enumerate(document):
+                yield from numbers_in(value, f"{at}[{place}]")
+        case float() | int():
+            yield at, document
+
+
+def check(document: object) -> None:
+    """Every number is finite, and every interval has its point between its ends."""
+    found = dict(numbers_in(document))
+    assert found and all(map(math.isfinite, found.values()))
+    for place, low in found.items():
+        owner, _, name = place.rpartition(".")
+        if name.startswith("low_"):
+            unit = name.removeprefix("low_")
+            points = (f"{owner}.{what}_{unit}" for what in ("latency", "total"))
+            (point,) = [found[key] for key in points if key in found]
+            assert 0 <= low <= point <= found[f"{owner}.high_{unit}"], place
+
+
+def by_python(context: Context, command: str, asked: dict) -> object:
+    """The document; None if it is refused."""
+    endpoint = QUESTIONS[f"/{command}"]
+    try:
+        answer = endpoint.answer(context, read_profiles(asked, endpoint.fields, quick=True))
+    except ProfetError as error:
+        assert str(error).isprintable() and str(error)
+        return None
+    return json.loads(json.dumps(endpoint.document.document(answer), default=float))
+
+
+def by_command(command: str, asked: dict) -> object:
+    first = [asked[name] for name in ("network" if command == "estimate" else "profile",) if name in asked]
+    others = {name: value for name, value in asked.items() if value is not False and [value] != first}
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        status = main([command, *first, *options(others), "--format", "json"])
+    assert status == 0 or (status == 2 and err.getvalue().count("\n") == 1), err.getvalue()
+    return json.loads(out.getvalue()) if status == 0 else None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("examples", EXAMPLES)
+@pytest.mark.parametrize("command", [path.strip("/") for path in QUESTIONS])
+def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models, catalog, post, command, examples):
+    context, fields = Context(models, catalog, load_gpus()), QUESTIONS[f"/{command}"].fields
+    answers = 0
+
+    @settings(max_examples=EXAMPLES[examples])
+    @given(questions(command))
+    def ask(asked: dict) -> None:
+        nonlocal answers
+        named = [name for name in asked if fields[name].kind is PROFILE]
+        sent = asked | {name: json.loads(SAMPLES[asked[name]].data) for name in named}
+        found = by_python(context, command, sent)
+        if found is not None:
+            answers += 1
+            check(found)
+        if examples == "HTTP":
+            answer = post(f"/v1/{command}", sent)
+            assert (answer.status, answer.document if found else None) == (200 if found else 422, found)
+        else:
+            printed = by_command(command, asked | {name: str(SAMPLES[asked[name]].path) for name in named})
+            assert named_as_fields(printed) == named_as_fields(found)
+
+    ask()
+    assert answers > EXAMPLES[examples] / 10, "most questions are refused"
+
+
+def named_as_fields(document: object) -> str:
+    """Warnings name options on the command line."""
+    return re.sub(r"--[a-z-]+", lambda found: found[0][2:].replace("-", "_"), json.dumps(document))
