@@ -49,7 +49,7 @@ class CostAnswer:
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     """Predict and cost."""
-    context, names = filtered_context(context, question.offer_filter)
+    context, names, _ = filtered_context(context, question.offer_filter)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
     training = predicted_training(context, question)
     anchor = training.prediction.anchor

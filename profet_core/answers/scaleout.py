@@ -370,7 +370,7 @@ class ScaleoutPlans:
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
             return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
-        wanted, names = filtered_context(self.context, offer_filter)
+        wanted, names, _ = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 

@@ -131,7 +131,7 @@ class NetworkEstimate:
     rows : one per instance; its `members` are the latencies by each method.
     method : of the latencies.
     regimes : instance -> what of the question was measured on it.
-    fits : instance -> whether the step fits in its memory.
+    fits : instance, or GPU of `gpus` -> whether the step fits in its memory.
     gpus : GPU without an offer -> its step, if requested by name.
     """
 
@@ -265,6 +265,8 @@ def estimate(
         InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
+    memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
+    memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
@@ -272,7 +274,7 @@ def estimate(
         rows=tuple(rows),
         regimes={instance: found[one][1] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, catalog, step, list(by_instance)),
+        fits=_fits(models, step, memories_gib),
         warnings=tuple(notes),
         gpus={name: found[one][0] for name, one in gpus_only.items()},
     )
@@ -383,11 +385,11 @@ def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target:
     return found, regime
 
 
-def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequence[str]) -> dict[str, FitAnswer]:
+def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:
+    """Instance or GPU -> whether the step fits in its memory."""
     if models.memory is None:
         return {}
-    memories = {catalog[name].gpu_memory_gib for name in instances}
     share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
     need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
-    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in memories}
-    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in set(memories_gib.values())}
+    return {name: answers[memory_gib] for name, memory_gib in memories_gib.items()}
