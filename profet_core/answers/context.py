@@ -22,7 +22,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, read_custom_gpus, served_
 from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
-from profet_core.files import default_models_folder
+from profet_core.files import default_models_folder, home_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import refusal_by
@@ -87,12 +87,13 @@ def load_served() -> Served:
 
     Raises ArtifactError if a model is missing, damaged or changed.
     """
-    folder, lists = default_models_folder(), []
+    # Models may come to a home that has none yet.
+    folders, lists = {default_models_folder(), home_folder() or default_models_folder()}, []
     # `load_served_catalog` returns this problem.
     with suppress(CatalogError):
         lists = [path for path in (served_custom_path(), served_custom_gpus_path()) if path is not None]
     names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
-    files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
+    files = {path: _written_ns(path) for path in (*(one / name for one in folders for name in names), *lists)}
     models = load_models()
     models.verify()
     catalog, problem = load_served_catalog()
