@@ -156,7 +156,7 @@ def chosen_parameters(
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
     if network is not None and parameters is not None:
-        raise InputError("Give the network or its parameters, not both.")
+        raise InputError("Give {network} or {parameters}, not both.", "network", "parameters")
     if network is not None:
         return parameters_of(network, pixels)
     if parameters is None:

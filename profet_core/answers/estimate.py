@@ -10,7 +10,17 @@ from profet_core.answers import questions
 from profet_core.answers.context import Context, filtered_context, filtered_rows
 from profet_core.answers.documents import COVERAGE, GPU_ROWS, MEMORY, RENTED, ends
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import COST, WHOLE, Field, Fields, ProfileQuestion, StepsQuestion, fields_of, option
+from profet_core.answers.questions import (
+    COST,
+    WHOLE,
+    Field,
+    Fields,
+    ProfileQuestion,
+    StepsQuestion,
+    check_epochs,
+    fields_of,
+    option,
+)
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
@@ -135,8 +145,8 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
     fits = {name: fit for name, fit in found.fits.items() if name in kept}
     found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
-    if question.images is None and question.validation_images:
-        raise InputError("Also give the training images per epoch.")
+    if question.images is None:
+        check_epochs(question.epochs, question.validation_images)
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)

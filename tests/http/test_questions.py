@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_cli.main import main
-from profet_core import ProfetError
+from profet_core import InputError, ProfetError, advise, estimate, predict
 from profet_core.answers.context import Context
 from profet_core.answers.questions import FLAG, LARGE, NAMES, NUMBER, NUMBERS, PROFILE, WHOLE, Field
 from profet_core.catalog import load_gpus
@@ -179,6 +179,57 @@ def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models,
 
     ask()
     assert answers > EXAMPLES[examples] / 10, "most questions are refused"
+
+
+MEASURED = {"step_ms": 203.0, "gpu": ["V100"], "batch": 64, "network": "ResNet50"}
+TOGETHER = [
+    ("estimate", {"epochs": 0}, "images"),
+    ("estimate", {"epochs": -1}, "images"),
+    ("estimate", {"validation_images": 5}, "images"),
+    ("advise", {"interruptions": "0-5%"}, "market"),
+    ("advise", {"interruptions": "2", "market": "on-demand"}, "market"),
+    ("advise", {"checkpoint_minutes": 5.0, "market": "spot"}, "interruptions"),
+    ("advise", {"restart_minutes": 5.0}, "interruptions"),
+    ("advise", {"spot_discount": 0.5}, "market"),
+    ("advise", {"network": "ResNet50", "parameters": 25_600_000.0}, "parameters"),
+    ("advise", {"at_once": True}, "runs"),
+    ("cost", {"at_once": True, "runs": 1}, "runs"),
+    ("cost", {"with_loading": True, "images_per_s_per_vcpu": 120.0}, "images_per_s_per_vcpu"),
+    ("cost", {"second_batch": 64}, "second"),
+    ("predict", {"latency_ms": 203.0, "without_latency": True}, "without_latency"),
+    ("predict", {"measured_trace_latency_ms": 203.0}, "measured_trace"),
+    ("scaleout", {"spot_discount": 0.5, **MEASURED}, "market"),
+    ("scaleout", {"precision": "amp", **MEASURED}, "step_ms"),
+]
+
+
+@pytest.mark.parametrize(("command", "asked", "beside"), TOGETHER)
+def test_what_has_no_meaning_beside_another_field_or_without_it_names_both(post, command, asked, beside):
+    name, sample = next(iter(asked)), SAMPLES["resnet50-128px-b64-g4dn"]
+    needed = {"images": 5000} if command in ("cost", "advise") else {}
+    needed = {"network": "ResNet50", "batch": 64} if command == "estimate" else needed
+    with_profile = {} if command in ("estimate", "scaleout") else {"profile": json.loads(sample.data)}
+    answer = post(f"/v1/{command}", {**asked, **needed, **with_profile})
+    assert answer.status == 422 and {name, beside} <= set(re.findall(r"\w+", answer.error)), answer.error
+    first = [str(sample.path)] if with_profile else [needed.pop("network")] if command == "estimate" else []
+    with redirect_stderr(StringIO()) as err:
+        assert main([command, *first, *options({**asked, **needed})]) == 2
+    said = set(re.findall(r"--([a-z-]+)", err.getvalue()))
+    assert {one.replace("_", "-") for one in (name, beside)} <= said, err.getvalue()
+
+
+def test_the_same_holds_in_python(models, catalog):
+    sample = SAMPLES["resnet50-128px-b64-g4dn"]
+    asked = (models, catalog, sample.profile, sample.anchor)
+    for refused, fields in (
+        (lambda: predict(*asked, latency_ms=203.0, without_latency=True), ("latency_ms", "without_latency")),
+        (lambda: advise(*asked, images=None, epochs=0), ("epochs", "images")),
+        (lambda: advise(*asked, images=5000, interruptions="2"), ("interruptions", "market")),
+        (lambda: estimate(models, catalog, "resnet50", batch_size=8, epochs=-1), ("epochs", "images")),
+    ):
+        with pytest.raises(InputError) as caught:
+            refused()
+        assert caught.value.fields == fields
 
 
 def named_as_fields(document: object) -> str:

@@ -127,7 +127,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
         (("vit_base_patch16_224", "--batch", 8), "the models know only CNNs"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "need a profile"),
-        (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
+        (("ResNet50", "--batch", 8, "--validation-images", 5), "needs --images"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
