@@ -46,6 +46,7 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"at_pixels": 128})
     yield Case(RESNET, {"at_batch": 256, "at_pixels": 160})
     yield Case(SMALL, {"at_batch": 256, "at_pixels": 256, "latency_ms": None})
+    yield Case(SMALL, {"at_pixels": 1280})
     yield Case(RESNET, {"epochs": 1, "images": 50_000})
     yield Case(RESNET, {"validation_images": 50_000})
     yield Case(RESNET, {"with_loading": True})
