@@ -142,10 +142,9 @@ class Gpus(dict[str, Gpu]):
             same = self.meant(name)
         else:
             same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
-        if len(same) > 1:
-            same = _of_form(name, same)
-        if len(same) == 1:
-            return same[0]
+        found = _of_form(name, same) if len(same) > 1 else same
+        if len(found) == 1:
+            return found[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
         self.check_memory(name, memory_gib)
