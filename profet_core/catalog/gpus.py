@@ -364,6 +364,9 @@ def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
     return tuple(name for name, supported in known.items() if supported)
 
 
+_AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)})
+
+
 def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
     """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
 
@@ -377,8 +380,7 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
     wanted = TF32 if requested == AS_PROFILED else requested
     if wanted in supported_precisions(gpu):
         return wanted, None
-    notes = {AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)}
-    return FP32, notes.get(wanted)
+    return FP32, _AT_FP32_SPEED.get(wanted)
 
 
 def amp_words(gpu: Gpu) -> str:
