@@ -67,7 +67,11 @@ class Interruptions:
         rate, stretch_s = self.per_h / S_PER_HOUR, min(self.checkpoint_s, work_s)
         expected = rate * stretch_s
         if expected > _MAX_PER_STRETCH:
-            raise InputError("Interruptions come faster than checkpoints: the training would not end.")
+            raise InputError(
+                "Interruptions come faster than checkpoints, so the training would not end: give fewer "
+                "{checkpoint_minutes}.",
+                "checkpoint_minutes",
+            )
         failures = math.expm1(expected)
         if expected < _FEW_PER_STRETCH:
             # The differences below would cancel: the first terms of their series, nearly a uniform distribution.

@@ -151,16 +151,20 @@ def numbers_in(document: object, at: str = "") -> Iterator[tuple[str, float]]:
 
 
 def check(document: object) -> None:
-    """Every number is finite, and every interval has its point between its ends."""
+    """Every number is finite, every interval has its point between its ends, and chances are shares."""
     found = dict(numbers_in(document))
     assert found and all(map(math.isfinite, found.values()))
-    for place, low in found.items():
+    for place, number in found.items():
         owner, _, name = place.rpartition(".")
         if name.startswith("low_"):
             unit = name.removeprefix("low_")
             points = (f"{owner}.{what}_{unit}" for what in ("latency", "total"))
             (point,) = [found[key] for key in points if key in found]
-            assert 0 <= low <= point <= found[f"{owner}.high_{unit}"], place
+            assert 0 <= number <= point <= found[f"{owner}.high_{unit}"], place
+        elif name.endswith("_low") and (point := found.get(place.removesuffix("_low"))) is not None:
+            assert 0 <= number <= point <= found[f"{place.removesuffix('_low')}_high"], place
+        elif name in ("certainty", "in_time", "in_budget", "probability", "waiting"):
+            assert 0 <= number <= 1, place
 
 
 def by_python(context: Context, command: str, asked: dict) -> object:

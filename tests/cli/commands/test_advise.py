@@ -95,6 +95,11 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
         (["--parameters", "many"], '"many" is not a number'),
         (["--parameters", "9e13"], "parameters must be from 1 to"),
         (["--network", "VGG16", "--parameters", "1M"], "not both"),
+        # Of the slowest machine alone, which text would not show.
+        (
+            ["--market", "spot", "--interruptions", "99", "--checkpoint-minutes", "1e6", "--images", "300000"],
+            "--checkpoint-minutes",
+        ),
     ],
 )
 def test_bad_arguments_get_one_line(refused, asked, arguments, line):
