@@ -21,6 +21,7 @@ from profet_core.catalog.gpus import (
     has_tensor_cores,
     is_half,
     requested_precision,
+    runs_as,
 )
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
@@ -138,7 +139,7 @@ class NetworkEstimate:
     rows : one per instance; its `members` are the latencies by each method.
     method : of the latencies.
     regimes : instance -> what of the question was measured on it.
-    fits : instance -> whether the step fits in its memory.
+    fits : instance, or GPU of `gpus` -> whether the step fits in its memory.
     gpus : GPU without an offer -> its step, if requested by name.
     """
 
@@ -259,6 +260,12 @@ def estimate(
     step = replace(step, batch_size=batch_size, precision=requested_precision(step.precision))
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
+    for target, (latency, regime) in found.items():
+        if note := runs_as(target[0], step.precision)[1]:
+            # Without tensor cores AMP is as uncertain as beside a profile.
+            wider = transfer.rates.no_tensor_cores_log_sd if note.code is Code.NO_TENSOR_CORES else 0.0
+            log_sd = combined_sd(latency.log_sd, wider)
+            found[target] = replace(latency, log_sd=log_sd, notes=(*latency.notes, note)), regime
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
@@ -271,6 +278,8 @@ def estimate(
         InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
+    memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
+    memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
@@ -278,7 +287,7 @@ def estimate(
         rows=tuple(rows),
         regimes={instance: found[one][1] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, catalog, step, list(by_instance)),
+        fits=_fits(models, step, memories_gib),
         warnings=tuple(notes),
         gpus={name: found[one][0] for name, one in gpus_only.items()},
     )
@@ -344,8 +353,9 @@ def _on_gpu(model: RateModel, step: NetworkStep, measured: str | None, target: G
     ----------
     measured : name of the measured network that it is; None if it is none.
     """
+    step = replace(step, precision=runs_as(target[0], step.precision)[0])
     found, regime = _by_rates(model, step, measured, target)
-    if step.precision in (AS_PROFILED, TF32) or not has_tensor_cores(target[0]):
+    if step.precision == TF32 or not has_tensor_cores(target[0]):
         return found, regime
     default = _by_rates(model, replace(step, precision=TF32), measured, target)[0].latency_ms
     latency_ms = found.latency_ms
@@ -357,7 +367,7 @@ def _on_gpu(model: RateModel, step: NetworkStep, measured: str | None, target: G
 def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target: GpuOnHost) -> _OnGpu:
     """The step on a GPU by its rates, corrected by what was measured of this network."""
     (gpu, host), network, batch_size = target, step.network, step.batch_size
-    mode = mode_of(gpu, TF32 if step.precision == AS_PROFILED else step.precision, step.training_code)
+    mode = mode_of(gpu, step.precision, step.training_code)
     instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
     kinds_ms, launch_ms, start_ms = model.parts_ms(network, batch_size, target, mode, instance, measured is not None)
     place = instance if instance and measured else gpu.name
@@ -389,11 +399,11 @@ def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target:
     return found, regime
 
 
-def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequence[str]) -> dict[str, FitAnswer]:
+def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:
+    """Instance or GPU -> whether the step fits in its memory."""
     if models.memory is None:
         return {}
-    memories = {catalog[name].gpu_memory_gib for name in instances}
     share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
     need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
-    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in memories}
-    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in set(memories_gib.values())}
+    return {name: answers[memory_gib] for name, memory_gib in memories_gib.items()}
