@@ -89,14 +89,17 @@ def _size_inputs(held: Held, prefix: str) -> None:
     """The sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
-            key, change = _answer(held, prefix, name)
+            key, change = _answer(held, prefix, name, getattr(held, name))
             number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
 
 
-def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
-    """The key of a field of an uploaded profile, which shows what the profile has now, and what takes a change."""
-    key = f"{prefix}:{name}:{held.key}"
-    st.session_state[key] = getattr(held, name)
+def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:
+    """The key of a field of an uploaded profile, which shows the `value` it has now, and what takes a change.
+
+    Another value is another field: a browser keeps what a field in a closed popover showed, and would send that.
+    """
+    key = f"{prefix}:{name}:{held.key}:{value}"
+    st.session_state[key] = value
     return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
 
 
@@ -287,7 +290,7 @@ def _profile_choice(slot: Slot) -> None:
 def rename_input(custom: Held, prefix: str) -> None:
     """What the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
-    key, rename = _answer(custom, prefix, "name")
+    key, rename = _answer(custom, prefix, "name", custom.name)
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
@@ -305,9 +308,9 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """
     if not held.is_custom:
         return
-    shown, (key, change) = counted(held.profile, latency_ms), _answer(held, prefix, "steps")
+    shown = counted(held.profile, latency_ms)
     # The file or the latency may tell.
-    st.session_state[key] = shown.steps
+    key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
         "Steps in the file",
         number(None, 1, MAX_STEPS, key=key),
@@ -319,7 +322,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     with st.container(horizontal=True, gap="small"):
         for field in untold(held.read):
             label, answers, tip = _QUESTIONS[field]
-            key, change = _answer(held, prefix, field)
+            key, change = _answer(held, prefix, field, getattr(held, field))
             words = answers.__getitem__
             st.selectbox(label, tuple(answers), format_func=words, key=key, help=tip, width=230, on_change=change)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -108,3 +109,27 @@ def test_a_slow_upload_shows_its_percentage(page, app_url):
     seen = page.evaluate("percents")
     assert len(seen) > 3 and all(text.startswith("Uploading large.json: ") and text.endswith("%") for text in seen)
     expect(page.locator(".profet-upload")).to_have_text("")
+
+
+def test_answers_are_kept_where_edit_was_opened_before_continue(page, app_url, flat):
+    open_page(page, app_url)
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    click(page, "Upload")
+    give_file(page, flat, "vgg16_128ds_16bs.json")
+    settle(page)
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_role("spinbutton", name="Steps in the file")).to_have_value("2")
+    page.keyboard.press("Escape")
+    proceed(page)
+    type_number(page, "Epochs", "9")
+    click(page, "Epoch")
+    # The latency shows that the file covers one step, for the closed field too.
+    type_number(page, LATENCY, "61.2 ms", "textbox")
+    click(page, "PROFET's 4")
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+    expect(page).to_have_url(re.compile("profiled_batch=16&profiled_pixels=128"))
+    assert "steps=" not in page.url
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "16")
+    page.get_by_role("button", name="Edit").click()
+    type_number(page, "Batch size", "32")
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "32")

@@ -6,9 +6,10 @@ import gc
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -154,6 +155,11 @@ def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
     if key.endswith("latency"):
         return app.text_input(key=key).set_value("" if typed is None else str(typed)).run()
     return app.number_input(key=key).set_value(typed).run()
+
+
+def answer_field(widgets: Iterable[Any], key: str) -> Any:
+    """A field of an uploaded profile, whose key ends with what it shows."""
+    return next(one for one in widgets if str(one.key).startswith(f"{key}:"))
 
 
 def custom(app: AppTest) -> dict[str, str]:

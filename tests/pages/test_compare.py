@@ -14,6 +14,7 @@ from profet_core.training.plans import plan_of
 from profet_core.units import format_ms, format_usd
 from profet_recorder.profiles.profet_json import write_profile
 from tests.pages.conftest import (
+    answer_field,
     as_version_1,
     column,
     compared,
@@ -149,7 +150,7 @@ def test_removing_and_renaming_here(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
     key = custom(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
-    app.text_input(key=f"compare:name:{key}").set_value("mine").run()
+    answer_field(app.text_input, f"compare:name:{key}").set_value("mine").run()
     assert list(compared(app))[1:] == ["mine", f"{LENET}.json", title(samples[ALEXNET])]
     app.button(key="compare:remove").click().run()
     assert list(compared(app))[1:] == [f"{LENET}.json", title(samples[ALEXNET])]
