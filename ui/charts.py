@@ -150,6 +150,7 @@ class Bar:
     key : what tells the row from others.
     usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
     waiting : share of it in which the GPU waits for data, which is hatched.
+    doubtful : it may not fit in memory: all of it is hatched, the other way.
     """
 
     key: str
@@ -164,6 +165,7 @@ class Bar:
     usual: float | None = None
     usual_end: float = 0.0
     waiting: float = 0.0
+    doubtful: bool = False
 
     @property
     def end(self) -> float:
@@ -254,7 +256,8 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
         "arrayminus": [value - (low or value) for (_, low), (*_, value) in zip(ends, bars, strict=True)],
         **{"color": text_color(), "thickness": 1.2, "width": 3},
     }
-    pattern: Part = {"shape": "/", "size": 6, "solidity": 0.3, "fillmode": "overlay"}
+    shapes = ["/" if hatched else "\\" * bar.doubtful for _, bar, _ in bars]
+    pattern: Part = {"shape": shapes, "size": 6, "solidity": 0.3, "fillmode": "overlay"}
     return {
         "type": "bar",
         "orientation": "h",
@@ -263,7 +266,7 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
         "base": [value * (1 - bar.waiting) if hatched else 0 for _, bar, value in bars],
         "y": [place for place, *_ in bars],
         "marker": {
-            **({"pattern": pattern} if hatched else {}),
+            **({"pattern": pattern} if any(shapes) else {}),
             "color": [bar.color for _, bar, _ in bars],
             "opacity": [_DIMMED if bar.dimmed else 1 for _, bar, _ in bars],
         },

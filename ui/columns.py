@@ -14,10 +14,10 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
-from profet_core.training.recommend import format_certainty
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
+    format_certainty,
     format_co2e,
     format_energy,
     format_ms,
@@ -50,7 +50,6 @@ def _hidden(column: Column[Row], **changes: Any) -> Column[Row]:
 def _offer_cell(row: PlanRow, code: str = "") -> Cell:
     """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
     plan, notes = row.plan, [code or row.plan.code]
-    notes += ["retired"] if plan.offer.status == "retired" else []
     notes += ["does not fit"] if does_not_fit(row.fit) else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
@@ -248,7 +247,7 @@ def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]
                 "usd_per_hour": row.plan.offer.usd_per_hour,
                 "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
             },
-            tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
+            tip="Of the whole machine, with all its GPUs. A year marks a price that is not of this year.",
         ),
         basis_column("cost"),
         *map(_hidden, more),

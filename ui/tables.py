@@ -264,9 +264,13 @@ def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]]
         chosen = [column for column in titles if column in st.session_state[key]]
         choices.columns = [] if chosen in ([], usual) else chosen
 
+    # While it is closed, a browser would keep what it showed last, whatever a link says now.
+    popover = st.popover("Columns", key=f"{key}:open", icon=":material/view_column:", on_change="rerun")
+    if not popover.open:
+        return
     # What the link says is what the chooser says.
     st.session_state[key] = [column.key for column in shown[1:]]
-    with st.popover("Columns", icon=":material/view_column:"):
+    with popover:
         st.pills(
             "Columns",
             tuple(titles),

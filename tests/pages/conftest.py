@@ -282,8 +282,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
             "Basis": plan.basis.word,
         }
     found = recommend(plans, answer.advice.limits)
-    limited = found.limits.given and not found.none_meets
-    assert cards(app) == [(card_title(card, limited=limited), format_usd(card.plan.total_usd)) for card in found.cards]
+    assert cards(app) == [(card_title(found, card), format_usd(card.plan.total_usd)) for card in found.cards]
 
 
 def cards(app: AppTest) -> list[tuple[str, str]]:

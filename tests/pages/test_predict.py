@@ -120,7 +120,7 @@ def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
     assert {"g5.xlarge", "g6.xlarge", "g6e.xlarge"} <= set(plans)
     for chart, total in zip(app.get("plotly_chart")[:2], ("total_s", "total_usd"), strict=True):
         _, hatched = (one for one in json.loads(chart.proto.spec)["data"] if one["type"] == "bar")
-        assert hatched["marker"]["pattern"]["shape"] == "/"
+        assert hatched["marker"]["pattern"]["shape"] == ["/"] * len(hatched["x"])
         ends = {
             label: (base, base + x)
             for label, base, x in zip(hatched["customdata"], hatched["base"], hatched["x"], strict=True)

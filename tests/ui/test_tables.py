@@ -227,7 +227,9 @@ def test_the_session_s_order_and_columns_are_shown_and_chosen():
     app.run()
     assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
     assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page)
+    app.session_state["made:columns:open"] = True
+    app.run()
     chooser = app.pills[0]
     assert chooser.value == ["total_s"]
     chooser.set_value(["total_s", "total_usd"]).run()
