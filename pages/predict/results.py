@@ -388,7 +388,7 @@ def show_details(
                 cost += f" ({format_usd_range(*ends.usd)})"
             facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
-        _corrections(resources, row)
+        _corrections(resources, network, row)
         if row.plan is not None:
             _against(plans, row.plan)
             if lines := _computed(resources, network, row, row.plan):
@@ -398,7 +398,7 @@ def show_details(
     dialog()
 
 
-def _corrections(resources: Resources, row: OfferRow) -> None:
+def _corrections(resources: Resources, network: Predicted, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
@@ -406,9 +406,13 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
     with price:
         _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
     if not row.is_anchor:
-        tip = "A step latency of this network that you measured there. It corrects the prediction for this GPU."
+        tip = "It replaces the prediction there, and corrects this GPU's at other sizes and on other machines."
+        second = session.network.second and session.network.measured_at == "other"
+        batch_size, pixels = network.training.known[-1 if second else 0].sizes
+        size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
-            _number_there("Measured latency (ms/step)", Network.measured, name, "not measured", tip)
+            label = f"Your step time{size and f' at {size}'} (ms)"
+            _number_there(label, Network.measured, name, "not measured", tip)
             if session.network.second and name in session.network.measured:
                 choice("Measured at", Network.measured_at)
 
