@@ -454,6 +454,8 @@ class Table(Part):
 class Custom(Part):
     """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
+    `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
+
     `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
     "link" or "reload" if the page opened without the upload that its address asks for.
     """
@@ -466,6 +468,7 @@ class Custom(Part):
     link_page: Field[str] = Field("")
     link_missing: Field[str] = Field("")
     chosen_anchor: Field[str | None] = Field(None)
+    aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 
     @property
     def given(self) -> frozenset[str]:

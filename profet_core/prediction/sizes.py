@@ -469,7 +469,7 @@ def scale_curve(
         # A head with a fixed number of classes scales like the body, as if there were none.
         head_share = None if context.fixed_classes else context.head_share
         known = (np.nan if value is None else float(value) for value in (context.other_size, head_share))
-        every_size = scaler.scaled(instance or "", low, high, *known)
+        every_size = context.passing(axis, scaler.scaled(instance or "", low, high, *known), low, high)
         scaled = every_size[np.fromiter(wanted, int) - smallest]
     else:
         scaled = scaler.scaled(np.fromiter(wanted, float))

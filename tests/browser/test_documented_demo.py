@@ -133,3 +133,36 @@ def test_answers_are_kept_where_edit_was_opened_before_continue(page, app_url, f
     page.get_by_role("button", name="Edit").click()
     type_number(page, "Batch size", "32")
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "32")
+
+
+def test_a_latency_typed_for_one_anchor_is_not_used_for_another_until_the_visitor_says_so(page, app_url, flat):
+    latency = page.get_by_role("textbox", name=LATENCY)
+    open_page(page, f"{app_url}/?preset=original")
+    expect(latency).to_have_value("552.844 ms")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    # It was the sample's own.
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("ms was for")).to_have_count(0)
+    click(page, "Upload")
+    give_file(page, flat, "vgg16_128ds_16bs.json")
+    proceed(page)
+    type_number(page, LATENCY, "122400 us", "textbox")
+    measured = bars(page, "cost-bars")
+    choose_gpu(page, ANCHOR, "p3.2xlarge")
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("122.4 ms was for M60.")).to_be_visible()
+    predicted = bars(page, "cost-bars")
+    page.get_by_role("button", name="Use it for V100 SXM").click()
+    settle(page)
+    expect(latency).to_have_value("122400 us")
+    assert bars(page, "cost-bars") != predicted
+    type_number(page, LATENCY, "30", "textbox")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("30 ms was for V100 SXM.")).to_be_visible()
+    choose_gpu(page, ANCHOR, "p3.2xlarge")
+    expect(latency).to_have_value("30")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    type_number(page, LATENCY, "122400 us", "textbox")
+    assert bars(page, "cost-bars") == measured
+    expect(page.get_by_text("ms was for")).to_have_count(0)

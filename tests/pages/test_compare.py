@@ -138,6 +138,21 @@ def assert_as_on_predict(app, name: str):
     assert len(both) >= 9 and {instance: row[instance].removesuffix("*") for instance in both} == both
 
 
+def test_a_latency_typed_for_one_anchor_is_not_used_for_another(open_app, samples):
+    app = open_app("compare", compare_samples=ALEXNET)
+    give(app, ("old.json", as_version_1(samples[VGG].profile.operations)))
+    key = custom(app)["old.json"]
+    anchor, latency = f"compare:anchor:{key}", f"compare:latency:{key}"
+    app.selectbox(key=anchor).set_value("g3s.xlarge").run()
+    app.number_input(key=latency).set_value(323.0).run()
+    app.selectbox(key=anchor).set_value("p3.2xlarge").run()
+    assert app.session_state["custom_profiles"][key].latency_ms is None
+    assert "323 ms was for M60." in lines(app.caption)
+    app.button(key=f"aside:{latency}").click().run()
+    assert app.session_state["custom_profiles"][key].latency_ms == 323
+    assert app.session_state["custom_profiles"][key].anchor == "p3.2xlarge"
+
+
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
     custom = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
