@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
-from profet_core.layers.networks import named_networks
+from profet_core.layers.networks import named_networks, network_name
 from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import format_count, typed_count, typed_latency_ms
 from profet_recorder.profiles.record import ProfileMeta
@@ -208,6 +208,24 @@ def validation_input() -> None:
     """Images that only run forward."""
     tip = "A validation step runs only the forward pass and counts as a third of a training step."
     number_field("Validation images per epoch", Training.validation_images, tip=tip)
+
+
+def network_name_input(field: Field[str], **more: Any) -> None:
+    """A network, however its name is written. One that is not known stays as typed, without numbers."""
+
+    def take() -> None:
+        with suppress(InputError):
+            st.session_state[field.key] = network_name(st.session_state[field.key])
+
+    st.selectbox(
+        "Network name",
+        list(dict.fromkeys((*named_networks(), st.session_state[field.key]))),
+        accept_new_options=True,
+        key=field.key,
+        on_change=take,
+        persist_state="session",
+        **more,
+    )
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:

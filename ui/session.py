@@ -154,6 +154,14 @@ def _network(text: str, _: Resources) -> str:
     return text
 
 
+def _network_name(text: str, resources: Resources) -> str:
+    """A network as it is called here; one that isn't known as it is typed."""
+    try:
+        return network_name(text)
+    except InputError:
+        return _network(text, resources)
+
+
 def _latency(text: str, _: Resources) -> str | None:
     """A latency as it is typed, if it is one."""
     if text == EMPTY:
@@ -356,7 +364,7 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = Field("resnet50", lambda text, _: network_name(text))
+    net = Field("resnet50", _network_name)
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
@@ -425,7 +433,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = Field("resnet50", lambda text, _: network_name(text))
+    manycore_name = Field("resnet50", _network_name)
     manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
