@@ -252,8 +252,9 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
     whiskers = {
         "type": "data",
         "symmetric": False,
-        "array": [(high or value) - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
-        "arrayminus": [value - (low or value) for (_, low), (*_, value) in zip(ends, bars, strict=True)],
+        # Without an interval there is no mark, not one without length.
+        "array": [None if high is None else high - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
+        "arrayminus": [None if low is None else value - low for (_, low), (*_, value) in zip(ends, bars, strict=True)],
         **{"color": text_color(), "thickness": 1.2, "width": 3},
     }
     shapes = ["/" if hatched else "\\" * bar.doubtful for _, bar, _ in bars]

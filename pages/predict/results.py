@@ -189,7 +189,8 @@ def show_cards(found: Recommended, per: Period) -> None:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
     unit = per.unit(found.plans)
     for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
-        help_text = "Lowest time × cost." if Goal.BALANCE in card.goals else None
+        is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
+        help_text = "Lowest time × cost." if is_choice else None
         column.markdown("  \n".join(_lines(found, card, per, unit)), help=help_text)
     skipped = [(plan, per.share_of(plan)) for plan in found.skipped]
     lines = [skipped_sentence(plan, found.limits, _totals(shown, per, unit)) for plan, shown in skipped]

@@ -55,8 +55,16 @@ def headline(found: Recommended) -> str:
         likely = "" if chance is None else f": {format_certainty(chance)} likely to meet them"
         return f"{rent} It is the {best} {sure}within your limits{likely}."
     if len(found.choices) == 1:
-        return f"{rent} It is the only option."
+        return f"{rent} It is the only option{_other_options(found)}."
     return f"{rent} It is also the fastest." if fastest == plan else f"{rent} Fastest: {_named(fastest)}."
+
+
+def _other_options(found: Recommended) -> str:
+    """Why the other plans are none: ': the others are retired'."""
+    others = [plan for plan in found.plans if plan not in found.choices]
+    retired = [plan for plan in others if not plan.is_rentable]
+    reasons = [f"are {RETIRED}"] * bool(retired) + ["may not fit in memory"] * (len(retired) < len(others))
+    return f": the others {' or '.join(reasons)}" if others else ""
 
 
 def closest_sentence(found: Recommended) -> str:
