@@ -134,6 +134,8 @@ _LABEL_ROOM, _LETTER = 0.2, 0.03
 _DIMMED = 0.35
 #: How far beyond the axis's end for values a bar may go, and what that end is then multiplied by.
 _OVER, _STEP = 1.08, 1.5
+#: Where there is no interval: what is no number draws no whisker, but null draws one without length.
+_NO_END = "none"
 #: If all bars are shorter than this share of the axis, they get a shorter one.
 _SHORT = 1 / 8
 
@@ -252,9 +254,10 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
     whiskers = {
         "type": "data",
         "symmetric": False,
-        # Without an interval there is no mark, not one without length.
-        "array": [None if high is None else high - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
-        "arrayminus": [None if low is None else value - low for (_, low), (*_, value) in zip(ends, bars, strict=True)],
+        "array": [_NO_END if high is None else high - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
+        "arrayminus": [
+            _NO_END if low is None else value - low for (_, low), (*_, value) in zip(ends, bars, strict=True)
+        ],
         **{"color": text_color(), "thickness": 1.2, "width": 3},
     }
     shapes = ["/" if hatched else "\\" * bar.doubtful for _, bar, _ in bars]

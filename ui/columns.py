@@ -12,7 +12,7 @@ from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
-from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
@@ -51,6 +51,7 @@ def _offer_cell(row: PlanRow, code: str = "") -> Cell:
     """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
     plan, notes = row.plan, [code or row.plan.code]
     notes += ["does not fit"] if does_not_fit(row.fit) else []
+    notes += ["may not fit"] if row.fit is not None and row.fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 

@@ -51,7 +51,7 @@ def _network_inputs() -> Callable[[], EstimateQuestion | None]:
         network_name_input(NetworkFile.net, label_visibility="collapsed")
     pixels, batch = st.columns(2, gap="small")
     with pixels:
-        empty = "from file"
+        empty = "its own" if by_name else "from file"
         with suppress(InputError):
             empty = f"{native_pixels(session.file.net)}" if by_name else empty
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")

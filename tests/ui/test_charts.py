@@ -90,7 +90,7 @@ def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_
     drawn, labels = figure.data
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
     assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
-    assert list(drawn.error_x.array) == [None, 2.0] and list(drawn.error_x.arrayminus) == [None, 0.5]
+    assert list(drawn.error_x.array) == ["none", 2.0] and list(drawn.error_x.arrayminus) == ["none", 0.5]
     assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
     assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
