@@ -124,6 +124,11 @@ def text_color() -> str:
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
+def muted_color() -> str:
+    """Less than the text's, at a contrast of 4.5 : 1 or more."""
+    return "#a8b0bd" if st.context.theme.type == "dark" else "#5b6472"
+
+
 COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
 _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
@@ -309,5 +314,5 @@ def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
         "customdata": [bar.key for bar in bars],
         "hovertext": [bar.hover or bar.text for bar in bars],
         "hoverinfo": "text",
-        "textfont": {"color": [GRAY if bar.value is None else color for bar in bars]},
+        "textfont": {"color": [muted_color() if bar.value is None else color for bar in bars]},
     }

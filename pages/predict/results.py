@@ -63,6 +63,7 @@ from ui.charts import (
     bar_chart,
     framed,
     line_at,
+    muted_color,
     no_markup,
     show_chart,
     show_legend,
@@ -336,7 +337,7 @@ def _names(rows: Sequence[OfferRow]) -> list[str]:
     short, names = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows], []
     for row, name in zip(rows, short, strict=True):
         text, code = no_markup(name), no_markup(machine_words(row.offer)[:_CODE_LETTERS])
-        text = text.replace(RETIRED_MARK, f"<span style='color:{GRAY}'>{RETIRED_MARK}</span>")
+        text = text.replace(RETIRED_MARK, f"<span style='color:{muted_color()}'>{RETIRED_MARK}</span>")
         text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
         names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
     return names
