@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
-from profet_core.layers.networks import named_networks, network_name
+from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.units import format_count, typed_count, typed_latency_ms
 from profet_recorder.profiles.record import ProfileMeta
@@ -215,7 +215,7 @@ def network_name_input(field: Field[str], **more: Any) -> None:
 
     def take() -> None:
         with suppress(InputError):
-            st.session_state[field.key] = network_name(st.session_state[field.key])
+            st.session_state[field.key] = sized_name(st.session_state[field.key])
 
     st.selectbox(
         "Network name",

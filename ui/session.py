@@ -18,7 +18,7 @@ from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.estimate import OPTIMIZERS
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
 from profet_core.training.advise import ORIGINAL, Preset, Sort
@@ -156,9 +156,9 @@ def _network(text: str, _: Resources) -> str:
 
 
 def _network_name(text: str, resources: Resources) -> str:
-    """A network as it is called here; one that isn't known as it is typed."""
+    """A network as it is called here; one that isn't known, or that has another size by this name, as it is typed."""
     try:
-        return network_name(text)
+        return sized_name(text)
     except InputError:
         return _network(text, resources)
 
