@@ -344,7 +344,8 @@ def step_warnings(
         yield (
             f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
             "same optimizer to its next, and the parameters are those of all networks that are trained."
-            + f" One of them updates {updates} times, and the batch size is that of one update." * (updates > 1)
+            + f" One of them updates {updates} times, and the batch size is that of one update."
+            * (updates > 1)
         )
     if passes > 1:
         yield (

@@ -20,6 +20,7 @@ from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, StepKind, fra
 from profet_recorder.plan import RecorderError, RecordPlan, print_once, print_progress, take_turn
 from profet_recorder.profiles import Profile, read_profile, write_profile
 from profet_recorder.profiles.record import (
+    ACCUMULATED,
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE_OPERATIONS,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 MAX_SLOWDOWN = 1.5
 #: Such a step, or one of another batch size, is profiled again, so often at most.
 MAX_REPEATS = 5
-#: The profiler itself slows down shorter steps by more.
-_MIN_COMPARED_MS = 0.5
+#: The profiler itself slows down shorter steps by more: theirs may take so long.
+_SHORT_MS, _MAX_SHORT_MS = 0.5, 5.0
 #: Steps of another kind in a row, or of another duration, are what the training does from now on.
 _NEW_NORMAL = 6
 #: Where steps vary, so many times the steps are timed at most until enough are alike, and so few are enough.
@@ -55,8 +56,8 @@ _SYNC_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
 ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
 #: The same before it begins, and what else there is.
 NO_GPU = (
-    "no GPU is seen, and nothing can be predicted from a CPU's profile: record on a GPU, or go without a profile, by the "
-    "network's name on the app's Predict page or with `profet estimate NAME --batch N`"
+    "no GPU is seen, and nothing can be predicted from a CPU's profile: record on a GPU, or go without a profile, by "
+    "the network's name on the app's Predict page or with `profet estimate NAME --batch N`"
 )
 
 
@@ -92,16 +93,72 @@ def choose_engine(
 _recorders: list[object] = []
 
 
+class AlreadyRecordedError(RecorderError):
+    """Another, `owner`, records in this process."""
+
+    def __init__(self, owner: object) -> None:
+        super().__init__("This training is being recorded already, and two recordings can't run at once.")
+        self.owner = owner
+
+
 def claim_process(owner: object) -> None:
-    """Let `owner` alone record from here on; RecorderError where another does."""
-    if any(one is not owner for one in _recorders):
-        raise RecorderError("This training is being recorded already, and two recordings can't run at once.")
+    """Let `owner` alone record from here on; AlreadyRecordedError where another does."""
+    for one in _recorders:
+        if one is not owner:
+            raise AlreadyRecordedError(one)
     _recorders[:] = [owner]
 
 
 def release_process(owner: object) -> None:
     """Let others record."""
     _recorders[:] = [one for one in _recorders if one is not owner]
+
+
+class _Times:
+    """Latencies of the timed steps, `wanted` or more, and what kind of step each was."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._steps: list[tuple[float, StepKind | None]] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, step_ms: float, kind: StepKind | None) -> None:
+        self._steps.append((step_ms, kind))
+
+    def count(self, kind: StepKind | None) -> int:
+        """Timed steps of a kind."""
+        return sum(one == kind for _, one in self._steps)
+
+    def other(self, kind: StepKind) -> StepKind:
+        """A kind of timed steps, not this one if there are several."""
+        return next((one for _, one in self._steps if one not in (kind, None)), None) or kind
+
+    @property
+    def _most_common(self) -> StepKind | None:
+        return Counter(kind for _, kind in self._steps).most_common(1)[0][0]
+
+    @property
+    def usual(self) -> StepKind | None:
+        """The most common kind; None if no kind is common."""
+        return kind if self.of(kind := self._most_common)[1] else None
+
+    def are_enough(self, most: int) -> bool:
+        """True once half as many as are wanted are alike, and after `most` times as many in any case."""
+        count = len(self._steps)
+        return count >= most * self._wanted or (
+            count >= self._wanted and 2 * self.count(self._most_common) >= self._wanted
+        )
+
+    def of(self, kind: StepKind | None) -> tuple[list[float], bool]:
+        """Latencies of a kind of steps, and True; of all steps where those are too few, and False."""
+        alike = [ms for ms, other in self._steps if other == kind]
+        if 2 * len(alike) >= min(self._wanted, 2 * _ENOUGH):
+            return alike, True
+        # Where ever more batches are accumulated, a step takes as long as its batches.
+        calls = kind.calls if kind else 0
+        return [ms * calls / other.calls if other and other.calls and calls else ms for ms, other in self._steps], False
 
 
 class Recording:
@@ -129,8 +186,7 @@ class Recording:
         self._profile: Profile | None = None
         self._rank: tuple[bool, int, float] | None = None
         self._slowest_ms = 0.0
-        #: Latency and kind of each timed step.
-        self._timed: list[tuple[float, StepKind | None]] = []
+        self._times = _Times(plan.timed)
         #: Kinds of the profiled steps, the last kind of any step and how many there were in a row, sides of images.
         self._profiled: list[StepKind | None] = []
         self._last_kind: StepKind | None = None
@@ -163,12 +219,13 @@ class Recording:
         if self._profile is not None:
             return f"{where} ended; {self.plan.output} is written, but its step was not like the others"
         fewer = min(3, self.steps_seen - 1 - self.profiled_steps)
-        hint = f", or take fewer with --warm-up 1 --timed {fewer} (warm_up=1, timed={fewer})" if fewer > 0 else ""
-        least = "" if fewer > 0 else f" for at least {2 + self.profiled_steps} steps and --warm-up 1 --timed 1"
+        hint = f"train longer, or take fewer with --warm-up 1 --timed {fewer} (warm_up=1, timed={fewer})"
+        if fewer < 1:
+            hint = f"train for {2 + self.profiled_steps} steps or more, with --warm-up 1 --timed 1 (warm_up=1, timed=1)"
         return (
             f"{where} ended after {self.steps_seen + self.skipped} of the {self.steps_needed + self.skipped} training "
             f"steps that a recording takes ({self.plan.warm_up} warm-up, {self.plan.timed} timed, the rest profiled or "
-            f"skipped): train longer{least}{hint}; nothing was written"
+            f"skipped): {hint}; nothing was written"
         )
 
     def prepare(self) -> None:
@@ -182,7 +239,7 @@ class Recording:
                 if not (self.plan.as_device or self.engine.sees_gpu()):
                     print_once(NO_GPU)
             self.engine.prepare()
-            if self._timed:
+            if self._times:
                 self.engine.stop_observing()
 
     def begin_step(self) -> None:
@@ -197,7 +254,7 @@ class Recording:
             self.passes_next = False
             self.skipped += 1
             return
-        if self.steps_seen == self.plan.warm_up and not self._timed:
+        if self.steps_seen == self.plan.warm_up and not self._times:
             self.engine.stop_observing()
             print_progress(f"timing {self.plan.timed} steps")
         if self._is_profiling():
@@ -225,7 +282,7 @@ class Recording:
                 self._slowest_ms = max(self._slowest_ms, step_ms or 0.0)
                 self._profiled.append(kind)
         elif step_ms is not None:
-            self._timed.append((step_ms, kind))
+            self._times.add(step_ms, kind)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
         return self.finished
@@ -259,7 +316,7 @@ class Recording:
         self._forget_times()
 
     def _forget_times(self) -> None:
-        self._timed, self._slow_ms, self._attempts, self._rank = [], [], 0, None
+        self._times, self._slow_ms, self._attempts, self._rank = _Times(self.plan.timed), [], 0, None
 
     def go_on_with(self, engine: Engine) -> None:
         """Count on with the same kind of network: another fold, or another optimizer of the same weights."""
@@ -284,21 +341,7 @@ class Recording:
         return True
 
     def _is_profiling(self) -> bool:
-        """Enough steps were timed: half of them alike, if they ever are."""
-        timed, timed_at_most = len(self._timed), (1 if _trains_with_others() else _MAX_TIMED) * self.plan.timed
-        return timed >= timed_at_most or (timed >= self.plan.timed and 2 * self._count_usual()[1] >= self.plan.timed)
-
-    def _count_usual(self) -> tuple[StepKind | None, int]:
-        """The most common kind of timed steps, and how many they are."""
-        return Counter(kind for _, kind in self._timed).most_common(1)[0]
-
-    def _latencies_of(self, kind: StepKind | None) -> tuple[list[float], bool]:
-        """Latencies of timed steps of a kind, and True; of all where they are too few, and False."""
-        alike = [ms for ms, other in self._timed if other == kind]
-        if 2 * len(alike) >= min(self.plan.timed, 2 * _ENOUGH):
-            return alike, True
-        # Where ever more batches are accumulated, a step takes as long as its batches.
-        return [ms * kind.calls / other.calls if kind and other and other.calls else ms for ms, other in self._timed], False
+        return self._times.are_enough(1 if _trains_with_others() else _MAX_TIMED)
 
     def _is_disturbed(self) -> bool:
         """True while the script's own profiler is on: what it slows down is not timed."""
@@ -334,39 +377,38 @@ class Recording:
     def _take_or_try_again(self, folder: Path) -> None:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
-        kind, (usual, count) = self._profiled[-1], self._count_usual()
-        latencies_ms, is_known = self._latencies_of(kind)
-        different = next((one for one in self._profiled if one != usual), None) if self._latencies_of(usual)[1] else None
-        other = self.engine.odd_step() or (different and usual and different.difference(usual))
-        median_ms, slowest_ms = median(latencies_ms), self._slowest_ms
-        is_slow = not self._is_slowed and slowest_ms > MAX_SLOWDOWN * median_ms > MAX_SLOWDOWN * _MIN_COMPARED_MS
-        self._slow_ms = [*self._slow_ms, slowest_ms] if is_slow and not other else []
-        unusual = other or (f"it took {format_ms(slowest_ms)} instead of {format_ms(median_ms)}" if is_slow else None)
+        kind, usual, slowest_ms = self._profiled[-1], self._times.usual, self._slowest_ms
+        latencies_ms, are_alike = self._times.of(kind)
+        other_kind = next((one for one in self._profiled if usual is not None and one not in (usual, None)), None)
+        # Where steps vary, any may be slower than their median.
+        is_slow = are_alike and not self._is_slowed and slowest_ms > slow_from_ms(median(latencies_ms))
+        slow = f"it took {format_ms(slowest_ms)} instead of {format_ms(median(latencies_ms))}" if is_slow else None
+        validated = self.engine.odd_step()
+        other = validated or (other_kind.difference(usual) if other_kind and usual else None)
+        self._slow_ms = [*self._slow_ms, slowest_ms] if slow and not other else []
+        # Of a kind with a latency of its own the profile is sound, though not the usual one.
+        odd = slow if are_alike and not validated and len(set(self._profiled)) == 1 else other or slow
         # Of processes that train together none may go on alone.
         is_alone = not _trains_with_others()
-        again = unusual and self._attempts <= MAX_REPEATS and (other or is_alone)
-        # A kind with a latency of its own is not the usual one, but nothing about its profile is odd.
-        is_sound = is_known and self.engine.odd_step() is None and len(set(self._profiled)) == 1
-        odd = None if is_sound and not is_slow else unusual
-        rank = (bool(other) and not is_sound, -sum(one == kind for _, one in self._timed), slowest_ms)
+        again = self._attempts <= MAX_REPEATS and (other or (is_alone and slow))
+        rank = (bool(odd and other), -self._times.count(kind), slowest_ms)
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
                 meta, sizes, warnings = self.engine.facts()
                 peak_mib = None if self.peak_memory_mib is None else round(self.peak_memory_mib, 1)
-                warnings = (*warnings, *self._varying(kind, is_known))
-                facts = replace(meta, peak_memory_mib=peak_mib), sizes, warnings
+                facts = replace(meta, peak_memory_mib=peak_mib), sizes, (*warnings, *self._varying(kind, are_alike))
                 self._profile = recorded_profile(trace, facts, self.plan, latencies_ms, odd)
                 self.plan.write(write_profile(self._profile))
                 self._rank, self.latencies_ms = rank, latencies_ms
                 self._keep(trace)
-            if is_alone and different and self._in_a_row >= _NEW_NORMAL:
+            if is_alone and other_kind and self._in_a_row >= _NEW_NORMAL:
                 self._time_again(f"steps are different now ({other})")
-            elif is_alone and len(self._slow_ms) >= _NEW_NORMAL and max(self._slow_ms) < MAX_SLOWDOWN * min(self._slow_ms):
+            elif is_alone and self._are_all_slow():
                 self._is_slowed = True
                 self._time_again(f"{_NEW_NORMAL} steps in a row were slower")
             elif again:
-                print_progress(f"that step was not like the others ({unusual}); profiling again")
+                print_progress(f"that step was not like the others ({other or slow}); profiling again")
             else:
                 self.engine.restore()
                 assert self._profile is not None
@@ -374,23 +416,29 @@ class Recording:
         finally:
             self._drop_folder()
 
+    def _are_all_slow(self) -> bool:
+        slow_ms = self._slow_ms
+        return len(slow_ms) >= _NEW_NORMAL and max(slow_ms) < MAX_SLOWDOWN * min(slow_ms)
+
     def _time_again(self, why: str) -> None:
         print_progress(f"{why}; timing {self.plan.timed} steps again")
         self._forget_times()
         self.engine.stop_observing()
 
-    def _varying(self, kind: StepKind | None, is_known: bool) -> Iterator[str]:
+    def _varying(self, kind: StepKind | None, are_alike: bool) -> Iterator[str]:
         """What the profile is of where steps differ."""
-        other = next((one for _, one in self._timed if one != kind), None)
-        if is_known and kind is not None and len(self._sides) > 1:
+        if kind is None:
+            return
+        if are_alike and len(self._sides) > 1:
             yield (
                 f"The image size varies: pixels, latency and operations are those of steps with {kind.sizes.pixels} "
                 "pixels."
             )
-        elif not is_known and kind is not None and other is not None and not self._latencies_of(self._count_usual()[0])[1]:
+        elif self._times.usual is None:
             yield (
-                f"Steps vary, such as {other.difference(kind)}: batch, pixels and operations are those of the profiled "
-                "step, the latency is the median of all steps, those with more or fewer batches scaled to its number."
+                f"Steps vary, such as {self._times.other(kind).difference(kind)}: batch, pixels and operations are "
+                "those of the profiled step, the latency is the median of all steps; those with more or fewer batches "
+                "are scaled to its number."
             )
 
     def _finish(self, profile: Profile) -> None:
@@ -413,6 +461,15 @@ class Recording:
             self._folder.cleanup()
             self._folder = None
         self._profiler_steps, self._slowest_ms, self._profiled = 0, 0.0, []
+
+
+def slow_from_ms(latency_ms: float) -> float:
+    """Above how long a profiled step did something else besides.
+
+    >>> slow_from_ms(0.2), slow_from_ms(10.0)
+    (5.0, 15.0)
+    """
+    return MAX_SLOWDOWN * latency_ms if latency_ms >= _SHORT_MS else _MAX_SHORT_MS
 
 
 def _trains_with_others() -> bool:
@@ -487,7 +544,8 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
         yield STAND_IN if plan.as_device else NO_DEVICE
         if not holds_work(read.operations):
             yield NO_WORK
-    yield from read.warnings
+    # What the trace shows of batches and calls in a step was counted as it ran.
+    yield from (one for one in read.warnings if one != ACCUMULATED and not one.startswith("The network ran "))
     yield from warnings
     if odd:
         yield f"The profiled step was not like the others: {odd}."
