@@ -206,7 +206,7 @@ class PyTorchEngine:
         weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
         # A GAN's loop switches gradients off and on again; statistics and averages of other weights have none, but
         # change. What is frozen stays as it is.
-        without = [one for one in weights if not one.requires_grad]
+        without = [one for one in weights if not one.requires_grad and id(one) not in calls.updated]
         now = self._sums_of(without)
         frozen = [one for one in without if id(one) in now and now[id(one)] == self._sums.get(id(one))]
         yield from step_warnings(
@@ -264,6 +264,9 @@ class PyTorchEngine:
 
     def _parameters(self) -> list[Any]:
         """Parameters of the model given, else of all networks of which any is trained, and what is trained besides."""
+        if keras_flavour(self._model):
+            # Seeds are parameters of PyTorch's too, and no weights.
+            return [weight.value for weight in self._model.weights]
         if self._model is not None:
             return list(self._model.parameters())
         trained = self._trained()
@@ -335,6 +338,8 @@ class _ObservedCalls:
         #: By `id`: how often each optimizer updated in this step, and the most of the last one.
         self._updates_now = Counter[int]()
         self.updates = 1
+        #: By `id`: optimizers since observing last began, and weights for which these had gradients.
+        self._asked, self.updated = set[int](), set[int]()
         #: Backward passes of this step, those of them since gradients were last set to zero, and whether none came yet.
         self._passes = self._summed = 0
         self._is_zero = True
@@ -342,6 +347,7 @@ class _ObservedCalls:
 
     def start(self, *, outermost_only: bool = False) -> None:
         self.patches.undo()
+        self._asked, self.updated = set(), set()
         module_class, optimizer_class = self._torch.nn.Module, self._torch.optim.Optimizer
         # A hook on every module would not be shown what a network is called with by keyword.
         call = observed(module_class.__call__, self._observe, outermost_only=outermost_only)
@@ -356,8 +362,11 @@ class _ObservedCalls:
     def _note_zero(self) -> None:
         self._is_zero = True
 
-    def _note_update(self, optimizer: object, *_: object) -> None:
+    def _note_update(self, optimizer: Any, *_: object) -> None:
         self._updates_now[id(optimizer)] += 1
+        if id(optimizer) not in self._asked:
+            self._asked.add(id(optimizer))
+            self.updated |= {id(one) for one in _weights(optimizer) if one.grad is not None}
 
     def _note_backward(self) -> None:
         self._passes += 1
