@@ -26,6 +26,7 @@ from profet_recorder.profiles.record import (
     IDLE_OPERATIONS,
     NO_DEVICE,
     NO_WORK,
+    REPEATED_UPDATES,
     STAND_IN,
     holds_work,
 )
@@ -114,7 +115,7 @@ def release_process(owner: object) -> None:
     _recorders[:] = [one for one in _recorders if one is not owner]
 
 
-class _Times:
+class Times:
     """Latencies of the timed steps, `wanted` or more, and what kind of step each was."""
 
     def __init__(self, wanted: int) -> None:
@@ -125,6 +126,7 @@ class _Times:
         return len(self._steps)
 
     def add(self, step_ms: float, kind: StepKind | None) -> None:
+        """One more."""
         self._steps.append((step_ms, kind))
 
     def count(self, kind: StepKind | None) -> int:
@@ -186,7 +188,7 @@ class Recording:
         self._profile: Profile | None = None
         self._rank: tuple[bool, int, float] | None = None
         self._slowest_ms = 0.0
-        self._times = _Times(plan.timed)
+        self._times = Times(plan.timed)
         #: Kinds of the profiled steps, the last kind of any step and how many there were in a row, sides of images.
         self._profiled: list[StepKind | None] = []
         self._last_kind: StepKind | None = None
@@ -316,7 +318,7 @@ class Recording:
         self._forget_times()
 
     def _forget_times(self) -> None:
-        self._times, self._slow_ms, self._attempts, self._rank = _Times(self.plan.timed), [], 0, None
+        self._times, self._slow_ms, self._attempts, self._rank = Times(self.plan.timed), [], 0, None
 
     def go_on_with(self, engine: Engine) -> None:
         """Count on with the same kind of network: another fold, or another optimizer of the same weights."""
@@ -497,6 +499,7 @@ def recorded_profile(
         )
     with trace.open("rb") as file:
         read = read_profile(file, "the recorded trace")
+    read = replace(read, warnings=tuple(one for one in read.warnings if not one.startswith("The network ran ")))
     operations = {name: us for name, us in read.operations.items() if name not in _SYNC_OPERATIONS}
     if meta.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
         raise RecorderError(
@@ -544,8 +547,8 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
         yield STAND_IN if plan.as_device else NO_DEVICE
         if not holds_work(read.operations):
             yield NO_WORK
-    # What the trace shows of batches and calls in a step was counted as it ran.
-    yield from (one for one in read.warnings if one != ACCUMULATED and not one.startswith("The network ran "))
+    # Passes and updates of the step are counted already.
+    yield from (warning for warning in read.warnings if warning not in (ACCUMULATED, REPEATED_UPDATES))
     yield from warnings
     if odd:
         yield f"The profiled step was not like the others: {odd}."

@@ -57,6 +57,10 @@ ACCUMULATED = (
     "Gradients are accumulated over several batches: the step is one update, and its batch size, latency and "
     "operations are those of all of them."
 )
+#: Of one whose steps hold more updates of one network than two alike could have.
+REPEATED_UPDATES = (
+    "Each step holds several updates of the same kind, such as those of a GAN's critic: the batch size is that of one."
+)
 #: Operations that nothing but a TPU runs.
 _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.
