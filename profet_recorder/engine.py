@@ -147,11 +147,13 @@ class StepKind(NamedTuple):
     ----------
     calls : of the network that is trained.
     trained : parameters with gradients.
+    tested : the network also ran without gradients.
     """
 
     sizes: BatchSizes
     calls: int
     trained: int
+    tested: bool = False
 
     def difference(self, usual: StepKind) -> str:
         """In what it differs from the usual kind."""
@@ -159,6 +161,8 @@ class StepKind(NamedTuple):
             return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
         if self.sizes.pixels != usual.sizes.pixels:
             return f"images of {self.sizes.pixels} pixels instead of {usual.sizes.pixels}"
+        if self.tested != usual.tested:
+            return f"the network {'also' if self.tested else 'never'} ran without gradients, as in a validation"
         if self.trained != usual.trained:
             return f"{self.trained:,} trained parameters instead of {usual.trained:,}"
         if self.calls != usual.calls:

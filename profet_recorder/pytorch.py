@@ -48,7 +48,8 @@ class PyTorchEngine:
 
         self._torch = torch
         self._model = model
-        self._optimizers = [] if optimizer is None else [optimizer]
+        self._optimizers: list[Any] = []
+        self.trains(optimizer)
         self._sizes = ObservedSizes(channels_last=False)
         self._calls = _ObservedCalls(torch)
         #: The context in which compiled modules run as they are written; None where it was not entered.
@@ -150,7 +151,8 @@ class PyTorchEngine:
             # Each step has others.
             sizes = replace(sizes, height=None, width=None)
         gradients = sum(one.numel() for one in parameters if one.requires_grad)
-        return StepKind(sizes, self._calls.calls_in_step(trained), gradients)
+        tested = self._calls.ran_without_gradients(trained)
+        return StepKind(sizes, self._calls.calls_in_step(trained), gradients, tested)
 
     def end_profiled_step(self) -> None:
         """Advance the profiler."""
@@ -164,10 +166,6 @@ class PyTorchEngine:
         if not trace.is_file():
             raise RecorderError("PyTorch's profiler wrote no trace: is there room in the temporary folder?")
         return trace
-
-    def odd_step(self) -> str | None:
-        """Validation in between."""
-        return self._calls.odd_step(self._trained())
 
     def discard(self) -> None:
         """Stop the profiler; what it wrote goes with its folder."""
@@ -206,7 +204,8 @@ class PyTorchEngine:
         weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
         # A GAN's loop switches gradients off and on again; statistics and averages of other weights have none, but
         # change. What is frozen stays as it is.
-        without = [one for one in weights if not one.requires_grad and id(one) not in calls.updated]
+        without = [one for one in weights if not one.requires_grad and one.is_floating_point()]
+        without = [one for one in without if id(one) not in calls.updated]
         now = self._sums_of(without)
         frozen = [one for one in without if id(one) in now and now[id(one)] == self._sums.get(id(one))]
         yield from step_warnings(
@@ -243,7 +242,7 @@ class PyTorchEngine:
         key = (self._calls.count, groups)
         if self._found[0] != key:
             self._found = key, self._parameters(), self._trained()
-            self._sums = self._sums_of(self._found[1]) | self._sums
+            self._sums |= self._sums_of(one for one in self._found[1] if id(one) not in self._sums)
         return self._found[1:]
 
     def _sums_of(self, weights: Iterable[Any]) -> dict[int, float]:
@@ -327,12 +326,8 @@ class _ObservedCalls:
         self._without_gradient: dict[int, Any] = {}
         self._ran_without_now, self._ran_without = set[int](), set[int]()
         self._sizes: dict[int, ObservedSizes] = {}
-        #: Of this step and of the last one: how often each network was called, and those that were validated.
+        #: Of this step and of the last one: how often each network was called.
         self._calls_now, self._last_calls = Counter[int](), Counter[int]()
-        self._validated: dict[int, Any] = {}
-        self._last_validated: list[Any] = []
-        #: Steps that were observed, and how many of them had a validation.
-        self._steps = self._validations = 0
         self.autocast: str | None = None
         self.saw_compiled = False
         #: By `id`: how often each optimizer updated in this step, and the most of the last one.
@@ -420,26 +415,12 @@ class _ObservedCalls:
         self.updates = max(self._updates_now.values(), default=1)
         self._updates_now.clear()
         self._passes = self._summed = 0
-        self._last_validated = list(self._validated.values())
-        self._validated.clear()
-        self._steps += 1
-        self._validations += bool(self._last_validated)
-
-    def odd_step(self, weights: Collection[int]) -> str | None:
-        """Why the last step is not like the others, if it is not."""
-        # A network that runs without gradients in every step is no validation.
-        is_usual = 2 * self._validations > self._steps
-        if not is_usual and any(_holds(network, weights) for network in self._last_validated):
-            return "validation ran in it"
-        return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
 
     def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
         if is_outermost and not self._torch.is_grad_enabled():
             if len(self._without_gradient) < MAX_NETWORKS:
                 self._without_gradient[id(module)] = module
                 self._ran_without_now.add(id(module))
-                if not module.training:
-                    self._validated[id(module)] = module
             return
         is_compiled = (
             type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None

@@ -385,11 +385,10 @@ class Recording:
         # Where steps vary, any may be slower than their median.
         is_slow = are_alike and not self._is_slowed and slowest_ms > slow_from_ms(median(latencies_ms))
         slow = f"it took {format_ms(slowest_ms)} instead of {format_ms(median(latencies_ms))}" if is_slow else None
-        validated = self.engine.odd_step()
-        other = validated or (other_kind.difference(usual) if other_kind and usual else None)
+        other = other_kind.difference(usual) if other_kind and usual else None
         self._slow_ms = [*self._slow_ms, slowest_ms] if slow and not other else []
         # Of a kind with a latency of its own the profile is sound, though not the usual one.
-        odd = slow if are_alike and not validated and len(set(self._profiled)) == 1 else other or slow
+        odd = slow if are_alike and len(set(self._profiled)) == 1 else other or slow
         # Of processes that train together none may go on alone.
         is_alone = not _trains_with_others()
         again = self._attempts <= MAX_REPEATS and (other or (is_alone and slow))

@@ -145,6 +145,7 @@ def test_the_steps_that_are_timed(kinds, enough, usual, latencies):
     [
         (sized(32, batch=4), "a batch of 4 instead of 8"),
         (LARGE, "images of 48 pixels instead of 32"),
+        (SMALL._replace(tested=True), "the network also ran without gradients, as in a validation"),
         (sized(32, trained=20), "20 trained parameters instead of 10"),
         (sized(32, calls=3), "3 calls of the network instead of 1"),
         (StepKind(BatchSizes(8, 16, 64), 1, 10), "16 x 64 instead of 32 x 32 pixels"),

@@ -169,9 +169,6 @@ class CountingEngine:
     def is_disturbed(self):
         return False
 
-    def odd_step(self):
-        return None
-
     def __getattr__(self, name):
         return lambda *args: None
 

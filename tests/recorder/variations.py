@@ -104,7 +104,7 @@ for epoch in range(5):
     time.sleep(0.5)
 """,
     ("torch", "runs without gradients in every step"): """
-# silent: validation ran
+# silent: as in a validation
 # warns: also ran without gradients
 for _ in range(20):
     net.eval()
