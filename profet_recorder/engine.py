@@ -31,6 +31,8 @@ _CHANNELS = (1, 3)
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
 _MAX_PARTS, _MAX_DEPTH = 64, 6
 _PICTURES_RANK = 4
+#: Of the parameters: so few frozen ones are not worth a word.
+_NEGLIGIBLE_SHARE = 0.001
 
 
 def keras_flavour(model: object) -> str | None:
@@ -91,9 +93,7 @@ def as_arguments(inputs: tuple[object, ...], named: Mapping[str, object]) -> dic
     return dict([*enumerate(inputs), *named.items()])
 
 
-def observed(
-    call: Callable[..., Any], observe: Callable[[Any, object, bool], None], *, outermost_only: bool = False
-) -> Callable[..., Any]:
+def observed(call: Callable[..., Any], observe: Callable[[Any, object, bool], None]) -> Callable[..., Any]:
     """`call` of a class of layers; `observe(layer, inputs, is_outermost)` comes before each, and can't end it."""
     # A network runs: what is called meanwhile is a part of it.
     inside = False
@@ -102,8 +102,6 @@ def observed(
     @functools.wraps(call)
     def observed_call(layer, *inputs, **named):
         nonlocal inside
-        if inside and outermost_only:
-            return call(layer, *inputs, **named)
         is_outermost, inside = not inside, True
         try:
             with suppress(Exception):
@@ -364,7 +362,8 @@ def step_warnings(
             "that."
         )
     frozen, total = parameters
-    if frozen:
+    # A few constants, such as a detector's bins, change nothing.
+    if frozen > _NEGLIGIBLE_SHARE * total:
         yield (
             f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
             "longer once they are trained too."

@@ -6,7 +6,7 @@ import functools
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     StepKind,
+    as_arguments,
     either,
     keras_flavour,
     larger,
@@ -103,8 +104,8 @@ class PyTorchEngine:
         self._sizes.observe(batch)
 
     def stop_observing(self) -> None:
-        """Observe no more than what the script itself calls: the rest would be timed too."""
-        self._calls.start(outermost_only=True)
+        """Observe no more than networks that the script itself calls: the rest would be timed too."""
+        self._calls.narrow()
         self._sums = self._sums_of(self._parameters())
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
         if self._calls.saw_compiled and self._stance is not None:
@@ -250,7 +251,9 @@ class PyTorchEngine:
         for one in weights:
             # One that was never initialized has no values.
             with suppress(Exception):
-                found[id(one)] = float(one.detach().sum(dtype=self._torch.float64))
+                # Of one that is spread over processes this one's part.
+                part = getattr(one, "_local_tensor", one).detach()
+                found[id(one)] = float(part.sum(dtype=self._torch.float64))
         return found
 
     def _trained(self) -> set[int]:
@@ -339,20 +342,48 @@ class _ObservedCalls:
         self._passes = self._summed = 0
         self._is_zero = True
         self.accumulated = 1
+        #: A network runs that is observed; only classes of networks are.
+        self._is_inside, self._is_narrow = False, True
 
-    def start(self, *, outermost_only: bool = False) -> None:
+    def start(self) -> None:
+        """Observe every module."""
         self.patches.undo()
-        self._asked, self.updated = set(), set()
-        module_class, optimizer_class = self._torch.nn.Module, self._torch.optim.Optimizer
         # A hook on every module would not be shown what a network is called with by keyword.
-        call = observed(module_class.__call__, self._observe, outermost_only=outermost_only)
-        self.patches.put(module_class, "__call__", call)
-        for owner in (module_class, optimizer_class):
+        module_class, self._is_narrow = self._torch.nn.Module, True
+        self._start({module_class: observed(module_class.__call__, self._observe)})
+
+    def narrow(self) -> None:
+        """Observe only classes that the script itself called so far; hooks would be saved and copied with a network."""
+        self.patches.undo()
+        kinds = {type(one) for one in (*self.networks, *self._without_gradient.values())} or {self._torch.nn.Module}
+        self._is_narrow = self._torch.nn.Module not in kinds
+        self._start({kind: self._observed_outermost(kind.__call__) for kind in kinds})
+
+    def _start(self, calls: Mapping[Any, Callable[..., Any]]) -> None:
+        self._asked, self.updated = set(), set()
+        for kind, call in calls.items():
+            self.patches.put(kind, "__call__", call)
+        for owner in (self._torch.nn.Module, self._torch.optim.Optimizer):
             self.patches.put(owner, "zero_grad", _preceded(owner.zero_grad, self._note_zero))
         hook = sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook
         self.patches.undoing.append(hook(self._note_update).remove)
         autograd = self._torch.autograd
         self.patches.put(autograd, "backward", _preceded(autograd.backward, self._note_backward))
+
+    def _observed_outermost(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def observed_call(module, *inputs, **named):
+            if self._is_inside:
+                return call(module, *inputs, **named)
+            self._is_inside = True
+            try:
+                with suppress(Exception):
+                    self._observe(module, as_arguments(inputs, named), True)
+                return call(module, *inputs, **named)
+            finally:
+                self._is_inside = False
+
+        return observed_call
 
     def _note_zero(self) -> None:
         self._is_zero = True
@@ -361,6 +392,7 @@ class _ObservedCalls:
         self._updates_now[id(optimizer)] += 1
         if id(optimizer) not in self._asked:
             self._asked.add(id(optimizer))
+            # Before its step, since gradients may be gone afterwards.
             self.updated |= {id(one) for one in _weights(optimizer) if one.grad is not None}
 
     def _note_backward(self) -> None:
@@ -415,6 +447,8 @@ class _ObservedCalls:
         self.updates = max(self._updates_now.values(), default=1)
         self._updates_now.clear()
         self._passes = self._summed = 0
+        if not self._is_narrow and self.networks:
+            self.narrow()
 
     def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
         if is_outermost and not self._torch.is_grad_enabled():
