@@ -646,7 +646,7 @@ fit(small())
 """,
     ("keras", "a frozen base"): """
 # operations: MatMul
-# says: 224 of the 314 parameters are frozen
+# warns: 224 of the 314 parameters are frozen
 net.layers[0].trainable = False
 fit()
 """,
