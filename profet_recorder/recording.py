@@ -194,9 +194,9 @@ class Recording:
         self._last_kind: StepKind | None = None
         self._in_a_row = 0
         self._sides: set[tuple[int | None, int | None]] = set()
-        #: Durations of steps that were profiled because the ones before were slow, and whether that is usual.
+        #: Of profiled steps that were slow, in a row, and the shortest of those after which steps were timed again.
         self._slow_ms: list[float] = []
-        self._is_slowed = False
+        self._usually_ms = 0.0
         self.latencies_ms: list[float] = []
         self.peak_memory_mib: float | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
@@ -314,7 +314,7 @@ class Recording:
         self.go_on_with(engine)
         self.steps_seen, self._waited, self.passes_next = 0, 0, False
         self._sides.clear()
-        self._is_slowed = False
+        self._usually_ms = 0.0
         self._forget_times()
 
     def _forget_times(self) -> None:
@@ -383,7 +383,8 @@ class Recording:
         latencies_ms, are_alike = self._times.of(kind)
         other_kind = next((one for one in self._profiled if usual is not None and one not in (usual, None)), None)
         # Where steps vary, any may be slower than their median.
-        is_slow = are_alike and not self._is_slowed and slowest_ms > slow_from_ms(median(latencies_ms))
+        limit_ms = max(slow_from_ms(median(latencies_ms)), MAX_SLOWDOWN * self._usually_ms)
+        is_slow = are_alike and slowest_ms > limit_ms
         slow = f"it took {format_ms(slowest_ms)} instead of {format_ms(median(latencies_ms))}" if is_slow else None
         other = other_kind.difference(usual) if other_kind and usual else None
         self._slow_ms = [*self._slow_ms, slowest_ms] if slow and not other else []
@@ -405,8 +406,8 @@ class Recording:
                 self._keep(trace)
             if is_alone and other_kind and self._in_a_row >= _NEW_NORMAL:
                 self._time_again(f"steps are different now ({other})")
-            elif is_alone and self._are_all_slow():
-                self._is_slowed = True
+            elif is_alone and len(self._slow_ms) == _NEW_NORMAL:
+                self._usually_ms = min(self._slow_ms)
                 self._time_again(f"{_NEW_NORMAL} steps in a row were slower")
             elif again:
                 print_progress(f"that step was not like the others ({other or slow}); profiling again")
@@ -416,10 +417,6 @@ class Recording:
                 self._finish(self._profile)
         finally:
             self._drop_folder()
-
-    def _are_all_slow(self) -> bool:
-        slow_ms = self._slow_ms
-        return len(slow_ms) >= _NEW_NORMAL and max(slow_ms) < MAX_SLOWDOWN * min(slow_ms)
 
     def _time_again(self, why: str) -> None:
         print_progress(f"{why}; timing {self.plan.timed} steps again")
