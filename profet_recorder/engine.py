@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import ProfileMeta, several_calls_note
+from profet_recorder.profiles.record import ProfileMeta
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -31,6 +31,8 @@ _CHANNELS = (1, 3)
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
 _MAX_PARTS, _MAX_DEPTH = 64, 6
 _PICTURES_RANK = 4
+#: Of the parameters: so few frozen ones are not worth a word.
+_NEGLIGIBLE_SHARE = 0.001
 
 
 def keras_flavour(model: object) -> str | None:
@@ -134,6 +136,36 @@ class BatchSizes:
 
 
 NO_SIZES = BatchSizes()
+
+
+class StepKind(NamedTuple):
+    """What steps have in common whose times may be compared.
+
+    Attributes
+    ----------
+    calls : of the network that is trained.
+    trained : parameters with gradients.
+    tested : the network also ran without gradients.
+    """
+
+    sizes: BatchSizes
+    calls: int
+    trained: int
+    tested: bool = False
+
+    def difference(self, usual: StepKind) -> str:
+        """In what it differs from the usual kind."""
+        if self.sizes.batch_size != usual.sizes.batch_size:
+            return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
+        if self.sizes.pixels != usual.sizes.pixels:
+            return f"images of {self.sizes.pixels} pixels instead of {usual.sizes.pixels}"
+        if self.tested != usual.tested:
+            return f"the network {'also' if self.tested else 'never'} ran without gradients, as in a validation"
+        if self.trained != usual.trained:
+            return f"{self.trained:,} trained parameters instead of {usual.trained:,}"
+        if self.calls != usual.calls:
+            return f"{self.calls} calls of the network instead of {usual.calls}"
+        return f"{self.sizes.height} x {self.sizes.width} instead of {usual.sizes.height} x {usual.sizes.width} pixels"
 
 
 class ObservedSizes:
@@ -284,7 +316,15 @@ StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
 def step_warnings(
-    optimizers: Iterable[Iterable[int]], calls: int, parameters: tuple[int, int], sizes: BatchSizes, vary: bool
+    optimizers: Iterable[Iterable[int]],
+    calls: int,
+    parameters: tuple[int, int],
+    sizes: BatchSizes,
+    vary: bool,
+    passes: int = 1,
+    *,
+    updates: int = 1,
+    tested: bool = False,
 ) -> Iterator[str]:
     """What makes a step's times less sure, whichever the framework.
 
@@ -294,6 +334,9 @@ def step_warnings(
     calls : of the network, in one step.
     parameters : frozen ones, and all.
     vary : the images of several steps have different sizes.
+    passes : batches whose gradients are accumulated.
+    updates : in one step, of the optimizer that updates most often.
+    tested : the network that is trained also ran without gradients.
     """
     count, seen = 0, set[int]()
     for weights in map(set, optimizers):
@@ -303,11 +346,24 @@ def step_warnings(
         yield (
             f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
             "same optimizer to its next, and the parameters are those of all networks that are trained."
+            + f" One of them updates {updates} times, and the batch size is that of one update."
+            * (updates > 1)
         )
-    elif calls > 1:
-        yield several_calls_note(calls)
+    if passes > 1:
+        yield (
+            f"Gradients are accumulated over {passes} batches: the step is one update, and its batch size, latency and "
+            f"operations are those of all {passes}."
+        )
+    elif calls > 1 >= count:
+        yield f"The network ran {calls} times in one step: the batch size is that of one call."
+    if tested:
+        yield (
+            "The network also ran without gradients in this step, such as for a test: latency and operations include "
+            "that."
+        )
     frozen, total = parameters
-    if frozen:
+    # A few constants, such as a detector's bins, change nothing.
+    if frozen > _NEGLIGIBLE_SHARE * total:
         yield (
             f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
             "longer once they are trained too."

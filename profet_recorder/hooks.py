@@ -34,8 +34,8 @@ _LOOPS = ("while_body", "Dataset_")
 class StepMarks:
     """Records from one update of an optimizer to its next, with all that happens in between.
 
-    That is the first to update, unless one comes later that updates less often (a GAN's generator, after several steps
-    of its critic) or instead of it (a fine-tuning, after some steps of another training).
+    That is the one that updates least often (a GAN's generator, beside several steps of its critic), the first of
+    equals, unless another comes instead of it (a fine-tuning, after some steps of another training).
 
     Attributes
     ----------
@@ -49,7 +49,9 @@ class StepMarks:
         #: Weights that the one followed updates, and the ones whose steps were counted before it, such as other folds'.
         self._shapes: list[tuple[int, ...]] = []
         self._before: list[object] = []
+        #: Others that update in the same steps, and how many steps had been seen at each one's last update.
         self._others: list[object] = []
+        self._seen_at: list[int] = []
         self._since = 0
         self.recording: Recording | None = None
 
@@ -76,15 +78,15 @@ class StepMarks:
         if recording is not None and is_new and recording.steps_seen > 1 and shapes and shapes == self._shapes:
             # Another fold, or a new optimizer each epoch: the same kind of step, and it counts on.
             self._before.append(self._followed)
-            self._followed, self._others, self._since = owner, [], 0
+            self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             recording.go_on_with(make_engine())
             for one in trains:
                 recording.engine.trains(one)
             recording.begin_step()
             return False
         was_counted = any(owner is one for one in self._before)
-        if recording is None or self._since > GONE or was_counted or (is_new and recording.steps_seen > 1):
-            self._followed, self._others, self._since = owner, [], 0
+        if recording is None or self._since > GONE or was_counted or self._is_rarer(owner, recording.steps_seen):
+            self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             self._shapes, self._before = shapes, []
             self.recording = recording = self._begin(make_engine)
             for one in trains:
@@ -95,11 +97,20 @@ class StepMarks:
             return False
         if is_new:
             self._others.append(owner)
+            self._seen_at.append(recording.steps_seen)
             for one in trains:
                 recording.engine.trains(one)
         if batch is not None:
             recording.engine.observe_batch(batch)
         return False
+
+    def _is_rarer(self, owner: object, steps_seen: int) -> bool:
+        """True if the one followed has updated more than once since this one last did, or began."""
+        which = next((number for number, other in enumerate(self._others) if other is owner), None)
+        if which is None:
+            return steps_seen > 1
+        seen_at, self._seen_at[which] = self._seen_at[which], steps_seen
+        return steps_seen - seen_at > 1
 
     def forget(self) -> None:
         """Something else trains now: what is marked next is followed."""
@@ -236,7 +247,7 @@ class ScriptHooks:
         if self.recording is None:
             self.recording = Recording(self._plan, make_engine(), self)
         else:
-            print_progress("something else trains now: the recording starts over")
+            print_progress("another optimizer or network marks the steps now: the recording starts over")
             self.recording.start_over(make_engine())
         return self.recording
 

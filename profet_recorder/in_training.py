@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_recorder.engine import keras_flavour
 from profet_recorder.plan import RecorderError, RecordPlan, absolute, print_progress, record_plan, warn_and_continue
-from profet_recorder.recording import Recording, choose_engine
+from profet_recorder.recording import AlreadyRecordedError, Recording, choose_engine
 
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
@@ -33,11 +33,13 @@ class StepRecorder:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._failed = False
+        #: Who records in this process instead, such as `profet profile`.
+        self._other: object = None
 
     @property
     def done(self) -> bool:
-        """The profile is written, or won't be; the loop may stop or go on."""
-        return self._recording.finished or self._failed
+        """The profile is written, by whoever records here, or won't be; the loop may stop or go on."""
+        return self._recording.finished or self._failed or bool(getattr(self._other, "finished", False))
 
     def step(self, batch: object = None) -> bool:
         """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
@@ -50,17 +52,20 @@ class StepRecorder:
 
     def _leave(self, where: str) -> None:
         """The loop has ended: say so if it was too short, and undo every switch until the next one."""
-        if not self.done:
+        if not self.done and self._other is None:
             self._try(self._recording.abort)
             if not self._failed:
                 print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
 
     def _try(self, observe: Callable[..., object], *arguments: object) -> None:
         """Observe a step that is still to be recorded; the training goes on if that fails."""
-        if self.done:
+        if self.done or self._other is not None:
             return
         try:
             observe(*arguments)
+        except AlreadyRecordedError as error:
+            self._other = error.owner
+            warn_and_continue(error)
         except Exception as error:
             self._failed = True
             with suppress(Exception):

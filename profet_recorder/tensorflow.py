@@ -103,10 +103,12 @@ class TensorFlowEngine:
             print_once("XLA's automatic clustering is off for the recorded steps")
         if model is not None:
             print_once(f"the model is one of {self._keras()}")
-        if self._gpu() is None:
-            print_once("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
-            if (onednn := _onednn()) is not None:
-                print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+        if not self.sees_gpu() and (onednn := _onednn()) is not None:
+            print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+
+    def sees_gpu(self) -> bool:
+        """True if TensorFlow sees a GPU."""
+        return self._gpu() is not None
 
     def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
+from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
 from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
-from profet_recorder.recording import ON_CPU, recorded_profile, summary
+from profet_recorder.recording import ON_CPU, Recording, Times, next_step, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
+from tests.recorder.test_script import CountingEngine
 
 TIMED = (12.0, 10.0, 11.0)
 NOTHING: StepFacts = (ProfileMeta(), NO_SIZES, ())
@@ -49,6 +50,7 @@ def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
     }
     assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
     assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
+    assert list(summary(found, plan(as_device=True), TIMED))[-1].startswith("next: `profet advise profile.json ")
     with pytest.raises(RecorderError, match="leave --device cpu"):
         recorded_profile(trace, ON_T4, plan(as_device=True), TIMED, None)
 
@@ -81,6 +83,76 @@ def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, pla
     (tmp_path / "step.json").write_bytes(chrome_trace(events))
     found = recorded_profile(tmp_path / "step.json", NOTHING, plan(), TIMED, None)
     assert found.warnings[:2] == (NO_DEVICE, NO_WORK)
+
+
+@pytest.mark.parametrize(
+    "url, says",
+    [
+        ("https://example.org/profet/recorder/profet_recorder-1.1.0-py3-none-any.whl", "https://example.org/profet"),
+        ("file:///home/me/recorder/profet_recorder-1.1.0-py3-none-any.whl", "profet advise p.json"),
+    ],
+)
+def test_the_next_step_is_at_the_app_that_the_recorder_came_from(tmp_path, monkeypatch, url, says):
+    info = tmp_path / "profet_recorder-1.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: profet-recorder\nVersion: 1.1.0\n")
+    (info / "direct_url.json").write_text(f'{{"url": "{url}"}}')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert says in next_step(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    "steps, says", [(2, "3 steps or more"), (3, "--timed 1 "), (4, "--timed 2 "), (9, "--timed 3 ")]
+)
+def test_a_short_training_gets_advice_that_its_steps_are_enough_for(plan, steps, says):
+    recording = Recording(plan(), CountingEngine())
+    for _ in range(steps):
+        recording.pass_step()
+    assert says in recording.shortage("The loop")
+    recording.abort()
+
+
+def sized(pixels: int, trained: int = 10, batch: int = 8, calls: int = 1) -> StepKind:
+    return StepKind(BatchSizes(batch, pixels, pixels), calls, trained)
+
+
+SMALL, LARGE = sized(32), sized(48)
+
+
+@pytest.mark.parametrize(
+    "kinds, enough, usual, latencies",
+    [
+        ([SMALL] * 3, False, SMALL, [1, 2, 3]),
+        ([SMALL] * 4, True, SMALL, [1, 2, 3, 4]),
+        ([SMALL, LARGE, SMALL, SMALL], True, SMALL, [1, 3, 4]),
+        ([None] * 4, True, None, [1, 2, 3, 4]),
+        ([sized(side) for side in range(4)], False, None, None),
+        ([sized(side) for side in range(12)], True, None, None),
+        # The latency of the last: two calls; the others have one.
+        ([sized(side) for side in range(11)] + [sized(32, batch=16, calls=2)], True, None, [*range(2, 23, 2), 12]),
+    ],
+)
+def test_the_steps_that_are_timed(kinds, enough, usual, latencies):
+    times = Times(4)
+    for number, kind in enumerate(kinds, start=1):
+        times.add(number, kind)
+    assert (times.are_enough(3), times.usual) == (enough, usual)
+    assert times.of(kinds[-1])[0] == (latencies or list(range(1, len(kinds) + 1)))
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        (sized(32, batch=4), "a batch of 4 instead of 8"),
+        (LARGE, "images of 48 pixels instead of 32"),
+        (SMALL._replace(tested=True), "the network also ran without gradients, as in a validation"),
+        (sized(32, trained=20), "20 trained parameters instead of 10"),
+        (sized(32, calls=3), "3 calls of the network instead of 1"),
+        (StepKind(BatchSizes(8, 16, 64), 1, 10), "16 x 64 instead of 32 x 32 pixels"),
+    ],
+)
+def test_what_is_different(other, says):
+    assert other.difference(SMALL) == says
 
 
 def tensor(*shape: object) -> SimpleNamespace:

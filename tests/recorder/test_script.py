@@ -169,9 +169,6 @@ class CountingEngine:
     def is_disturbed(self):
         return False
 
-    def odd_step(self):
-        return None
-
     def __getattr__(self, name):
         return lambda *args: None
 
@@ -211,6 +208,9 @@ def recorded(tmp_path):
         ("DDG" * 9, "DG", 9, 2),
         ("CCCCCG" * 9, "CG", 9, 2),
         ("DGG" * 9, "DG", 9, 1),
+        # Its generator begins with the first of five steps of its critic, or a step fails now and then.
+        ("DG" + "DDDDDG" * 9, "DG", 9, 2),
+        ("GDDDDD" * 9, "DG", 9, 1),
         # Some steps of a pretraining.
         ("A" * 5 + "B" * 9, "B", 9, 2),
         ("A" + "B" * 9, "AB", 1, 1),

@@ -81,10 +81,11 @@ print("compiled afterwards", torch._dynamo.utils.counters["stats"]["unique_graph
     ("torch", "one too few"): """
 # expect: status=0
 # says: ended after 6 of the 7 training steps
+# silent: or more
 train(net, opt, 6)
 """,
     ("torch", "one profiled step too few, a slow one"): """
-# says: The profiled step was not like the others: it took
+# warns: The profiled step was not like the others: it took
 import time
 for step in range(7):
     time.sleep(0.3 * (step > 4))
@@ -103,7 +104,8 @@ for epoch in range(5):
     time.sleep(0.5)
 """,
     ("torch", "runs without gradients in every step"): """
-# silent: validation ran
+# silent: as in a validation
+# warns: also ran without gradients
 for _ in range(20):
     net.eval()
     with torch.no_grad():
@@ -112,7 +114,7 @@ for _ in range(20):
     train(net, opt, 1)
 """,
     ("torch", "L-BFGS with its 20 evaluations"): """
-# says: ran 20 times in one step
+# warns: ran 20 times in one step
 # silent: no known optimizer
 # operations: Conv2DBackpropFilter MatMul
 images, labels = torch.rand(8, 3, 16, 16), torch.randint(10, (8,))
@@ -129,7 +131,7 @@ for _ in range(14):
 """,
     ("torch", "dicts with an image each"): """
 # expect: batch=5 pixels=22
-# says: images come in a list
+# warns: images come in a list
 class Boxes(nn.Module):
     def forward(self, data):
         size = [max(sides) for sides in zip(*(one["image"].shape for one in data))]
@@ -231,7 +233,7 @@ if __name__ == "__main__":
 """,
     ("torch", "frozen backbone and validation"): """
 # operations: Conv2D MatMul ResourceApplyMomentum
-# says: 224 of the 314 parameters are frozen
+# warns: 224 of the 314 parameters are frozen
 net[0].requires_grad_(False)
 optimizer = torch.optim.SGD(net[-1].parameters(), lr=0.1, momentum=0.9)
 for _ in range(7):
@@ -249,6 +251,7 @@ line = nn.Linear(4, 10)
 train(lambda images: line(images[:, 0, 0, :4]), torch.optim.Adam(line.parameters()))
 """,
     ("torch", "optimizer in the backward pass"): """
+# warns: 4 optimizers update
 optimizers = {one: torch.optim.SGD([one], lr=0.1) for one in net.parameters()}
 
 def step_and_free(parameter):
@@ -282,6 +285,355 @@ for _ in range(40):
         for one in net.parameters():
             one -= 0.05 * one.grad
 """,
+    ("torch", "autocast"): """
+# expect: precision=mixed_bf16
+for _ in range(14):
+    opt.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(net)
+    loss.backward()
+    opt.step()
+""",
+    ("torch", "autocast and accumulated gradients"): """
+# expect: batch=32 precision=mixed_bf16
+# warns: accumulated over 4 batches
+for step in range(60):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(net) / 4
+    loss.backward()
+    if (step + 1) % 4 == 0:
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        opt.zero_grad(set_to_none=False)
+""",
+    ("torch", "two optimizers of one network and accumulated gradients"): """
+# expect: batch=16
+# warns: 2 optimizers update | accumulated over 2 batches
+optimizers = [torch.optim.SGD(net[0].parameters(), lr=0.1), torch.optim.AdamW(net[4].parameters())]
+for step in range(30):
+    loss_of(net).backward()
+    if step % 2:
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+""",
+    ("torch", "epochs that end amid accumulated gradients"): """
+# expect: batch=32
+# command: --timed 4
+# warns: accumulated over 4 batches
+for epoch in range(9):
+    for step in range(6):
+        loss_of(net).backward()
+        if step % 4 == 3 or step == 5:
+            opt.step()
+            opt.zero_grad()
+    for step in range(16):
+        loss_of(net).backward()
+        if step % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+""",
+    ("torch", "ever more accumulated gradients, as of Ultralytics"): """
+# expect: batch=64
+# command: --warm-up 2 --timed 4
+# warns: accumulated over 8 batches
+import copy
+average, last, batches = copy.deepcopy(net).eval(), -1, 160
+for step in range(batches):
+    accumulate = max(1, round(1 + 7 * min(step / 20, 1)))
+    loss_of(net).backward()
+    if step - last >= accumulate:
+        opt.step()
+        opt.zero_grad()
+        last = step
+        with torch.no_grad():
+            for slow, fast in zip(average.state_dict().values(), net.state_dict().values()):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+""",
+    ("torch", "two losses of one pass"): """
+for _ in range(14):
+    opt.zero_grad()
+    made = net(torch.rand(8, 3, 16, 16))
+    made.square().mean().backward(retain_graph=True)
+    made.mean().backward()
+    opt.step()
+""",
+    ("torch", "sharpness-aware: two passes on one batch"): """
+# warns: ran 2 times in one step
+for _ in range(14):
+    images = torch.rand(8, 3, 16, 16)
+    net(images).square().mean().backward()
+    with torch.no_grad():
+        for one in net.parameters():
+            one.add_(0.05 * one.grad)
+    opt.zero_grad()
+    net(images).square().mean().backward()
+    opt.step()
+    opt.zero_grad()
+""",
+    ("torch", "two views of each image"): """
+# warns: ran 2 times in one step
+for _ in range(14):
+    opt.zero_grad()
+    images = torch.rand(8, 3, 16, 16)
+    first, second = net(images), net(images.flip(-1))
+    nn.functional.cosine_similarity(first, second).mean().neg().backward()
+    opt.step()
+""",
+    ("torch", "a mean teacher"): """
+import copy
+teacher = copy.deepcopy(net)
+for one in teacher.parameters():
+    one.detach_()
+for _ in range(14):
+    images = torch.rand(8, 3, 16, 16)
+    with torch.no_grad():
+        target = teacher(images)
+    loss = nn.functional.mse_loss(net(images), target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    for slow, fast in zip(teacher.parameters(), net.parameters()):
+        slow.data.mul_(0.99).add_(fast.data, alpha=0.01)
+""",
+    ("torch", "MoCo"): """
+# expect: parameters=628
+class MoCo(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder_q, self.encoder_k = small(), small()
+        for q, k in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+            k.data.copy_(q.data)
+            k.requires_grad = False
+        self.register_buffer("queue", nn.functional.normalize(torch.randn(10, 32), dim=0))
+
+    def forward(self, im_q, im_k):
+        q = nn.functional.normalize(self.encoder_q(im_q), dim=1)
+        with torch.no_grad():
+            for one, other in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+                other.data = other.data * 0.999 + one.data * 0.001
+            k = nn.functional.normalize(self.encoder_k(im_k), dim=1)
+        logits = torch.cat([(q * k).sum(1, keepdim=True), q @ self.queue.clone()], dim=1)
+        return logits, torch.zeros(len(q), dtype=torch.long)
+
+model = MoCo()
+opt = torch.optim.SGD(model.parameters(), 0.03, momentum=0.9, weight_decay=1e-4)
+for _ in range(14):
+    output, target = model(torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16))
+    loss = nn.functional.cross_entropy(output, target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ("torch", "DINO with its crops"): """
+# expect: pixels=24
+class MultiCrop(nn.Module):
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+
+    def forward(self, crops):
+        large, small = torch.cat(crops[:2]), crops[2:]
+        made = self.backbone(large)
+        return torch.cat([made, self.backbone(torch.cat(small))]) if small else made
+
+student, teacher = MultiCrop(net), MultiCrop(small())
+teacher.load_state_dict(student.state_dict())
+for one in teacher.parameters():
+    one.requires_grad = False
+for _ in range(14):
+    images = [torch.rand(8, 3, 24, 24) for _ in range(2)] + [torch.rand(8, 3, 12, 12) for _ in range(4)]
+    targets, made = teacher(images[:2]), student(images)
+    loss = (made.log_softmax(1)[:16] * -targets.softmax(1)).sum(1).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        for q, k in zip(student.parameters(), teacher.parameters()):
+            k.data.mul_(0.99).add_(0.01 * q.detach().data)
+""",
+    ("torch", "three convolutions of the images"): """
+# expect: parameters=762
+class Stem(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.branches = nn.ModuleList(nn.Conv2d(3, 8, 3, padding=1) for _ in range(3))
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, images):
+        return self.head(sum(branch(images) for branch in self.branches).mean((2, 3)))
+
+net = Stem()
+train(net, torch.optim.Adam(net.parameters()))
+""",
+    ("torch", "CycleGAN"): """
+# expect: parameters=616
+# operations: Conv2DBackpropFilter
+# warns: 3 optimizers update
+import itertools
+G_AB, G_BA = (nn.Conv2d(3, 3, 3, padding=1) for _ in range(2))
+D_A, D_B = (nn.Conv2d(3, 8, 3, 2) for _ in range(2))
+optimizer_G = torch.optim.Adam(itertools.chain(G_AB.parameters(), G_BA.parameters()), lr=2e-4)
+optimizer_D_A, optimizer_D_B = (torch.optim.Adam(one.parameters(), lr=2e-4) for one in (D_A, D_B))
+l1, mse = nn.L1Loss(), lambda made, wanted: (made - wanted).square().mean()
+for _ in range(14):
+    real_A, real_B = torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)
+    optimizer_G.zero_grad()
+    fake_B, fake_A = G_AB(real_A), G_BA(real_B)
+    loss = l1(G_BA(real_A), real_A) + l1(G_AB(real_B), real_B) + mse(D_B(fake_B), 1) + mse(D_A(fake_A), 1)
+    (loss + l1(G_BA(fake_B), real_A) + l1(G_AB(fake_A), real_B)).backward()
+    optimizer_G.step()
+    for D, optimizer, real, fake in ((D_A, optimizer_D_A, real_A, fake_A), (D_B, optimizer_D_B, real_B, fake_B)):
+        optimizer.zero_grad()
+        ((mse(D(real), 1) + mse(D(fake.detach()), 0)) / 2).backward()
+        optimizer.step()
+""",
+    ("torch", "pix2pix switches its critic's gradients off and on"): """
+# expect: parameters=497
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update
+G = nn.Conv2d(3, 3, 3, padding=1)
+D = nn.Sequential(nn.Conv2d(6, 7, 3, 2), nn.LeakyReLU(0.2), nn.Conv2d(7, 4, 1, bias=False))
+opt_G, opt_D = (torch.optim.Adam(one.parameters(), lr=2e-4, betas=(0.5, 0.999)) for one in (G, D))
+
+def set_requires_grad(network, requires_grad):
+    for one in network.parameters():
+        one.requires_grad = requires_grad
+
+for _ in range(14):
+    real_A, real_B = torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)
+    fake_B = G(real_A)
+    set_requires_grad(D, True)
+    opt_D.zero_grad()
+    loss_fake = D(torch.cat([real_A, fake_B.detach()], 1)).square().mean()
+    (loss_fake + (D(torch.cat([real_A, real_B], 1)) - 1).square().mean()).backward()
+    opt_D.step()
+    set_requires_grad(D, False)
+    opt_G.zero_grad()
+    ((D(torch.cat([real_A, fake_B], 1)) - 1).square().mean() + (fake_B - real_B).abs().mean()).backward()
+    opt_G.step()
+""",
+    ("torch", "WGAN, its generator in every fifth batch"): """
+# expect: parameters=308
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 5 times
+G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
+opt_G, opt_D = (torch.optim.RMSprop(one.parameters(), lr=5e-5) for one in (G, D))
+for i in range(60):
+    real, z = torch.rand(8, 3, 16, 16), torch.randn(8, 3, 16, 16)
+    opt_D.zero_grad()
+    (D(G(z).detach()).mean() - D(real).mean()).backward()
+    opt_D.step()
+    for p in D.parameters():
+        p.data.clamp_(-0.01, 0.01)
+    if i % 5 == 0:
+        opt_G.zero_grad()
+        (-D(G(z)).mean()).backward()
+        opt_G.step()
+""",
+    ("torch", "WGAN, its critic five times on each batch"): """
+# expect: parameters=308
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 5 times
+G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
+opt_G, opt_D = (torch.optim.Adam(one.parameters(), lr=5e-5) for one in (G, D))
+for i in range(12):
+    real = torch.rand(8, 3, 16, 16)
+    for _ in range(5):
+        opt_D.zero_grad()
+        (D(G(torch.randn(8, 3, 16, 16)).detach()).mean() - D(real).mean()).backward()
+        opt_D.step()
+    opt_G.zero_grad()
+    (-D(G(torch.randn(8, 3, 16, 16))).mean()).backward()
+    opt_G.step()
+""",
+    ("torch", "trains the head alone, and computes all gradients"): """
+train(net, torch.optim.SGD(net[4].parameters(), lr=0.1))
+""",
+    ("torch", "a base unfrozen in the same optimizer"): """
+# says: steps are different now (314 trained parameters instead of 90); timing 3 steps again
+# silent: are frozen
+net[0].requires_grad_(False)
+train(net, opt, 5)
+net[0].requires_grad_(True)
+train(net, opt, 30)
+""",
+    ("torch", "a base added to the optimizer"): """
+# says: steps are different now (314 trained parameters instead of 90); timing 3 steps again
+# silent: are frozen
+net[0].requires_grad_(False)
+opt = torch.optim.SGD(net[4].parameters(), lr=0.1)
+train(net, opt, 5)
+net[0].requires_grad_(True)
+opt.add_param_group({"params": net[0].parameters(), "lr": 0.01})
+train(net, opt, 30)
+""",
+    ("torch", "slower from a step on"): """
+# says: 6 steps in a row were slower; timing 3 steps again
+import time
+for step in range(60):
+    time.sleep(0.1 * (step > 5))
+    train(net, opt, 1)
+""",
+    ("torch", "larger images after an epoch"): """
+# expect: pixels=24
+# warns: The image size varies: pixels, latency and operations are those of steps with 24 pixels
+for size, steps in ((16, 6), (24, 40)):
+    for _ in range(steps):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+        opt.step()
+""",
+    ("torch", "every third batch of another size"): """
+# expect: pixels=32
+# warns: The image size varies: pixels, latency and operations are those of steps with 32 pixels
+for step in range(60):
+    size = 16 if step % 3 == 2 else 32
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+    opt.step()
+""",
+    ("torch", "every batch of a size of its own"): """
+# expect: pixels=
+# warns: Steps vary, such as images of
+for step in range(60):
+    size = 16 + step
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+    opt.step()
+""",
+    ("torch", "record_step that leaves its loop, in a recorded script"): """
+# says: being recorded already
+# silent: The block ended
+from profet_recorder import record_step
+with record_step("other.json", model=net) as recorder:
+    for _ in range(60):
+        train(net, opt, 1)
+        if recorder.step(torch.rand(8, 3, 16, 16)):
+            break
+""",
+    ("torch", "full batches with a test pass each"): """
+# warns: also ran without gradients
+loss_fn = nn.CrossEntropyLoss()
+X_train, y_train, X_test = torch.rand(8, 3, 16, 16), torch.randint(10, (8,)), torch.rand(4, 3, 16, 16)
+for epoch in range(20):
+    net.train()
+    loss = loss_fn(net(X_train), y_train)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    net.eval()
+    with torch.inference_mode():
+        test_pred = net(X_test).argmax(dim=1)
+""",
+    ("torch", "three steps"): """
+# expect: status=0
+# says: train for 4 steps or more, with --warm-up 1 --timed 1 (warm_up=1, timed=1); nothing was written
+# silent: take fewer
+train(net, opt, 3)
+""",
     ("keras", "several steps per execution"): """
 # expect: status=2
 # says: steps_per_execution=1
@@ -294,7 +646,7 @@ fit(small())
 """,
     ("keras", "a frozen base"): """
 # operations: MatMul
-# says: 224 of the 314 parameters are frozen
+# warns: 224 of the 314 parameters are frozen
 net.layers[0].trainable = False
 fit()
 """,
