@@ -139,44 +139,63 @@ NO_SIZES = BatchSizes()
 class ObservedSizes:
     """Sizes of each step's batch, where a loop hands its batches over.
 
-    Of several batches in one step, such as a GAN's noise and pictures, that with the largest pictures counts.
+    Of several batches in one step, such as a GAN's noise and pictures, that with the largest pictures counts; batches
+    whose gradients are accumulated count together.
 
     Attributes
     ----------
     last : those of the last step in which any were seen.
+    passes : batches whose gradients were accumulated in the last step; 1 where each had an update.
     """
 
     def __init__(self, *, channels_last: bool) -> None:
         self._channels_last = channels_last
         self._counts: Counter[BatchSizes] = Counter()
-        self._now = NO_SIZES
+        self._now = self._of_a_pass = NO_SIZES
+        self._passes: list[BatchSizes] = []
+        #: In this step, and in the last one.
+        self._is_seen = self._was_seen = False
         self.last = NO_SIZES
+        self.passes = 1
 
     def observe(self, batch: object) -> None:
-        """Note the sizes of a batch."""
-        self._now = larger(self._now, batch_sizes(batch, channels_last=self._channels_last))
+        """Note the sizes of a batch, or those that are known."""
+        is_known = isinstance(batch, BatchSizes)
+        sizes = batch if is_known else batch_sizes(batch, channels_last=self._channels_last)
+        self._now = larger(self._now, sizes)
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        # A graph shows its sizes once, when it is traced.
+        if self._now != NO_SIZES:
+            self._is_seen, self._of_a_pass, self._now = True, self._now, NO_SIZES
+        self._passes.append(self._of_a_pass)
 
     def end_step(self) -> None:
         """What is observed next is another step's."""
-        if self._now != NO_SIZES:
-            self.last = self._now
+        self.end_pass()
+        examples = sum(sizes.batch_size or 0 for sizes in self._passes)
+        self.last = replace(functools.reduce(larger, self._passes), batch_size=examples or None)
+        self.passes = len(self._passes)
+        if self._is_seen:
             self._counts[self.last] += 1
-            self._now = NO_SIZES
+        self._passes, self._was_seen, self._is_seen = [], self._is_seen, False
 
     @property
     def vary(self) -> bool:
         """The pictures of several steps have different sizes."""
-        return len({(sizes.height, sizes.width) for sizes in self._counts}) > 1
+        return len({(sizes.height, sizes.width) for sizes in self._counts if sizes.pixels}) > 1
 
     def odd(self) -> str | None:
-        """Why the last batch is not like the others; None if it is, or they all differ."""
+        """Why the last batch is not like the others; None if it is, they all differ, or it was not seen."""
         others = self._counts - Counter([self.last])
-        if not others:
+        if not others or not self._was_seen:
             return None
         last, usual = self.last, others.most_common(1)[0][0]
-        if last.batch_size != usual.batch_size:
+        if last.batch_size != usual.batch_size and last.batch_size and usual.batch_size:
             return f"a batch of {last.batch_size} instead of {usual.batch_size}"
-        if len({sizes.pixels for sizes in others}) == 1 and last.pixels != usual.pixels:
+        pixels = {sizes.pixels for sizes in others if sizes.pixels}
+        if len(pixels) == 1 and last.pixels not in (None, *pixels):
             return f"images of {last.pixels} pixels instead of {usual.pixels}"
         return None
 
@@ -283,8 +302,30 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
 StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
+def updates_made(optimizer: Any) -> int | None:
+    """How often an optimizer of Keras' has updated weights, which isn't each time that it is called: None if unknown."""
+    with suppress(Exception):
+        return int(optimizer.iterations)
+    return None
+
+
+def trained_kind(network: Any) -> list[Any]:
+    """Weights of a network of Keras' that may be trained, frozen or not: no statistics, seeds or counters."""
+    flatten = getattr(network, "_flatten_layers", None)
+    found: dict[int, Any] = {}
+    for layer in flatten() if flatten else getattr(network, "layers", [network]):
+        for name in ("_trainable_variables", "_trainable_weights"):
+            found |= {id(weight): weight for weight in vars(layer).get(name, ())}
+    return list(found.values())
+
+
 def step_warnings(
-    optimizers: Iterable[Iterable[int]], calls: int, parameters: tuple[int, int], sizes: BatchSizes, vary: bool
+    optimizers: Iterable[Iterable[int]],
+    calls: int,
+    parameters: tuple[int, int],
+    sizes: BatchSizes,
+    vary: bool,
+    passes: int = 1,
 ) -> Iterator[str]:
     """What makes a step's times less sure, whichever the framework.
 
@@ -294,6 +335,7 @@ def step_warnings(
     calls : of the network, in one step.
     parameters : frozen ones, and all.
     vary : the images of several steps have different sizes.
+    passes : batches whose gradients are accumulated.
     """
     count, seen = 0, set[int]()
     for weights in map(set, optimizers):
@@ -304,7 +346,12 @@ def step_warnings(
             f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
             "same optimizer to its next, and the parameters are those of all networks that are trained."
         )
-    elif calls > 1:
+    if passes > 1:
+        yield (
+            f"Gradients are accumulated over {passes} batches: the step is one update, and its batch size, latency and "
+            f"operations are those of all {passes}."
+        )
+    elif calls > 1 >= count:
         yield several_calls_note(calls)
     frozen, total = parameters
     if frozen:

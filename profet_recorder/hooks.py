@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import get_ident
@@ -16,7 +18,7 @@ from profet_recorder.in_training import RecordingCallback, check_model, recordin
 from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_once, print_progress, warn_and_continue
 from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
-from profet_recorder.tensorflow import ObservedKeras
+from profet_recorder.tensorflow import ObservedKeras, under_tape
 
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
@@ -101,6 +103,14 @@ class StepMarks:
             recording.engine.observe_batch(batch)
         return False
 
+    def end_pass(self, owner: object, batch: object) -> None:
+        """`owner` has accumulated gradients of a batch, or had none to apply, and updated nothing yet."""
+        if self.recording is not None and not self.recording.finished:
+            if batch is not None:
+                self.recording.engine.observe_batch(batch)
+            if owner is self._followed:
+                self.recording.engine.end_pass()
+
     def forget(self) -> None:
         """Something else trains now: what is marked next is followed."""
         self.recording = self._followed = None
@@ -147,6 +157,10 @@ class ScriptHooks:
         #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
         self._trained_in: dict[int, tuple[object, list[object]]] = {}
         self._compiled: set[int] = set()
+        #: How often gradients by the same weights, or in the same function, were computed since an optimizer was called,
+        #: and the tape of the last ones.
+        self._gradients = Counter[int]()
+        self._tape: Callable[[], object] = lambda: None
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
         #: Backward passes so far; None once an optimizer has begun a step.
@@ -240,10 +254,27 @@ class ScriptHooks:
             self.recording.start_over(make_engine())
         return self.recording
 
-    def _mark(self, owner: object, make_engine: MakeEngine, *trains_and_batch: Any) -> None:
-        """`owner` has made a training step."""
-        if self.finished or self.refusal or self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
+    def _mark(
+        self, owner: object, make_engine: MakeEngine, trains: Sequence[object] = (), batch: object = None
+    ) -> None:
+        """`owner` has made a training step, or accumulated gradients for one."""
+        self._gradients.clear()
+        if not (self.finished or self.refusal or not trains or self._keras_calls.have_updated()):
+            self._guarded(self._marks.end_pass, owner, batch)
+        elif self.finished or self.refusal or self._guarded(self._marks.mark, owner, make_engine, trains, batch):
             self._stop()
+
+    def _after_gradients(self, key: int, batch: object = None) -> None:
+        """Once more before an optimizer is called: gradients are accumulated."""
+        is_again = self._gradients[key] == max(self._gradients.values(), default=0) > 0
+        self._gradients[key] += 1
+        recording = self._marks.recording
+        if recording is not None and not recording.finished:
+            if is_again:
+                recording.engine.end_pass()
+            self._keras_calls.end_forward()
+            if batch is not None:
+                recording.engine.observe_batch(batch)
 
     def _after_backward(self, owner: object, make_engine: MakeEngine, batch: object = None) -> None:
         """Gradients were computed, by whoever does without an optimizer that is known here."""
@@ -354,15 +385,21 @@ class ScriptHooks:
                 if optimizers := self._trained_in[id(function)][1]:
                     self._mark(function, make_engine, optimizers, arguments)
                 else:
+                    self._guarded(self._after_gradients, id(function), arguments)
                     self._after_backward(function, make_engine, arguments)
                 if id(function) in self._compiled and self.recording is not None:
                     self._guarded(self.recording.engine.trains_compiled)
             return result
 
         @functools.wraps(gradient)
-        def recorded_gradient(*args, **kwargs):
-            gradients = gradient(*args, **kwargs)
+        def recorded_gradient(tape, target, sources, *args, **kwargs):
+            gradients = gradient(tape, target, sources, *args, **kwargs)
             if not _in_graph():
+                first = next(iter(tensorflow.nest.flatten(sources)), None)
+                # One tape may be asked for the gradients of several losses, or in another one, as for a penalty.
+                if hasattr(first, "assign") and not (self._in_keras or self._tape() is tape or under_tape()):
+                    self._guarded(self._after_gradients, id(first))
+                    self._tape = weakref.ref(tape)
                 self._after_backward(recorded_gradient, make_engine)
             elif not self._in_keras:
                 self._guarded(self._note_training)

@@ -240,6 +240,8 @@ class RecordingCallback(_Callback):
         #: The model, its optimizer, and what kind of network it is.
         self._recorded: tuple[object, object, object] | None = None
         self._batches_an_epoch: int | None = None
+        #: The batch that ended last has updated weights; a step that is recorded began, and has not ended.
+        self._has_updated, self._is_in_step = True, False
 
     def set_params(self, params: Mapping[str, Any] | None) -> None:
         """How many batches an epoch has, where Keras knows it."""
@@ -308,9 +310,10 @@ class RecordingCallback(_Callback):
         """A step begins, unless it is the last of an epoch."""
         if recording := self._unfinished():
             if self._is_last(batch):
-                recording.pause()
-            else:
+                self._drop_step(recording)
+            elif self._has_updated:
                 recording.begin_step()
+                self._is_in_step = True
 
     @_goes_on
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
@@ -318,23 +321,36 @@ class RecordingCallback(_Callback):
         recording = self._unfinished()
         if recording is None:
             return
+        # A step is one update: an optimizer may accumulate gradients of several batches.
+        self._has_updated = recording.engine.has_updated()
         if self._is_last(batch):
             recording.skipped += 1
-        elif recording.end_step() and self._when_done is not None:
-            self._when_done()
+        elif not self._has_updated:
+            recording.engine.end_pass()
+        elif self._is_in_step:
+            self._is_in_step = False
+            if recording.end_step() and self._when_done is not None:
+                self._when_done()
 
     @_goes_on
     def on_test_begin(self, logs: object = None) -> None:
         """Ignore validation steps."""
         if recording := self._unfinished():
-            recording.pause()
+            self._drop_step(recording)
 
     @_goes_on
     def on_train_end(self, logs: object = None) -> None:
         """Too early, if the profile is not written."""
         if recording := self._unfinished():
-            recording.pause()
+            self._drop_step(recording)
             print_progress(f"{recording.shortage('fit')}; the next fit of this network goes on with it")
+
+    def _drop_step(self, recording: Recording) -> None:
+        """Record nothing of a step that something else interrupts."""
+        recording.pause()
+        if self._is_in_step:
+            recording.engine.end_observed_step()
+        self._is_in_step = False
 
     def _unfinished(self) -> Recording | None:
         """The recording while there is something left to record."""

@@ -26,6 +26,7 @@ from profet_recorder.engine import (
     larger,
     observed,
     step_warnings,
+    trained_kind,
 )
 from profet_recorder.plan import RecorderError, print_once
 from profet_recorder.profiles.record import ProfileMeta
@@ -131,6 +132,16 @@ class PyTorchEngine:
     def begin_profiled_step(self, number: int) -> None:
         """Does nothing: the profiler marks steps itself."""
 
+    def has_updated(self) -> bool:
+        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
+        optimizer = getattr(self._model, "optimizer", None)
+        batches = getattr(optimizer, "gradient_accumulation_steps", None)
+        return not batches or int(optimizer._iterations) % batches == 0
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
+
     def end_observed_step(self) -> None:
         """What is observed next is another step's."""
         self._sizes.end_step()
@@ -189,13 +200,18 @@ class PyTorchEngine:
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
         weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
-        frozen = [one for one in weights if not one.requires_grad]
+        if keras_flavour(self._model):
+            # Keras' statistics and seeds are parameters of PyTorch's too, without gradients.
+            frozen = [one.value for one in trained_kind(self._model) if not one.trainable]
+        else:
+            frozen = [one for one in weights if not one.requires_grad]
         yield from step_warnings(
             [map(id, _weights(optimizer)) for optimizer in self._optimizers],
             calls.calls_in_step(trained),
             (sum(one.numel() for one in frozen), sum(one.numel() for one in weights)),
             self._step_sizes(),
             self._sizes.vary or calls.sizes_vary(trained),
+            self._sizes.passes,
         )
         if calls.saw_compiled and self._stance is None and not can_set_stance(self._torch):
             yield "The step ran through torch.compile, which the training data do not hold."

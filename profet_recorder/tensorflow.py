@@ -14,15 +14,20 @@ from typing import Any
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
+    NO_SIZES,
     PRECISIONS,
     TF32_CAPABILITY,
     ObservedSizes,
     Patches,
     StepFacts,
+    batch_sizes,
     either,
     keras_flavour,
+    larger,
     observed,
     step_warnings,
+    trained_kind,
+    updates_made,
 )
 from profet_recorder.plan import RecorderError, print_once
 from profet_recorder.profiles.record import ProfileMeta
@@ -152,10 +157,19 @@ class TensorFlowEngine:
         self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
         self._marker.__enter__()
 
+    def has_updated(self) -> bool:
+        """False where gradients were accumulated since this was last called, and no optimizer updated weights."""
+        return self._calls.have_updated()
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
+        self._calls.sizes.end_pass()
+
     def end_observed_step(self) -> None:
         """What is observed next is another step's."""
         self._sizes.end_step()
-        self._calls.sizes.end_step()
+        self._calls.end_step()
 
     def end_profiled_step(self) -> None:
         """Close the mark."""
@@ -231,14 +245,16 @@ class TensorFlowEngine:
 
     def _warnings(self) -> Iterator[str]:
         optimizers = self._calls.optimizers_of(self._trained())
-        layers = [layer for layer in self._layers() if not getattr(layer, "trainable", True)]
-        frozen = {id(weight): weight for layer in layers for weight in _weights_of(layer)}
+        updated = self._calls.weights(optimizers)
+        kind = {id(weight): weight for network in self._networks() for weight in trained_kind(network)}
+        frozen = {key: weight for key, weight in kind.items() if updated and key not in updated}
         yield from step_warnings(
             [self._calls.weights([optimizer]) for optimizer in optimizers],
             1,
             (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
             either(self._sizes.last, self._calls.sizes.last),
             self._sizes.vary or self._calls.sizes.vary,
+            self._sizes.passes,
         )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
         if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
@@ -325,6 +341,12 @@ class ObservedKeras:
         self._networks: dict[int, Any] = {}
         #: Of each optimizer: itself, so that no other gets its `id`, and the weights it updates.
         self._updates: dict[int, tuple[object, dict[int, Any]]] = {}
+        #: How often each has updated them, as it was last asked; `id` of those that did in this step, and in the last.
+        self._made: dict[int, int | None] = {}
+        self._moved: set[int] = set()
+        self._last_moved: set[int] = set()
+        #: What layers were fed since gradients were computed.
+        self._fed = NO_SIZES
         self.sizes = ObservedSizes(channels_last=True)
         self.patches = Patches()
 
@@ -348,10 +370,32 @@ class ObservedKeras:
     def forget(self, optimizer: object) -> None:
         """Forget what an optimizer updated."""
         self._updates.pop(id(optimizer), None)
+        self._made.pop(id(optimizer), None)
 
     def optimizers_of(self, weights: Collection[int]) -> list[object]:
-        """Those that update any of these weights."""
-        return [optimizer for optimizer, updated in self._updates.values() if not updated.keys().isdisjoint(weights)]
+        """Those that updated any of these weights in the last step."""
+        keys = self._last_moved & self._updates.keys() or self._updates.keys()
+        return [self._updates[key][0] for key in keys if not self._updates[key][1].keys().isdisjoint(weights)]
+
+    def have_updated(self) -> bool:
+        """True if one of the optimizers, where any is known, has updated weights since this was last called."""
+        self.end_forward()
+        made = {key: updates_made(optimizer) for key, (optimizer, _) in self._updates.items()}
+        moved = {key for key, count in made.items() if count is None or count != self._made.get(key, 0)}
+        self._made |= made
+        self._moved |= moved
+        return bool(moved) or not made
+
+    def end_forward(self) -> None:
+        """What layers are fed next may be another batch."""
+        self.sizes.observe(self._fed)
+        self._fed = NO_SIZES
+
+    def end_step(self) -> None:
+        """What is observed next is another step's."""
+        self.have_updated()
+        self._last_moved, self._moved = self._moved, set()
+        self.sizes.end_step()
 
     def networks(self, trained: Collection[int]) -> list[Any]:
         """What was called that holds any of these weights."""
@@ -376,9 +420,9 @@ class ObservedKeras:
 
     def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
-        if is_outermost and _under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
+        if is_outermost and under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
-            self.sizes.observe(inputs)
+            self._fed = larger(self._fed, batch_sizes(inputs, channels_last=True))
 
 
 def _weights_of(layer: Any) -> list[Any]:
@@ -389,7 +433,8 @@ def _weights_of(layer: Any) -> list[Any]:
         return [weight for part in getattr(layer, "layers", ()) for weight in _weights_of(part)]
 
 
-def _under_tape() -> bool:
+def under_tape() -> bool:
+    """True where a gradient tape records what is called."""
     try:
         # No public API has it.
         from tensorflow.python import pywrap_tfe
