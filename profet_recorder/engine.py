@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import ProfileMeta, several_calls_note
+from profet_recorder.profiles.record import ProfileMeta
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -41,17 +41,33 @@ def keras_flavour(model: object) -> str | None:
 def framework_of(thing: object) -> str | None:
     """The framework of a model or an optimizer; None if it is of none. Another backend of Keras is itself returned."""
     flavour = keras_flavour(thing)
-    if flavour == "keras" and hasattr(sys.modules["keras"], "config"):
-        backend = sys.modules["keras"].config.backend()
-        return PYTORCH if backend == "torch" else backend
+    if flavour == "keras" and (backend := keras_backend()):
+        return backend
     packages = _packages(thing)
     if flavour or "tensorflow" in packages:
         return TENSORFLOW
     return PYTORCH if "torch" in packages else None
 
 
+def keras_backend() -> str | None:
+    """What Keras 3 runs on, by the names that frameworks have here; None where it isn't loaded."""
+    keras = sys.modules.get("keras")
+    backend = keras.config.backend() if hasattr(keras, "config") else None
+    return PYTORCH if backend == "torch" else backend
+
+
+def other_backend_line(backend: str) -> str:
+    """What to do where Keras runs on neither framework."""
+    return (
+        f"Keras runs on {backend} here, whose steps can't be recorded: set KERAS_BACKEND to tensorflow or torch before "
+        "Keras is imported, in the script or its environment."
+    )
+
+
 def imported_framework() -> str:
     """The one framework that is loaded; refuses none and both."""
+    if (backend := keras_backend()) not in (None, *_MODULES):
+        return backend
     loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
     if not loaded:
         raise RecorderError("Import TensorFlow or PyTorch before recording: neither is loaded.")
@@ -136,6 +152,32 @@ class BatchSizes:
 NO_SIZES = BatchSizes()
 
 
+class StepKind(NamedTuple):
+    """What steps have in common whose times may be compared.
+
+    Attributes
+    ----------
+    calls : of the network that is trained.
+    trained : parameters with gradients.
+    """
+
+    sizes: BatchSizes
+    calls: int
+    trained: int
+
+    def difference(self, usual: StepKind) -> str:
+        """In what it differs from the usual kind."""
+        if self.sizes.batch_size != usual.sizes.batch_size:
+            return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
+        if self.sizes.pixels != usual.sizes.pixels:
+            return f"images of {self.sizes.pixels} pixels instead of {usual.sizes.pixels}"
+        if self.trained != usual.trained:
+            return f"{self.trained:,} trained parameters instead of {usual.trained:,}"
+        if self.calls != usual.calls:
+            return f"{self.calls} calls of the network instead of {usual.calls}"
+        return f"{self.sizes.height} x {self.sizes.width} instead of {usual.sizes.height} x {usual.sizes.width} pixels"
+
+
 class ObservedSizes:
     """Sizes of each step's batch, where a loop hands its batches over.
 
@@ -175,8 +217,9 @@ class ObservedSizes:
         """What is observed next is another step's."""
         self.end_pass()
         examples = sum(sizes.batch_size or 0 for sizes in self._passes)
-        self.last = replace(functools.reduce(larger, self._passes), batch_size=examples or None)
         self.passes = len(self._passes)
+        largest = functools.reduce(larger, self._passes)
+        self.last = replace(largest, batch_size=examples or None, is_guess=largest.is_guess and self.passes == 1)
         if self._is_seen:
             self._counts[self.last] += 1
         self._passes, self._was_seen, self._is_seen = [], self._is_seen, False
@@ -303,7 +346,7 @@ StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
 def updates_made(optimizer: Any) -> int | None:
-    """How often an optimizer of Keras' has updated weights, which isn't each time that it is called: None if unknown."""
+    """How often an optimizer of Keras' has updated weights, which isn't each time it is called; None if unknown."""
     with suppress(Exception):
         return int(optimizer.iterations)
     return None
@@ -326,6 +369,9 @@ def step_warnings(
     sizes: BatchSizes,
     vary: bool,
     passes: int = 1,
+    *,
+    updates: int = 1,
+    tested: bool = False,
 ) -> Iterator[str]:
     """What makes a step's times less sure, whichever the framework.
 
@@ -336,6 +382,8 @@ def step_warnings(
     parameters : frozen ones, and all.
     vary : the images of several steps have different sizes.
     passes : batches whose gradients are accumulated.
+    updates : in one step, of the optimizer that updates most often.
+    tested : the network that is trained also ran without gradients.
     """
     count, seen = 0, set[int]()
     for weights in map(set, optimizers):
@@ -345,6 +393,8 @@ def step_warnings(
         yield (
             f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
             "same optimizer to its next, and the parameters are those of all networks that are trained."
+            + f" One of them updates {updates} times, and the batch size is that of one update."
+            * (updates > 1)
         )
     if passes > 1:
         yield (
@@ -352,7 +402,12 @@ def step_warnings(
             f"operations are those of all {passes}."
         )
     elif calls > 1 >= count:
-        yield several_calls_note(calls)
+        yield f"The network ran {calls} times in one step: the batch size is that of one call."
+    if tested:
+        yield (
+            "The network also ran without gradients in this step, such as for a test: latency and operations include "
+            "that."
+        )
     frozen, total = parameters
     if frozen:
         yield (

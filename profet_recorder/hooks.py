@@ -18,7 +18,7 @@ from profet_recorder.in_training import RecordingCallback, check_model, recordin
 from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_once, print_progress, warn_and_continue
 from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
-from profet_recorder.tensorflow import ObservedKeras, under_tape
+from profet_recorder.tensorflow import ObservedKeras, is_in_graph, under_tape
 
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
@@ -157,8 +157,8 @@ class ScriptHooks:
         #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
         self._trained_in: dict[int, tuple[object, list[object]]] = {}
         self._compiled: set[int] = set()
-        #: How often gradients by the same weights, or in the same function, were computed since an optimizer was called,
-        #: and the tape of the last ones.
+        #: How often gradients by the same weights, or in the same function, were computed since an optimizer was
+        #: called, and the tape of the last ones.
         self._gradients = Counter[int]()
         self._tape: Callable[[], object] = lambda: None
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
@@ -343,7 +343,7 @@ class ScriptHooks:
         self._backward_passes = None
         if self._in_keras:
             return
-        if _in_graph():
+        if is_in_graph():
             self._guarded(self._note_training, optimizer)
         else:
             make_engine = functools.partial(choose_engine, framework_of(optimizer), None, optimizer, self._keras_calls)
@@ -394,7 +394,7 @@ class ScriptHooks:
         @functools.wraps(gradient)
         def recorded_gradient(tape, target, sources, *args, **kwargs):
             gradients = gradient(tape, target, sources, *args, **kwargs)
-            if not _in_graph():
+            if not is_in_graph():
                 first = next(iter(tensorflow.nest.flatten(sources)), None)
                 # One tape may be asked for the gradients of several losses, or in another one, as for a penalty.
                 if hasattr(first, "assign") and not (self._in_keras or self._tape() is tape or under_tape()):
@@ -485,9 +485,3 @@ class ScriptHooks:
         if self._stance is not None:
             stance, self._stance = self._stance, None
             stance.__exit__(None, None, None)
-
-
-def _in_graph() -> bool:
-    """True where operations are traced into a graph of TensorFlow's, not run."""
-    tensorflow = sys.modules.get("tensorflow")
-    return tensorflow is not None and not tensorflow.executing_eagerly()

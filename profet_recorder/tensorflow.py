@@ -20,6 +20,7 @@ from profet_recorder.engine import (
     ObservedSizes,
     Patches,
     StepFacts,
+    StepKind,
     batch_sizes,
     either,
     keras_flavour,
@@ -166,10 +167,12 @@ class TensorFlowEngine:
         self._sizes.end_pass()
         self._calls.sizes.end_pass()
 
-    def end_observed_step(self) -> None:
-        """What is observed next is another step's."""
+    def end_observed_step(self) -> StepKind:
+        """What is observed next is another step's; the kind of this one."""
         self._sizes.end_step()
         self._calls.end_step()
+        trained = sum(math.prod(weight.shape) for weight in self._trained().values())
+        return StepKind(either(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
 
     def end_profiled_step(self) -> None:
         """Close the mark."""
@@ -241,6 +244,11 @@ class TensorFlowEngine:
 
     def _parameters(self) -> int | None:
         weights = {id(weight): weight for network in self._networks() for weight in _weights_of(network)}
+        for network in self._networks():
+            # A model's own, such as sums of gradients and counters; layers have statistics, which count.
+            for name in ("_non_trainable_variables", "_non_trainable_weights"):
+                for weight in vars(network).get(name, ()) if hasattr(network, "layers") else ():
+                    weights.pop(id(weight), None)
         return sum(math.prod(weight.shape) for weight in (weights | self._trained()).values()) or None
 
     def _warnings(self) -> Iterator[str]:
@@ -412,7 +420,9 @@ class ObservedKeras:
                 is_pairs = gradients and isinstance(gradients[0], tuple | list)
                 weights = [pair[1] for pair in gradients] if is_pairs else given or optimizer._trainable_variables
                 known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
-                known.update({id(weight): weight for weight in weights})
+                first = [pair[0] for pair in gradients] if is_pairs else gradients
+                pairs = zip(first, weights, strict=False)
+                known.update({id(weight): weight for gradient, weight in pairs if gradient is not None})
             self._on_update(optimizer)
             return result
 
@@ -422,7 +432,12 @@ class ObservedKeras:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
         if is_outermost and under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
-            self._fed = larger(self._fed, batch_sizes(inputs, channels_last=True))
+            sizes, known = batch_sizes(inputs, channels_last=True), self.sizes.last
+            # A graph of its own for an epoch's last, smaller batch shows nothing of the steps that follow.
+            is_rest = (
+                is_in_graph() and sizes.pixels == known.pixels and (sizes.batch_size or 0) < (known.batch_size or 0)
+            )
+            self._fed = self._fed if is_rest else larger(self._fed, sizes)
 
 
 def _weights_of(layer: Any) -> list[Any]:
@@ -431,6 +446,12 @@ def _weights_of(layer: Any) -> list[Any]:
         return list(layer.weights)
     except ValueError:
         return [weight for part in getattr(layer, "layers", ()) for weight in _weights_of(part)]
+
+
+def is_in_graph() -> bool:
+    """True where operations are traced into a graph of TensorFlow's, not run."""
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
 def under_tape() -> bool:
