@@ -51,7 +51,7 @@ def framework_of(thing: object) -> str | None:
 
 def keras_backend() -> str | None:
     """What Keras 3 runs on, by the names that frameworks have here; None where it isn't loaded."""
-    keras = sys.modules.get("keras")
+    keras: Any = sys.modules.get("keras")
     backend = keras.config.backend() if hasattr(keras, "config") else None
     return PYTORCH if backend == "torch" else backend
 
@@ -66,7 +66,7 @@ def other_backend_line(backend: str) -> str:
 
 def imported_framework() -> str:
     """The one framework that is loaded; refuses none and both."""
-    if (backend := keras_backend()) not in (None, *_MODULES):
+    if (backend := keras_backend()) is not None and backend not in _MODULES:
         return backend
     loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
     if not loaded:
@@ -202,9 +202,9 @@ class ObservedSizes:
 
     def observe(self, batch: object) -> None:
         """Note the sizes of a batch, or those that are known."""
-        is_known = isinstance(batch, BatchSizes)
-        sizes = batch if is_known else batch_sizes(batch, channels_last=self._channels_last)
-        self._now = larger(self._now, sizes)
+        if not isinstance(batch, BatchSizes):
+            batch = batch_sizes(batch, channels_last=self._channels_last)
+        self._now = larger(self._now, batch)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""

@@ -103,6 +103,10 @@ class StepMarks:
             recording.engine.observe_batch(batch)
         return False
 
+    def forget(self) -> None:
+        """Something else trains now: what is marked next is followed."""
+        self.recording = self._followed = None
+
     def end_pass(self, owner: object, batch: object) -> None:
         """`owner` has accumulated gradients of a batch, or had none to apply, and updated nothing yet."""
         if self.recording is not None and not self.recording.finished:
@@ -110,10 +114,6 @@ class StepMarks:
                 self.recording.engine.observe_batch(batch)
             if owner is self._followed:
                 self.recording.engine.end_pass()
-
-    def forget(self) -> None:
-        """Something else trains now: what is marked next is followed."""
-        self.recording = self._followed = None
 
 
 def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:

@@ -26,7 +26,6 @@ from profet_recorder.engine import (
     larger,
     observed,
     step_warnings,
-    trained_kind,
 )
 from profet_recorder.plan import RecorderError, print_once
 from profet_recorder.profiles.record import ProfileMeta
@@ -102,6 +101,16 @@ class PyTorchEngine:
         elif self._calls.saw_compiled:
             print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
 
+    def has_updated(self) -> bool:
+        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
+        optimizer: Any = getattr(self._model, "optimizer", None)
+        batches = getattr(optimizer, "gradient_accumulation_steps", None)
+        return not batches or int(optimizer._iterations) % batches == 0
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
+
     def synchronize(self) -> None:
         """Wait for the network's GPU, before it is known for the current one."""
         if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
@@ -131,16 +140,6 @@ class PyTorchEngine:
 
     def begin_profiled_step(self, number: int) -> None:
         """Does nothing: the profiler marks steps itself."""
-
-    def has_updated(self) -> bool:
-        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
-        optimizer = getattr(self._model, "optimizer", None)
-        batches = getattr(optimizer, "gradient_accumulation_steps", None)
-        return not batches or int(optimizer._iterations) % batches == 0
-
-    def end_pass(self) -> None:
-        """Gradients were accumulated: what is observed next is another batch of the same step."""
-        self._sizes.end_pass()
 
     def end_observed_step(self) -> None:
         """What is observed next is another step's."""
@@ -200,11 +199,7 @@ class PyTorchEngine:
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
         weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
-        if keras_flavour(self._model):
-            # Keras' statistics and seeds are parameters of PyTorch's too, without gradients.
-            frozen = [one.value for one in trained_kind(self._model) if not one.trainable]
-        else:
-            frozen = [one for one in weights if not one.requires_grad]
+        frozen = [one for one in weights if not one.requires_grad]
         yield from step_warnings(
             [map(id, _weights(optimizer)) for optimizer in self._optimizers],
             calls.calls_in_step(trained),

@@ -190,8 +190,8 @@ class TensorFlowEngine:
         return traces[0]
 
     def odd_step(self) -> str | None:
-        """Another batch size; Keras itself calls when a batch is the last or validation begins."""
-        return self._sizes.odd() or self._calls.sizes.odd()
+        """None: Keras itself calls when a batch is the last or validation begins."""
+        return None
 
     def discard(self) -> None:
         """Stop the profiler without writing its trace."""
@@ -261,7 +261,7 @@ class TensorFlowEngine:
             1,
             (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
             either(self._sizes.last, self._calls.sizes.last),
-            self._sizes.vary or self._calls.sizes.vary,
+            False,
             self._sizes.passes,
         )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
