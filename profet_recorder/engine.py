@@ -352,6 +352,14 @@ def updates_made(optimizer: Any) -> int | None:
     return None
 
 
+def has_updated(model: Any) -> bool:
+    """False where the optimizer of a model of Keras' has accumulated gradients of its last batch, and no more."""
+    optimizer = getattr(model, "optimizer", None)
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    batches = getattr(optimizer, "gradient_accumulation_steps", None)
+    return not batches or int(optimizer._iterations) % batches == 0
+
+
 def trained_kind(network: Any) -> list[Any]:
     """Weights of a network of Keras' that may be trained, frozen or not: no statistics, seeds or counters."""
     flatten = getattr(network, "_flatten_layers", None)

@@ -22,6 +22,7 @@ from profet_recorder.engine import (
     Patches,
     StepFacts,
     either,
+    has_updated,
     keras_flavour,
     larger,
     observed,
@@ -103,9 +104,7 @@ class PyTorchEngine:
 
     def has_updated(self) -> bool:
         """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
-        optimizer: Any = getattr(self._model, "optimizer", None)
-        batches = getattr(optimizer, "gradient_accumulation_steps", None)
-        return not batches or int(optimizer._iterations) % batches == 0
+        return has_updated(self._model)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""

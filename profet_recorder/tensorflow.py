@@ -23,6 +23,7 @@ from profet_recorder.engine import (
     StepKind,
     batch_sizes,
     either,
+    has_updated,
     keras_flavour,
     larger,
     observed,
@@ -160,7 +161,8 @@ class TensorFlowEngine:
 
     def has_updated(self) -> bool:
         """False where gradients were accumulated since this was last called, and no optimizer updated weights."""
-        return self._calls.have_updated()
+        # What was traced before it was observed is known by the model's own optimizer alone.
+        return self._calls.have_updated() and has_updated(self._model)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""

@@ -153,8 +153,30 @@ def test_another_batch_size_is_noticed_and_the_largest_pictures_of_a_step_count(
     assert step(8, 48, 48, 3) is None, "they all differ"
     assert seen.last == BatchSizes(8, 48, 48)
     seen = ObservedSizes(channels_last=True)
+    # A GAN's second graph shows its noise when it is traced, and nothing afterwards.
+    assert [step(*shape) for shape in ((8, 28, 28, 1), (8, 100))] == [None, None] and not seen.vary
+    seen = ObservedSizes(channels_last=True)
     for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
         seen.observe(tensor(*shape))
     seen.end_step()
     assert seen.last == BatchSizes(16, 32, 32)
     assert seen.odd() is None
+
+
+def test_batches_whose_gradients_are_accumulated_count_together():
+    seen = ObservedSizes(channels_last=True)
+
+    def step(*batches):
+        for batch in batches[:-1]:
+            seen.observe(batch)
+            seen.end_pass()
+        seen.observe(batches[-1])
+        seen.end_step()
+        return seen.last, seen.passes
+
+    eight, four = BatchSizes(8, 32, 32), BatchSizes(4, 32, 32)
+    assert step(eight, eight, eight, four) == (BatchSizes(28, 32, 32), 4)
+    # What a graph was traced with counts for the batches that follow unseen.
+    assert step(eight, NO_SIZES, NO_SIZES) == (BatchSizes(24, 32, 32), 3)
+    assert step(NO_SIZES) == (eight, 1)
+    assert step(BatchSizes(8, is_guess=True), BatchSizes(8, is_guess=True)) == (BatchSizes(16), 2)
