@@ -354,8 +354,8 @@ def updates_made(optimizer: Any) -> int | None:
 
 def has_updated(model: Any) -> bool:
     """False where the optimizer of a model of Keras' has accumulated gradients of its last batch, and no more."""
-    optimizer = getattr(model, "optimizer", None)
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    given = getattr(model, "optimizer", None)
+    optimizer: Any = getattr(given, "inner_optimizer", given)
     batches = getattr(optimizer, "gradient_accumulation_steps", None)
     return not batches or int(optimizer._iterations) % batches == 0
 
