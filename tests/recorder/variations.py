@@ -568,6 +568,18 @@ net.compile(opt, loss_of)
 for side in (16, 24):
     net.fit(np.random.rand(48, side, side, 3), y[:48], batch_size=8, epochs=side // 8 - 1, verbose=0)
 """,
+    ("keras", "images of another size now and then, as a Sequence yields them"): """
+# warns: The image size varies: pixels, latency and operations are those of steps with 16 pixels
+class Images(keras.utils.PyDataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        side = 24 if index % 4 == 1 else 16
+        return np.random.rand(8, side, side, 3), y[:8]
+
+net.compile(opt, loss_of)
+net.fit(Images(), shuffle=False, verbose=0)
+""",
     ("tfkeras", "GAN with a discriminator frozen once"): """
 # expect: parameters=9341 pixels=28
 # warns: 2 optimizers update
