@@ -262,7 +262,7 @@ class RecordingCallback(_Callback):
         before = self._recorded
         if self.recording is None or before is None:
             self.recording = self._begin(model)
-        elif before[0] is not model or before[1] is not optimizer or None is not kind != before[2] is not None:
+        elif before[0] is not model or before[1] is not optimizer or (kind and before[2] and kind != before[2]):
             if before[0] is model and before[1] is not optimizer:
                 self.recording.engine.forget(before[1])
             if kind is not None and kind == before[2]:
@@ -326,7 +326,7 @@ class RecordingCallback(_Callback):
         self._has_updated = recording.engine.has_updated()
         if self._is_last(batch):
             recording.skipped += 1
-        elif not self._has_updated:
+        elif self._is_in_step and not self._has_updated:
             recording.engine.end_pass()
         elif self._is_in_step:
             self._is_in_step = False

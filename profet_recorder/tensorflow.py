@@ -162,7 +162,7 @@ class TensorFlowEngine:
     def has_updated(self) -> bool:
         """False where gradients were accumulated since this was last called, and no optimizer updated weights."""
         # What was traced before it was observed is known by the model's own optimizer alone.
-        return self._calls.have_updated() and has_updated(self._model)
+        return self._calls.have_updated(getattr(self._model, "run_eagerly", False)) and has_updated(self._model)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""
@@ -353,6 +353,8 @@ class ObservedKeras:
         self._updates: dict[int, tuple[object, dict[int, Any]]] = {}
         #: How often each has updated them, as it was last asked; `id` of those that did in this step, and in the last.
         self._made: dict[int, int | None] = {}
+        #: One of them may be called without updating anything.
+        self._may_skip = False
         self._moved: set[int] = set()
         self._last_moved: set[int] = set()
         #: What layers were fed since gradients were computed.
@@ -387,9 +389,18 @@ class ObservedKeras:
         keys = self._last_moved & self._updates.keys() or self._updates.keys()
         return [self._updates[key][0] for key in keys if not self._updates[key][1].keys().isdisjoint(weights)]
 
-    def have_updated(self) -> bool:
-        """True if one of the optimizers, where any is known, has updated weights since this was last called."""
+    def have_updated(self, may_skip: bool = False) -> bool:
+        """True if one of the optimizers, where any is known, has updated weights since this was last called.
+
+        Parameters
+        ----------
+        may_skip : what isn't called updates nothing; else only an optimizer that is called without updating.
+        """
         self.end_forward()
+        # To ask them is to wait for the GPU.
+        return self._ask() if self._may_skip or may_skip else True
+
+    def _ask(self) -> bool:
         made = {key: updates_made(optimizer) for key, (optimizer, _) in self._updates.items()}
         moved = {key for key, count in made.items() if count is None or count != self._made.get(key, 0)}
         self._made |= made
@@ -403,7 +414,8 @@ class ObservedKeras:
 
     def end_step(self) -> None:
         """What is observed next is another step's."""
-        self.have_updated()
+        self.end_forward()
+        self._ask()
         self._last_moved, self._moved = self._moved, set()
         self.sizes.end_step()
 
@@ -425,6 +437,7 @@ class ObservedKeras:
                 first = [pair[0] for pair in gradients] if is_pairs else gradients
                 pairs = zip(first, weights, strict=False)
                 known.update({id(weight): weight for gradient, weight in pairs if gradient is not None})
+                self._may_skip |= bool(getattr(optimizer, "gradient_accumulation_steps", None)) or _in_branch()
             self._on_update(optimizer)
             return result
 
@@ -454,6 +467,14 @@ def is_in_graph() -> bool:
     """True where operations are traced into a graph of TensorFlow's, not run."""
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and not tensorflow.executing_eagerly()
+
+
+def _in_branch() -> bool:
+    """True where operations are traced into a branch of a condition, which may not run."""
+    graph = sys.modules["tensorflow"].compat.v1.get_default_graph() if is_in_graph() else None
+    while graph is not None and type(graph).__name__ != "CondBranchFuncGraph":
+        graph = getattr(graph, "outer_graph", None)
+    return graph is not None
 
 
 def under_tape() -> bool:
