@@ -523,7 +523,8 @@ class Distiller(keras.Model):
     def call(self, images):
         return self.student(images)
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, **others):
-        return loss_of(y, y_pred) + keras.losses.KLDivergence()(self.teacher(x, training=False), y_pred)
+        soft = keras.ops.stop_gradient(self.teacher(x, training=False))
+        return loss_of(y, y_pred) + keras.losses.KLDivergence()(soft, y_pred)
 
 teacher = small(17)
 teacher.build((None, 16, 16, 3))
