@@ -31,6 +31,8 @@ _CHANNELS = (1, 3)
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
 _MAX_PARTS, _MAX_DEPTH = 64, 6
 _PICTURES_RANK = 4
+#: Of the parameters: so few frozen ones are not worth a word.
+_NEGLIGIBLE_SHARE = 0.001
 
 
 def keras_flavour(model: object) -> str | None:
@@ -159,11 +161,13 @@ class StepKind(NamedTuple):
     ----------
     calls : of the network that is trained.
     trained : parameters with gradients.
+    tested : the network also ran without gradients.
     """
 
     sizes: BatchSizes
     calls: int
     trained: int
+    tested: bool = False
 
     def difference(self, usual: StepKind) -> str:
         """In what it differs from the usual kind."""
@@ -171,6 +175,8 @@ class StepKind(NamedTuple):
             return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
         if self.sizes.pixels != usual.sizes.pixels:
             return f"images of {self.sizes.pixels} pixels instead of {usual.sizes.pixels}"
+        if self.tested != usual.tested:
+            return f"the network {'also' if self.tested else 'never'} ran without gradients, as in a validation"
         if self.trained != usual.trained:
             return f"{self.trained:,} trained parameters instead of {usual.trained:,}"
         if self.calls != usual.calls:
@@ -417,7 +423,8 @@ def step_warnings(
             "that."
         )
     frozen, total = parameters
-    if frozen:
+    # A few constants, such as a detector's bins, change nothing.
+    if frozen > _NEGLIGIBLE_SHARE * total:
         yield (
             f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
             "longer once they are trained too."
