@@ -161,6 +161,10 @@ class ScriptHooks:
         #: called, and the tape of the last ones.
         self._gradients = Counter[int]()
         self._tape: Callable[[], object] = lambda: None
+        #: By `id` of a tf.function: how often it computes gradients by the same weights before an optimizer is called,
+        #: and how often it did so far while it is traced.
+        self._passes_in: dict[int, int] = {}
+        self._traced = Counter[tuple[int, int]]()
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
         #: Backward passes so far; None once an optimizer has begun a step.
@@ -265,7 +269,9 @@ class ScriptHooks:
             self._stop()
 
     def _after_gradients(self, key: int, batch: object = None) -> None:
-        """Once more before an optimizer is called: gradients are accumulated."""
+        """Once more before an optimizer is called, of another batch: gradients are accumulated."""
+        if batch is None and self._keras_calls.is_fed_again:
+            return
         is_again = self._gradients[key] == max(self._gradients.values(), default=0) > 0
         self._gradients[key] += 1
         recording = self._marks.recording
@@ -383,6 +389,10 @@ class ScriptHooks:
             if id(function) in self._trained_in:
                 arguments = as_arguments(args, kwargs)
                 if optimizers := self._trained_in[id(function)][1]:
+                    if any(hasattr(one, "element_spec") for one in arguments.values()):
+                        # It takes each batch itself.
+                        for _ in range(self._passes_in.get(id(function), 1) - 1):
+                            self._guarded(self._marks.end_pass, function, arguments)
                     self._mark(function, make_engine, optimizers, arguments)
                 else:
                     self._guarded(self._after_gradients, id(function), arguments)
@@ -402,13 +412,14 @@ class ScriptHooks:
                     self._tape = weakref.ref(tape)
                 self._after_backward(recorded_gradient, make_engine)
             elif not self._in_keras:
-                self._guarded(self._note_training)
+                self._guarded(self._note_training, None, None if self._tape() is tape else sources)
+                self._tape = weakref.ref(tape)
             return gradients
 
         self._patches.put(function_class, "__call__", recorded_call)
         self._patches.put(tensorflow.GradientTape, "gradient", recorded_gradient)
 
-    def _note_training(self, optimizer: object = None) -> None:
+    def _note_training(self, optimizer: object = None, sources: object = None) -> None:
         """Gradients, or an optimizer's update, become part of the outermost tf.function that is being traced."""
         # A strategy traces on a thread of each device; none is traced where a graph is made for a session.
         function = self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
@@ -423,6 +434,12 @@ class ScriptHooks:
                 )
             graph = getattr(graph, "outer_graph", None)
         optimizers = self._trained_in.setdefault(id(function), (function, []))[1]
+        if optimizer is not None:
+            self._traced.clear()
+        elif isinstance(sources, list | tuple) and sources and hasattr(sources[0], "assign"):
+            key = id(function), id(sources[0])
+            self._traced[key] += not self._keras_calls.is_fed_again
+            self._passes_in[key[0]] = max(self._passes_in.get(key[0], 1), self._traced[key])
         if optimizer is not None and all(optimizer is not known for known in optimizers):
             optimizers.append(optimizer)
 

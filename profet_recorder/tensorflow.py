@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -357,8 +358,11 @@ class ObservedKeras:
         self._may_skip = False
         self._moved: set[int] = set()
         self._last_moved: set[int] = set()
-        #: What layers were fed since gradients were computed.
+        #: What layers were fed since gradients were computed, and of each network the tensor that it was fed last.
         self._fed = NO_SIZES
+        self._inputs: dict[int, Callable[[], object]] = {}
+        #: The network called last was fed the same tensor as before, such as for the second gradient of SAM.
+        self.is_fed_again = False
         self.sizes = ObservedSizes(channels_last=True)
         self.patches = Patches()
 
@@ -443,7 +447,7 @@ class ObservedKeras:
 
         return observed_update
 
-    def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
+    def _observe(self, layer: object, inputs: Any, is_outermost: bool) -> None:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
         if is_outermost and under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
@@ -453,6 +457,10 @@ class ObservedKeras:
                 is_in_graph() and sizes.pixels == known.pixels and (sizes.batch_size or 0) < (known.batch_size or 0)
             )
             self._fed = self._fed if is_rest else larger(self._fed, sizes)
+            # Last, for not everything that is fed can be referred to.
+            first, before = inputs.get(0), self._inputs.pop(id(layer), lambda: None)()
+            self.is_fed_again = first is not None and before is first
+            self._inputs[id(layer)] = weakref.ref(first)
 
 
 def _weights_of(layer: Any) -> list[Any]:

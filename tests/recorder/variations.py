@@ -454,6 +454,37 @@ def step(number, images, labels):
 for number, batch in enumerate(batches.repeat(4)):
     step(tf.constant(number), *batch)
 """,
+    ("keras", "accumulation in a function that takes its batches from an iterator"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+net.build((None, 16, 16, 3))
+
+@tf.function
+def step(iterator):
+    total = [tf.zeros_like(weight) for weight in net.trainable_variables]
+    for _ in range(4):
+        images, labels = next(iterator)
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True)) / 4
+        total = [a + b for a, b in zip(total, tape.gradient(loss, net.trainable_variables))]
+    opt.apply_gradients(zip(total, net.trainable_variables))
+
+iterator = iter(batches.repeat())
+for _ in range(14):
+    step(iterator)
+""",
+    ("keras", "SAM, two gradients of a batch"): """
+for images, labels in batches:
+    for is_second in (False, True):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True))
+        gradients = tape.gradient(loss, net.trainable_variables)
+        if not is_second:
+            moved = [0.05 * one / tf.linalg.global_norm(gradients) for one in gradients]
+            [weight.assign_add(by) for weight, by in zip(net.trainable_variables, moved)]
+    [weight.assign_sub(by) for weight, by in zip(net.trainable_variables, moved)]
+    opt.apply_gradients(zip(gradients, net.trainable_variables))
+""",
     ("keras", "one tape for two losses, and a penalty's gradient"): """
 for images, labels in batches:
     with tf.GradientTape(persistent=True) as tape:
