@@ -26,6 +26,7 @@ from profet_recorder.engine import (
     StepKind,
     as_arguments,
     either,
+    has_updated,
     keras_flavour,
     larger,
     observed,
@@ -112,6 +113,14 @@ class PyTorchEngine:
             print_once(COMPILE_IS_OFF)
         elif self._calls.saw_compiled:
             print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
+
+    def has_updated(self) -> bool:
+        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
+        return has_updated(self._model)
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
 
     def synchronize(self) -> None:
         """Wait for the network's GPU, before it is known for the current one."""
@@ -214,8 +223,7 @@ class PyTorchEngine:
             calls.calls_in_step(trained),
             (sum(one.numel() for one in frozen), sum(one.numel() for one in weights)),
             self._step_sizes(),
-            False,
-            self._batches(),
+            max(self._batches(), self._sizes.passes),
             updates=calls.updates,
             tested=calls.ran_without_gradients(trained),
         )

@@ -16,7 +16,16 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, StepKind, framework_of, imported_framework
+from profet_recorder.engine import (
+    PYTORCH,
+    TENSORFLOW,
+    StepFacts,
+    StepKind,
+    framework_of,
+    imported_framework,
+    keras_backend,
+    other_backend_line,
+)
 from profet_recorder.plan import RecorderError, RecordPlan, print_once, print_progress, take_turn
 from profet_recorder.profiles import Profile, read_profile, write_profile
 from profet_recorder.profiles.record import (
@@ -87,6 +96,8 @@ def choose_engine(
         from profet_recorder.pytorch import PyTorchEngine
 
         return PyTorchEngine(model, optimizer)
+    if framework == keras_backend():
+        raise RecorderError(other_backend_line(framework))
     raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
 
 
@@ -494,8 +505,8 @@ def recorded_profile(
             f"The step ran on {meta.gpu}: leave --device cpu (as_device=True) out; nothing was written."
         )
     with trace.open("rb") as file:
-        read = read_profile(file, "the recorded trace")
-    read = replace(read, warnings=tuple(one for one in read.warnings if not one.startswith("The network ran ")))
+        # Whatever marks steps in it: tf_keras marks each of the batches of which a step may have several.
+        read = read_profile(file, "the recorded trace").with_steps(plan.profiled, "marked")
     operations = {name: us for name, us in read.operations.items() if name not in _SYNC_OPERATIONS}
     if meta.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
         raise RecorderError(

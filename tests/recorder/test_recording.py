@@ -208,25 +208,39 @@ def test_pixels_are_the_side_of_a_square_and_what_one_batch_lacks_the_other_tell
     assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
-def test_another_batch_size_is_noticed_and_the_largest_pictures_of_a_step_count():
+def test_the_largest_pictures_of_a_step_count():
     seen = ObservedSizes(channels_last=True)
 
     def step(*shape):
         seen.observe(tensor(*shape))
         seen.end_step()
-        return seen.odd()
+        return seen.last
 
-    assert [step(8, 32, 32, 3) for _ in range(3)] == [None] * 3
-    assert step(4, 32, 32, 3) == "a batch of 4 instead of 8"
+    assert step(8, 32, 32, 3) == BatchSizes(8, 32, 32)
+    assert step(4, 64, 64, 3) == BatchSizes(4, 64, 64)
     seen.end_step()
     assert seen.last.batch_size == 4, "a step in which nothing was seen"
-    assert step(8, 32, 32, 3) is None and not seen.vary
-    assert step(8, 64, 64, 3) == "images of 64 pixels instead of 32" and seen.vary
-    assert step(8, 48, 48, 3) is None, "they all differ"
-    assert seen.last == BatchSizes(8, 48, 48)
     seen = ObservedSizes(channels_last=True)
     for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
         seen.observe(tensor(*shape))
     seen.end_step()
     assert seen.last == BatchSizes(16, 32, 32)
-    assert seen.odd() is None
+
+
+def test_batches_whose_gradients_are_accumulated_count_together():
+    seen = ObservedSizes(channels_last=True)
+
+    def step(*batches):
+        for batch in batches[:-1]:
+            seen.observe(batch)
+            seen.end_pass()
+        seen.observe(batches[-1])
+        seen.end_step()
+        return seen.last, seen.passes
+
+    eight, four = BatchSizes(8, 32, 32), BatchSizes(4, 32, 32)
+    assert step(eight, eight, eight, four) == (BatchSizes(28, 32, 32), 4)
+    # What a graph was traced with counts for the batches that follow unseen.
+    assert step(eight, NO_SIZES, NO_SIZES) == (BatchSizes(24, 32, 32), 3)
+    assert step(NO_SIZES) == (eight, 1)
+    assert step(BatchSizes(8, is_guess=True), BatchSizes(8, is_guess=True)) == (BatchSizes(16), 2)

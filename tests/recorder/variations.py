@@ -726,4 +726,256 @@ step = tf.function(update)
 for batch in batches:
     step(*batch)
 """,
+    ("keras", "accumulation by the optimizer"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+opt = keras.optimizers.Adam(gradient_accumulation_steps=4)
+net.compile(opt, loss_of)
+net.fit(x, y, batch_size=8, epochs=6, verbose=0, validation_data=(x[:8], y[:8]))
+""",
+    ("keras", "accumulation by the optimizer, amid which epochs and fits end"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=3), loss_of)
+for _ in range(9):
+    net.fit(x[:80], y[:80], batch_size=8, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, run eagerly from a generator"): """
+# expect: batch=16
+# warns: accumulated over 2 batches
+def generate():
+    while True:
+        yield x[:8], y[:8]
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), loss_of, run_eagerly=True)
+net.fit(generate(), steps_per_epoch=30, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, more batches than an epoch has"): """
+# expect: status=2
+# says: An epoch of 4 batches is too short
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4), loss_of)
+net.fit(x[:32], y[:32], batch_size=8, epochs=20, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, batch by batch"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=3), loss_of)
+for step in range(40):
+    net.train_on_batch(x[:8], y[:8])
+""",
+    ("keras", "accumulation by the optimizer and a tape"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+opt = keras.optimizers.SGD(0.1, gradient_accumulation_steps=4)
+step = tf.function(update)
+for batch in batches.repeat(4):
+    step(*batch)
+""",
+    ("keras", "accumulation in an eager loop, the last batch smaller"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+net.build((None, 16, 16, 3))
+total = None
+for epoch in range(4):
+    for number, (images, labels) in enumerate(tf.data.Dataset.from_tensor_slices((x[:92], y[:92])).batch(8)):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True)) / 4
+        gradients = tape.gradient(loss, net.trainable_variables)
+        total = [a + b for a, b in zip(total, gradients)] if total else gradients
+        if number % 4 == 3:
+            opt.apply_gradients(zip(total, net.trainable_variables))
+            total = None
+""",
+    ("keras", "accumulation in a function with a condition"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+totals = [tf.Variable(tf.zeros_like(weight), trainable=False) for weight in net.trainable_variables]
+
+@tf.function
+def step(number, images, labels):
+    with tf.GradientTape() as tape:
+        loss = loss_of(labels, net(images, training=True))
+    for total, gradient in zip(totals, tape.gradient(loss, net.trainable_variables)):
+        total.assign_add(gradient / 3)
+    if number % 3 == 2:
+        opt.apply_gradients(zip(totals, net.trainable_variables))
+        for total in totals:
+            total.assign(tf.zeros_like(total))
+
+for number, batch in enumerate(batches.repeat(4)):
+    step(tf.constant(number), *batch)
+""",
+    ("keras", "accumulation in a function that takes its batches from an iterator"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+net.build((None, 16, 16, 3))
+
+@tf.function
+def step(iterator):
+    total = [tf.zeros_like(weight) for weight in net.trainable_variables]
+    for _ in range(4):
+        images, labels = next(iterator)
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True)) / 4
+        total = [a + b for a, b in zip(total, tape.gradient(loss, net.trainable_variables))]
+    opt.apply_gradients(zip(total, net.trainable_variables))
+
+iterator = iter(batches.repeat())
+for _ in range(14):
+    step(iterator)
+""",
+    ("keras", "SAM, two gradients of a batch"): """
+for images, labels in batches:
+    for is_second in (False, True):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True))
+        gradients = tape.gradient(loss, net.trainable_variables)
+        if not is_second:
+            moved = [0.05 * one / tf.linalg.global_norm(gradients) for one in gradients]
+            [weight.assign_add(by) for weight, by in zip(net.trainable_variables, moved)]
+    [weight.assign_sub(by) for weight, by in zip(net.trainable_variables, moved)]
+    opt.apply_gradients(zip(gradients, net.trainable_variables))
+""",
+    ("keras", "one tape for two losses, and a penalty's gradient"): """
+for images, labels in batches:
+    with tf.GradientTape(persistent=True) as tape:
+        with tf.GradientTape() as inner:
+            inner.watch(images)
+            output = net(images, training=True)
+        penalty = tf.reduce_mean(inner.gradient(output, images) ** 2)
+        loss = loss_of(labels, output)
+    first = tape.gradient(loss, net.trainable_variables)
+    second = tape.gradient(penalty, net.trainable_variables, unconnected_gradients="zero")
+    opt.apply_gradients([(a + b, weight) for a, b, weight in zip(first, second, net.trainable_variables)])
+""",
+    ("keras", "a frozen base with batch normalization, called as in inference"): """
+# expect: parameters=346
+# operations: MatMul
+# warns: 240 of the 346 parameters are frozen | Keras 3 takes batch normalization apart
+base = keras.Sequential([keras.Input((16, 16, 3)), net.layers[0], layers.BatchNormalization(), net.layers[1]])
+base.trainable = False
+inputs = keras.Input((16, 16, 3))
+fit(keras.Model(inputs, net.layers[2](base(inputs, training=False))))
+""",
+    ("keras", "a base unfrozen, compiled with the same optimizer"): """
+# says: starts over
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+net.layers[0].trainable = False
+net.compile(opt, loss_of)
+net.fit(x[:40], y[:40], batch_size=8, verbose=0)
+net.layers[0].trainable = True
+fit()
+""",
+    ("keras", "a base unfrozen in an eager loop"): """
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+net.layers[0].trainable = False
+for number, batch in enumerate(batches.repeat(4)):
+    net.layers[0].trainable = number > 3
+    update(*batch)
+""",
+    ("keras", "a base frozen in a second phase, with an optimizer of its own"): """
+# operations: MatMul
+# warns: 224 of the 314 parameters are frozen
+def make_step(opt):
+    @tf.function
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True))
+        opt.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+    return step
+
+for batch in batches.take(4):
+    step = make_step(opt) if net.layers[0].trainable and opt is not None else step
+    step(*batch)
+    opt = None
+net.layers[0].trainable = False
+step = make_step(keras.optimizers.Adam(1e-5))
+for batch in batches.repeat(2):
+    step(*batch)
+""",
+    ("keras", "a teacher in a network of its own"): """
+# expect: parameters=970
+# warns: 656 of the 970 parameters are frozen
+class Distiller(keras.Model):
+    def __init__(self, student, teacher):
+        super().__init__()
+        self.student, self.teacher = student, teacher
+    def call(self, images):
+        return self.student(images)
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, **others):
+        soft = keras.ops.stop_gradient(self.teacher(x, training=False))
+        return loss_of(y, y_pred) + keras.losses.KLDivergence()(soft, y_pred)
+
+teacher = small(17)
+teacher.build((None, 16, 16, 3))
+fit(Distiller(net, teacher), loss=None)
+""",
+    ("keras", "mixed precision and a tape"): """
+# expect: precision=mixed_fp16
+keras.mixed_precision.set_global_policy("mixed_float16")
+net, opt = small(), keras.mixed_precision.LossScaleOptimizer(opt, initial_scale=64.0)
+
+@tf.function
+def step(images, labels):
+    with tf.GradientTape() as tape:
+        loss = opt.scale_loss(loss_of(labels, tf.cast(net(images, training=True), "float32")))
+    opt.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+
+for batch in batches.repeat(2):
+    step(*batch)
+""",
+    ("keras", "WGAN batch by batch"): """
+# expect: parameters=9341 pixels=28
+# warns: 2 optimizers update
+critic = keras.Sequential([keras.Input((28, 28, 1)), layers.Conv2D(4, 3, strides=2), layers.Flatten(), layers.Dense(1)])
+critic.compile("rmsprop", "mse")
+generator = keras.Sequential([keras.Input((10,)), layers.Dense(28 * 28, "tanh"), layers.Reshape((28, 28, 1))])
+both = keras.Sequential([generator, critic])
+both.compile("rmsprop", "mse")
+for epoch in range(12):
+    critic.trainable = True
+    for _ in range(2):
+        critic.train_on_batch(np.random.rand(8, 28, 28, 1), -np.ones((8, 1)))
+        critic.train_on_batch(generator(np.random.rand(8, 10)), np.ones((8, 1)))
+        for layer in critic.layers:
+            layer.set_weights([np.clip(weight, -0.01, 0.01) for weight in layer.get_weights()])
+    critic.trainable = False
+    both.train_on_batch(np.random.rand(8, 10), -np.ones((8, 1)))
+""",
+    ("keras", "images of another size each fit"): """
+# expect: pixels=24
+# warns: The image size varies: pixels, latency and operations are those of steps with 24 pixels
+net.compile(opt, loss_of)
+for side in (16, 24):
+    net.fit(np.random.rand(48, side, side, 3), y[:48], batch_size=8, epochs=side // 8 - 1, verbose=0)
+""",
+    ("keras", "images of another size now and then, as a Sequence yields them"): """
+# warns: The image size varies: pixels, latency and operations are those of steps with 16 pixels
+class Images(keras.utils.PyDataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        side = 24 if index % 4 == 1 else 16
+        return np.random.rand(8, side, side, 3), y[:8]
+
+net.compile(opt, loss_of)
+net.fit(Images(), shuffle=False, verbose=0)
+""",
+    ("tfkeras", "GAN with a discriminator frozen once"): """
+# expect: parameters=9341 pixels=28
+# warns: 2 optimizers update
+critic = keras.Sequential([keras.Input((28, 28, 1)), layers.Conv2D(4, 3, strides=2), layers.Flatten(), layers.Dense(1)])
+critic.compile("adam", "mse")
+generator = keras.Sequential([keras.Input((10,)), layers.Dense(28 * 28, "tanh"), layers.Reshape((28, 28, 1))])
+critic.trainable = False
+both = keras.Sequential([generator, critic])
+both.compile("adam", "mse")
+for epoch in range(12):
+    critic.train_on_batch(np.random.rand(8, 28, 28, 1), np.ones((8, 1)))
+    critic.train_on_batch(generator.predict(np.random.rand(8, 10), verbose=0), np.zeros((8, 1)))
+    both.train_on_batch(np.random.rand(8, 10), np.ones((8, 1)))
+""",
 }
