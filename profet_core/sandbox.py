@@ -397,7 +397,8 @@ def read_guarded(
             head = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
         return Task(__name__, profile_in, ProfileError, smaller_trace(head), _MAX_ANSWER_BYTES)
 
-    return read_file(source, name, begin, progress=progress, waiting=waiting)
+    # Of the name the process knows its end alone.
+    return read_file(source, name, begin, progress=progress, waiting=waiting).named(name)
 
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def node_rows(
     size: tuple[int, int | None],
 ) -> list[StepTime]:
     """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
-    if not question.whole_nodes and question.network is None and question.parameters is None:
+    if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return list(rows)
     batch_size, pixels = size
     known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)

@@ -26,6 +26,7 @@ from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.counts import NO_NETWORK
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
 from profet_core.training.plans import confidence
@@ -154,6 +155,7 @@ def chosen_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
+    network = None if network == NO_NETWORK else network
     if network is not None and parameters is not None:
         raise InputError("Give the network or its parameters, not both.")
     if network is not None:

@@ -77,6 +77,7 @@ def predicted_profile(
         "trust_latency": question.trust_latency,
         "precision": question.precision,
         "training_code": question.training_code,
+        "network": question.network,
         **options,
     }
     return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)

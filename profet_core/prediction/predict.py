@@ -26,6 +26,7 @@ from profet_core.prediction.checks import (
     refusal_by,
     without_input_wait,
 )
+from profet_core.prediction.counts import with_counts
 from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
@@ -54,6 +55,8 @@ class PredictOptions(TypedDict, total=False):
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    network : name of the profiled network, whose counts then join the members on measured instances; "none": the profile
+        alone. None: the profile's, or what its file's name states.
     measured_ms : target -> latency that was measured there with the same network, milliseconds per step.
     measured_from : prediction from the profile that these belong to, if that is another one of the network.
     """
@@ -63,6 +66,7 @@ class PredictOptions(TypedDict, total=False):
     trust_latency: bool
     precision: str
     training_code: str
+    network: str | None
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -102,7 +106,7 @@ def predict_many(
 
     Raises
     ------
-    InputError : unknown anchor, target, method, precision or training code, or a latency that is not a positive number.
+    InputError : unknown anchor, target, method, precision, training code or network, or a latency that is not a positive number.
     LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
@@ -127,7 +131,8 @@ def _prepared(
     wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
     steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
     measured = options.get("measured_ms", {}), options.get("measured_from")
-    question = _Question(models, catalog, chosen, where, requested, code, wanted, *measured)
+    network = options.get("network")
+    question = _Question(models, catalog, chosen, where, requested, code, wanted, network, *measured)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -202,6 +207,7 @@ class _Question:
     precision: str
     training_code: str
     wanted: Sequence[str] | None
+    network: str | None
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -224,13 +230,16 @@ class _Question:
         if anchor.name in self.catalog:
             given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
             table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
-        # Profiled GPUs, by the documented ensemble or the default members, and from these all others.
+        # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
+        unused: list[list[Note]] = [[]] * len(steps)
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
+            if anchor.gpu is None:
+                estimates, unused = with_counts(models, estimates, batch, self.network)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
         offers = layout.offers
@@ -250,7 +259,7 @@ class _Question:
             # Predictions exclude the wait for input, which has a note of its own.
             if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
                 notes.append(bottleneck.warning)
-            notes += caveats(models, step.base, anchor, estimates, number)
+            notes += unused[number] + caveats(models, step.base, anchor, estimates, number)
             if self.measured_ms:
                 final, more = self._corrected(final, offers, profile)
                 notes += more
