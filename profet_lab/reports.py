@@ -35,6 +35,7 @@ from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
 from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
+from profet_lab.counts import counts_report, held_out_estimates
 from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate_report import estimate_report
 from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
@@ -139,8 +140,8 @@ def _models_checksum(folder: Path) -> str:
 
 
 def _models_report(task: Task) -> dict[str, Any]:
-    """Both methods, the scaler and other sizes."""
-    measurements, _ = task.data
+    """Both methods, also with the network known by name, the scaler and other sizes."""
+    measurements, folder = task.data
     how: dict[str, Any] = {"seed": task.seed, "progress": task.progress}
     documented = documented_table(measurements, pairs(measurements.instances), **how)
     bank = class_bank(measurements)
@@ -149,6 +150,7 @@ def _models_report(task: Task) -> dict[str, Any]:
         "seed": task.seed,
         "noise_percent": measured_noise(measurements),
         "default": default_report(table),
+        "counts": counts_report(table, held_out_estimates(measurements, folder, task.progress)),
         "profet": documented_report(documented),
         "original": {
             "pairs": baseline_pairs().reset_index().to_dict("records"),

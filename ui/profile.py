@@ -10,9 +10,9 @@ import streamlit as st
 
 from profet_core import ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
+from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.networks import named_networks
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
-from profet_core.prediction.counts import NO_NETWORK
 from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox import read_guarded
 from profet_core.training.cost import MAX_IMAGES

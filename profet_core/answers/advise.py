@@ -23,6 +23,7 @@ from profet_core.catalog.collection import nearest
 from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
+from profet_core.layers.by_name import NO_NETWORK
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer

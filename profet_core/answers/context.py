@@ -24,9 +24,9 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
+from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import refusal_by
-from profet_core.prediction.counts import NO_NETWORK
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
 from profet_core.training.plans import confidence

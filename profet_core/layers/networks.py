@@ -183,7 +183,7 @@ _MIN_LETTERS = 4
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
-    >>> network_in_file_name("vgg16-224px-b16-g3s.json"), network_in_file_name("2024 EfficientNet-B0_bs32.pt.trace.json")
+    >>> network_in_file_name("vgg16-224px-b16-g3s.json"), network_in_file_name("EfficientNet-B0_bs32.json")
     ('vgg16', 'efficientnet_b0')
     >>> network_in_file_name("resnet50-or-vgg16.json"), network_in_file_name("trace.json")
     (None, None)
@@ -208,7 +208,7 @@ def as_in_tensorflow(text: str) -> str:
     ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
     """
     name = network_name(text)
-    if name == text.strip() and "/" in name or _PREFIXES.match(text.strip()):
+    if (name == text.strip() and "/" in name) or _PREFIXES.match(text.strip()):
         return name
     key, alike = _key(_table()[name].library_name), {}
     for one in _table().values():

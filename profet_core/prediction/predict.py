@@ -26,7 +26,7 @@ from profet_core.prediction.checks import (
     refusal_by,
     without_input_wait,
 )
-from profet_core.prediction.counts import with_counts
+from profet_core.prediction.counts import ByCounts, with_counts
 from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
@@ -55,8 +55,7 @@ class PredictOptions(TypedDict, total=False):
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
-    network : name of the profiled network, whose counts then join the members on measured instances; "none": the profile
-        alone. None: the profile's, or what its file's name states.
+    by_counts : what layer counts say of a profile whose network is known, which joins the members.
     measured_ms : target -> latency that was measured there with the same network, milliseconds per step.
     measured_from : prediction from the profile that these belong to, if that is another one of the network.
     """
@@ -66,7 +65,7 @@ class PredictOptions(TypedDict, total=False):
     trust_latency: bool
     precision: str
     training_code: str
-    network: str | None
+    by_counts: ByCounts
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -106,7 +105,7 @@ def predict_many(
 
     Raises
     ------
-    InputError : unknown anchor, target, method, precision, training code or network, or a latency that is not a positive number.
+    InputError : unknown anchor, target, method, precision or training code, or a latency that is not a positive number.
     LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
@@ -131,8 +130,8 @@ def _prepared(
     wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
     steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
     measured = options.get("measured_ms", {}), options.get("measured_from")
-    network = options.get("network")
-    question = _Question(models, catalog, chosen, where, requested, code, wanted, network, *measured)
+    by_counts = options.get("by_counts")
+    question = _Question(models, catalog, chosen, where, requested, code, wanted, by_counts, *measured)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -207,7 +206,7 @@ class _Question:
     precision: str
     training_code: str
     wanted: Sequence[str] | None
-    network: str | None
+    by_counts: ByCounts | None
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -238,8 +237,8 @@ class _Question:
             table = estimates.in_table(table, layout.plan.known)
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-            if anchor.gpu is None:
-                estimates, unused = with_counts(models, estimates, batch, self.network)
+            if anchor.gpu is None and self.by_counts is not None:
+                estimates, unused = with_counts(models, estimates, batch, self.by_counts)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
         offers = layout.offers
