@@ -113,7 +113,8 @@ def fitted_weight(parts: list[pd.DataFrame], case: str) -> CountsWeight:
     start = WEIGHTS[case == WITH_LATENCY]
 
     def weight_of(found: np.ndarray) -> CountsWeight:
-        return CountsWeight(*np.exp(found[:2]).tolist(), carried=float(found[2]) if len(found) > 2 else 0.0, width=1.0)
+        members_log_sd, counts_log_sd = np.exp(found[:2]).tolist()
+        return CountsWeight(members_log_sd, counts_log_sd, float(found[2]) if len(found) > 2 else 0.0, width=1.0)
 
     def error(found: np.ndarray) -> float:
         latency_ms, _ = _joined(few, weight_of(found))

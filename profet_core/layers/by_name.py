@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import smooth_max
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
     PROFET,
     as_in_tensorflow,
@@ -14,7 +17,7 @@ from profet_core.layers.networks import (
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import RATES_NAME, Mode, rate_model_of
+from profet_core.layers.rates import RATES_NAME, Mode, RateModel, rate_model_of
 from profet_core.prediction.checks import waits_for_loader
 from profet_core.prediction.counts import CountedStep
 from profet_core.prediction.models import Models
@@ -63,8 +66,7 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
     name, meta = network_of(profile, given), profile.meta
     if name is None or not (models.folder / RATES_NAME).is_file():
         return None
-    model = rate_model_of(models)
-    if not set(models.instances) <= model.instances.keys():
+    if not set(models.instances) <= (model := rate_model_of(models)).instances.keys():
         return None
     if meta.batch_size is None or meta.pixels is None:
         why = "the batch and pixel size of the profile are needed with it"
@@ -77,13 +79,30 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
     if not 1 / _OTHER_PARAMETERS <= counts.parameters / recorded <= _OTHER_PARAMETERS:
         why = f"it has {format_count(counts.parameters)} parameters, the profile says {format_count(recorded)}"
         return Note(Code.NETWORK_UNUSED, network=name, why=why)
+    steps = _STEPS.setdefault(models, {})
+    key = name, meta.batch_size, meta.pixels, waits_for_loader(profile)
+    if key not in steps:
+        if len(steps) >= _MAX_STEPS:
+            steps.clear()
+        steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
+    return CountedStep(name, steps[key])
+
+
+#: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
+_STEPS: WeakKeyDictionary[Models, dict[tuple[str, int, int, bool], Mapping[str, float]]] = WeakKeyDictionary()
+_MAX_STEPS = 1_000
+
+
+def _latencies_ms(
+    models: Models, model: RateModel, name: str, counts: Counts, batch_size: int, *, is_measured: bool
+) -> Mapping[str, float]:
     latencies_ms = {}
     for instance in models.instances:
         gpu = models.transfer.gpus[model.instances[instance].gpu]
-        target, is_measured = (gpu, models.transfer.step.hosts[instance]), not waits_for_loader(profile)
-        parts = model.parts_ms(counts, meta.batch_size, target, Mode.FP32, instance, is_measured)
-        work_ms, launch_ms, start_ms = float(parts[0].sum()), *parts[1:]
+        target = gpu, models.transfer.step.hosts[instance]
+        kinds_ms, launch_ms, start_ms = model.parts_ms(counts, batch_size, target, Mode.FP32, instance, is_measured)
         place = instance if name.startswith(PROFET) else gpu.name
-        known, _ = model.known.correction(shared_name(name), place, Mode.FP32, meta.batch_size, counts.pixels)
-        latencies_ms[instance] = (float(smooth_max(work_ms, launch_ms)) + start_ms) * math.exp(known)
-    return CountedStep(name, latencies_ms)
+        known, _ = model.known.correction(shared_name(name), place, Mode.FP32, batch_size, counts.pixels)
+        latency_ms = float(smooth_max(float(kinds_ms.sum()), launch_ms)) + start_ms
+        latencies_ms[instance] = latency_ms * math.exp(known)
+    return latencies_ms

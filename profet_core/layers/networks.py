@@ -8,7 +8,7 @@ import gzip
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -178,8 +178,11 @@ def shared_name(name: str) -> str:
 _WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
 #: Shorter names are also those of other things.
 _MIN_LETTERS = 4
+#: Names that are remembered with what they mean.
+_MAX_READ = 256
 
 
+@lru_cache(maxsize=_MAX_READ)
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
@@ -201,6 +204,7 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+@lru_cache(maxsize=_MAX_READ)
 def as_in_tensorflow(text: str) -> str:
     """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
@@ -210,10 +214,8 @@ def as_in_tensorflow(text: str) -> str:
     name = network_name(text)
     if (name == text.strip() and "/" in name) or _PREFIXES.match(text.strip()):
         return name
-    key, alike = _key(_table()[name].library_name), {}
-    for one in _table().values():
-        if _key(one.library_name) == key:
-            alike[one.library] = one.name
+    key = _key(_table()[name].library_name)
+    alike = {one.library: one.name for one in _table().values() if _key(one.library_name) == key}
     return next((alike[library] for library in ("profet", "keras") if library in alike), name)
 
 

@@ -12,6 +12,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, Note
 from profet_core.latency import Values, quantile
+from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.models import Models
 from profet_core.units import SMALLEST_NUMBER, format_ms
@@ -66,8 +67,8 @@ class CountsWeight:
 #: Whether the anchor's latency is known -> weights, from errors on held-out networks and families. `profet validate`
 #: fits them without those that it judges.
 WEIGHTS: Mapping[bool, CountsWeight] = {
-    True: CountsWeight(0.05, 0.065, 0.70, 0.81),
-    False: CountsWeight(0.08, 0.18, 0.0, 0.84),
+    True: CountsWeight(0.051, 0.064, 0.72, 0.80),
+    False: CountsWeight(0.074, 0.168, 0.0, 0.84),
 }
 #: Error of an estimate on the anchor; of another network than the name says it is larger.
 _ESTIMATE_LOG_SD = 0.25
@@ -114,13 +115,14 @@ def with_counts(
     spread = np.log(np.maximum(members_ms, SMALLEST_NUMBER)).std(axis=-1)
     joined_ms = np.where(counted, weight.joined(estimates.latency_ms, spread, counts_ms), estimates.latency_ms)
     latency_ms, at_floor = floored(models, estimates.targets, joined_ms)
-    log_sd = estimates.log_sd
+    # What time without an operation adds stays.
+    log_sd, added = estimates.log_sd, unattributed_log_sd(batch.profiles)
     joined = replace(
         estimates,
         member_ms={**estimates.member_ms, COUNTS: counts_ms},
         latency_ms=latency_ms,
         at_floor=np.where(counted, at_floor, estimates.at_floor),
-        log_sd=None if log_sd is None else np.where(counted, weight.width * log_sd, log_sd),
+        log_sd=None if log_sd is None else np.where(counted, weight.width * (log_sd - added) + added, log_sd),
     )
     return joined, notes
 

@@ -46,6 +46,10 @@ def test_accuracy_s_table_is_the_validation_s_its_first_line_that_of_networks_un
     found, default = rows("docs/ACCURACY.md"), validation["default"]
     mean, original = default["mean"], validation["original"]["mean"]
     assert found["one family held out"] == both(default["family"])
+    assert found["network known by name too"] == both(validation["counts"])
+    assert found["its family held out, also from published speeds"] == percent(
+        *(validation["counts"][f"mape_{case}_latency_family"] for case in ("with", "without"))
+    )
     assert found["its worst pair"] == percent(*default["worst_pair"].values())
     assert found["the documented ensemble, `--method profet`"] == both(validation["profet"]["mean"])
     assert found["one architecture held out"] == [
