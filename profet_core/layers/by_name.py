@@ -53,7 +53,7 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
         if given is None:
             return None
         what = str(error).partition("? Or ")[0].partition(": give an")[0].rstrip(".")
-        raise InputError(f"{what}. Correct or remove {{network}}.", "network") from None
+        raise InputError(f"{what[:1].upper()}{what[1:]}. Correct or remove {{network}}.", "network") from None
 
 
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:

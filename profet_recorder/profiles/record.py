@@ -79,7 +79,6 @@ class ProfileMeta:
     """
 
     gpu: str | None = None
-    network: str | None = None
     framework: str | None = None
     precision: str | None = None
     compiled: bool | None = None
@@ -91,6 +90,7 @@ class ProfileMeta:
     onednn: bool | None = None
     channels_last: bool | None = None
     estimated_share: float | None = None
+    network: str | None = None
 
 
 @dataclass(frozen=True)
