@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
@@ -52,8 +53,10 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
     except InputError as error:
         if given is None:
             return None
-        what = str(error).partition("? Or ")[0].partition(": give an")[0].rstrip(".")
-        raise InputError(f"{what[:1].upper()}{what[1:]}. Correct or remove {{network}}.", "network") from None
+        # Without the offer of a network's file.
+        what = re.sub(r"( Or|: give an ONNX).*$", "", str(error)).rstrip(".")
+        end = "" if what.endswith("?") else "."
+        raise InputError(f"{what[:1].upper()}{what[1:]}{end} Correct or remove {{network}}.", "network") from None
 
 
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:
