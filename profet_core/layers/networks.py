@@ -8,7 +8,7 @@ import gzip
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -178,11 +178,8 @@ def shared_name(name: str) -> str:
 _WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
 #: Shorter names are also those of other things.
 _MIN_LETTERS = 4
-#: Names that are remembered with what they mean.
-_MAX_READ = 256
 
 
-@lru_cache(maxsize=_MAX_READ)
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
@@ -204,19 +201,21 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-@lru_cache(maxsize=_MAX_READ)
 def as_in_tensorflow(text: str) -> str:
     """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
     >>> as_in_tensorflow("vgg-16"), as_in_tensorflow("DenseNet121"), as_in_tensorflow("torchvision.models.vgg16")
     ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
     """
-    name = network_name(text)
-    if (name == text.strip() and "/" in name) or _PREFIXES.match(text.strip()):
-        return name
-    key = _key(_table()[name].library_name)
-    alike = {one.library: one.name for one in _table().values() if _key(one.library_name) == key}
-    return next((alike[library] for library in ("profet", "keras") if library in alike), name)
+    name, is_of_library = network_name(text), _PREFIXES.match(text.strip())
+    return name if is_of_library else _in_tensorflow().get(_key(_table()[name].library_name), name)
+
+
+@cache
+def _in_tensorflow() -> Mapping[str, str]:
+    """What is typed for a network of TensorFlow's without its library -> its unique name; measured ones count first."""
+    some = [one for one in _table().values() if one.library in ("keras", "profet")]
+    return MappingProxyType({_key(one.library_name): one.name for one in sorted(some, key=lambda one: one.library)})
 
 
 def native_pixels(name: str) -> int:
