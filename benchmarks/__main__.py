@@ -124,7 +124,7 @@ def calls(_: argparse.Namespace) -> Iterator[Figure]:
     for name, value in measures().items():
         yield Figure(name, [value], "", _BUDGETS.get(name))
     for name, (modules, functions) in answer_calls().items():
-        yield Figure(f"one {name}: modules", [modules], "", {"predict": 22, "advise": 28}[name])
+        yield Figure(f"one {name}: modules", [modules], "", {"predict": 26, "advise": 32}[name])
         yield Figure(f"one {name}: functions", [functions], "", {"predict": 120, "advise": 160}[name])
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from profet_recorder import VERSION
 
 if TYPE_CHECKING:
-    from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, scaleout
+    from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, predict_many, scaleout
     from profet_core.catalog import Catalog, Instance
     from profet_core.errors import (
         ArtifactError,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.models import Models
-    from profet_core.prediction.predict import predict_many
     from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale_context
     from profet_core.prediction.sizes import scale, scale_curve
     from profet_core.prediction.table import InstancePrediction, Prediction
@@ -40,7 +39,15 @@ if TYPE_CHECKING:
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
     "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
-    "profet_core.answers.api": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
+    "profet_core.answers.api": (
+        "advise",
+        "estimate",
+        "load_catalog",
+        "load_models",
+        "predict",
+        "predict_many",
+        "scaleout",
+    ),
     "profet_core.prediction.models": ("Models",),
     "profet_core.catalog": ("Catalog", "Instance"),
     "profet_core.errors": (
@@ -53,7 +60,6 @@ _EXPORTS = {
         "ProfileError",
     ),
     "profet_core.prediction.checks": ("check_latency",),
-    "profet_core.prediction.predict": ("predict_many",),
     "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
     "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
     "profet_core.prediction.scaler": ("ScaleContext", "ScaledLatency", "head_share", "scale_context"),

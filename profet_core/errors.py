@@ -224,6 +224,7 @@ class Code(WordedEnum):
         "at_floor",
         "The prediction for {instances} fell below all measurements and was set to half the fastest step.",
     )
+    NETWORK_UNUSED = "network_unused", "{network} is not used for the prediction: {why}."
     MEASURED_FAR = (
         "measured_far",
         "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "

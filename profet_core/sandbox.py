@@ -20,7 +20,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypedDict, TypeVar
@@ -397,7 +397,8 @@ def read_guarded(
             head = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(start, HEAD_BYTES)
         return Task(__name__, profile_in, ProfileError, smaller_trace(head), _MAX_ANSWER_BYTES)
 
-    return read_file(source, name, begin, progress=progress, waiting=waiting)
+    # Of the name the process knows its end alone.
+    return read_file(source, name, begin, progress=progress, waiting=waiting).named(name)
 
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
@@ -407,7 +408,7 @@ def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dic
 
 def profile_document(profile: Profile) -> dict[str, Any]:
     """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
-    others = {field.name: getattr(profile, field.name) for field in fields(Profile) if field.init}
+    others = {name: getattr(profile, name) for name in _Document.__annotations__}
     return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
 

@@ -55,9 +55,16 @@ class OutOfFold:
 
     def all_ensemble_ms(self, pair: Pair) -> np.ndarray:
         """The same of all rows, (rows,), where each was held out once."""
-        found = np.empty(len(next(iter(self.rows.values()))))
+        return ensemble_ms(self._all_members_ms(pair))
+
+    def all_spread(self, pair: Pair) -> np.ndarray:
+        """Standard deviation of the logarithms of the members' latencies of all rows, (rows,)."""
+        return np.asarray(np.log(self._all_members_ms(pair)).std(axis=1))
+
+    def _all_members_ms(self, pair: Pair) -> np.ndarray:
+        found = np.empty((len(next(iter(self.rows.values()))), len(MEMBERS)))
         for name, rows in self.rows.items():
-            found[rows] = self.ensemble_ms(pair, name)
+            found[rows] = self.members_ms[pair, name]
         return found
 
 
@@ -452,7 +459,8 @@ def default_table(
     Returns:
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
-        (`_family`), and the log half-widths of the intervals (`_half`, nested; `_family_half`).
+        (`_family`), both (`_family_and_sizes`), and of each the log half-width of the interval (`_half`, nested but for
+        families) and the spread of the members' logarithms (`_spread`).
     """
     parts = {pair: bank.workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
@@ -462,6 +470,7 @@ def default_table(
             one_held_out(bank.architectures, wanted, known),
             one_held_out(bank.architectures, wanted, known, sizes_known=True),
             one_held_out(families_of(bank.architectures), wanted, known),
+            one_held_out(families_of(bank.architectures), wanted, known, sizes_known=True),
             two_held_out(bank, wanted, known),
         ]
         predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
@@ -475,7 +484,7 @@ def _columns(
     bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, predicted: Sequence[OutOfFold]
 ) -> dict[Pair, dict[str, np.ndarray]]:
     """Pair -> the case's columns, named without the case."""
-    plain, sized, by_family, inner = predicted
+    plain, sized, by_family, sized_by_family, inner = predicted
     tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
     nearest = {anchor: nearest_other(table, bank.architectures) for anchor, table in tables.items()}
     names = np.unique(bank.architectures)
@@ -488,15 +497,15 @@ def _columns(
         others = [str(name) for name in names if name not in inside]
         return scale_of_folds(bank, plain, wanted, others, nearest)
 
-    nested = half_widths(bank, wanted, plain, scale_of, tables, latency_known)
-    of_family = half_widths(bank, wanted, by_family, family_scale, tables, latency_known)
-    return {
-        pair: {
-            "": plain.all_ensemble_ms(pair),
-            "_and_sizes": sized.all_ensemble_ms(pair),
-            "_family": by_family.all_ensemble_ms(pair),
-            "_half": nested[pair],
-            "_family_half": of_family[pair],
-        }
-        for pair in wanted
-    }
+    found: dict[Pair, dict[str, np.ndarray]] = {pair: {} for pair in wanted}
+    for name, out_of_fold, scale in (
+        ("", plain, scale_of),
+        ("_and_sizes", sized, scale_of),
+        ("_family", by_family, family_scale),
+        ("_family_and_sizes", sized_by_family, family_scale),
+    ):
+        half = half_widths(bank, wanted, out_of_fold, scale, tables, latency_known)
+        for pair, columns in found.items():
+            columns[name], columns[f"{name}_half"] = out_of_fold.all_ensemble_ms(pair), half[pair]
+            columns[f"{name}_spread"] = out_of_fold.all_spread(pair)
+    return found

@@ -21,6 +21,7 @@ from profet_core.catalog.gpus import AMP, Gpu
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
 from profet_core.latency import quantile
+from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
@@ -35,8 +36,10 @@ from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
 from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
+from profet_lab.counts import counts_report, held_out_estimates
 from profet_lab.documented import documented_report, documented_table, scaler_report
 from profet_lab.estimate_report import estimate_report
+from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
 from profet_lab.models_folder import signed, write_signed
 from profet_lab.real_profiles import (
@@ -139,16 +142,20 @@ def _models_checksum(folder: Path) -> str:
 
 
 def _models_report(task: Task) -> dict[str, Any]:
-    """Both methods, the scaler and other sizes."""
-    measurements, _ = task.data
+    """Both methods, also with the network known by name, the scaler and other sizes."""
+    measurements, folder = task.data
     how: dict[str, Any] = {"seed": task.seed, "progress": task.progress}
     documented = documented_table(measurements, pairs(measurements.instances), **how)
     bank = class_bank(measurements)
     table = default_table(bank, pairs(bank.instances), **how)
+    # Rates are fitted with the published speeds, and on networks whose layers are counted.
+    counted = {name.removeprefix(PROFET) for name in measured_networks()}
+    is_counted = (folder / THROUGHPUT_FILE).is_file() and counted >= set(measurements.architectures)
     return {
         "seed": task.seed,
         "noise_percent": measured_noise(measurements),
         "default": default_report(table),
+        "counts": counts_report(table, held_out_estimates(measurements, folder, task.progress)) if is_counted else None,
         "profet": documented_report(documented),
         "original": {
             "pairs": baseline_pairs().reset_index().to_dict("records"),

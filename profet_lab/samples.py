@@ -311,6 +311,7 @@ def _meta(choice: Choice, parameters: int, latency_ms: float | None = None) -> d
         "gpu": load_catalog()[choice.anchor].gpu,
         **({"framework": "TensorFlow 2.5"} if is_measured else {}),
         "precision": "fp32",
+        "network": choice.model,
         "batch_size": choice.batch_size,
         "pixels": choice.pixels,
         "parameters": parameters,

@@ -10,6 +10,8 @@ import streamlit as st
 
 from profet_core import ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
+from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.networks import named_networks
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
 from profet_core.prediction.targets import anchor_in_text
 from profet_core.sandbox import read_guarded
@@ -67,8 +69,9 @@ def network_input(resources: Resources) -> None:
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
         on_change=_choose_anchor,
     )
-    _profile_input(resources, session.profile, "2 · Your profile")
+    held = _profile_input(resources, session.profile, "2 · Your profile")
     _latency_input(resources, session.profile, "3 · Measured time per step (optional)")
+    _name_input(held, session.profile.prefix)
 
 
 def _choose_anchor() -> None:
@@ -108,6 +111,23 @@ def _size_inputs(held: Held, prefix: str) -> None:
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
             number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
+
+
+def _name_input(held: Held, prefix: str) -> None:
+    """Which network was profiled: as the file or its name says, until the visitor says otherwise."""
+    known = held.profile.meta.network
+    key, _ = _answer(held, prefix, "network", None if known == NO_NETWORK else known)
+    st.selectbox(
+        "Network (optional)",
+        list(dict.fromkeys((*filter(None, [st.session_state[key]]), *named_networks()))),
+        index=None,
+        key=key,
+        placeholder="Not known",
+        help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "
+        "where it has one. Empty: the profile alone.",
+        disabled=not held.is_custom,
+        on_change=lambda: change_profile(held.key, network=st.session_state[key] or NO_NETWORK),
+    )
 
 
 def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:

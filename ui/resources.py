@@ -11,6 +11,7 @@ from profet_core import Profile
 from profet_core.answers.context import Context, Served, load_served
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, gpu_words
+from profet_core.layers.networks import network_in_file_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Sample, load_samples
 from profet_core.prediction.targets import anchor_named, anchor_names
@@ -29,6 +30,7 @@ class Held:
     origin : "sample", "upload", "paste" or "link"; "stand-in" of a sample in the place of an upload that is missing.
     anchor : instance or GPU it was recorded on, None while not known.
     precision, compiled, batch_size, pixels : the visitor's answers where the file doesn't tell.
+    network : its name as the visitor chose it, `NO_NETWORK` for none; None while they haven't.
     steps : how many training steps the visitor says the file covers; None while they haven't said.
     """
 
@@ -43,6 +45,7 @@ class Held:
     batch_size: int | None = None
     pixels: int | None = None
     steps: int | None = None
+    network: str | None = None
     sample: Sample | None = None
 
     @cached_property
@@ -51,12 +54,14 @@ class Held:
         meta = self.read.meta
         fields = ("precision", "compiled", "batch_size", "pixels")
         answers = {name: getattr(self, name) for name in fields if getattr(meta, name) is None}
+        answers["network"] = self.network or meta.network or network_in_file_name(self.read.file_name)
         return replace(read_as(self.read, self.steps), meta=replace(meta, **answers))
 
     @cached_property
     def link_text(self) -> str | None:
-        """The profile as a link has it; None if it is too long for one."""
-        return profile_to_link_text(self.read)
+        """The profile as a link has it, which has no file's name; None if it is too long for one."""
+        meta = replace(self.read.meta, network=self.profile.meta.network)
+        return profile_to_link_text(replace(self.read, meta=meta))
 
     @property
     def missing(self) -> list[str]:

@@ -23,6 +23,7 @@ from profet_core.catalog.collection import nearest
 from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
+from profet_core.layers.by_name import NO_NETWORK
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
@@ -175,7 +176,7 @@ def node_rows(
     size: tuple[int, int | None],
 ) -> list[StepTime]:
     """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
-    if not question.whole_nodes and question.network is None and question.parameters is None:
+    if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return list(rows)
     batch_size, pixels = size
     known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,11 +16,12 @@ from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
 from profet_core.catalog.gpus import load_gpus
+from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.table import Prediction, Predictions
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_recorder.profiles.record import Profile
 
@@ -53,6 +56,7 @@ def predict(
     *,
     latency_ms: float | None = None,
     without_latency: bool = False,
+    network: str | None = None,
     **options: Unpack[PredictOptions],
 ) -> Prediction:
     """Predict one profile's step latency on every target.
@@ -62,6 +66,7 @@ def predict(
     anchor : instance or GPU that the profile was recorded on.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency.
+    network : its name, such as "ResNet50", or "none"; None: the profile's, or what its file's name states.
     options : `targets`: instances, None: all that the method can predict; `method`: "default", or "profet" for the
         documented ensemble; `precision` of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as
         profiled"; `training_code`: "plain", "channels-last" (and compiled) or "as profiled";
@@ -70,7 +75,29 @@ def predict(
     check_together({"latency_ms": latency_ms, "without_latency": without_latency})
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
+    options = {"by_counts": partial(step_by_counts, given=network), **options}
     return prediction.predict(models, catalog, profile, anchor, latency_ms=latency_ms, **options)
+
+
+def predict_many(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    *,
+    latencies_ms: Sequence[float] | None = None,
+    network: str | None = None,
+    **options: Unpack[PredictOptions],
+) -> Predictions:
+    """Predict profiles of one anchor, each made on access; parameters as `predict` takes them.
+
+    Parameters
+    ----------
+    latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
+    network : of all of them.
+    """
+    options = {"by_counts": partial(step_by_counts, given=network), **options}
+    return prediction.predict_many(models, catalog, profiles, anchor, latencies_ms=latencies_ms, **options)
 
 
 def advise(

@@ -24,6 +24,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
 from profet_core.latency import StepTime
+from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.networks import counts_of, named_network
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
@@ -154,6 +155,7 @@ def chosen_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
+    network = None if network == NO_NETWORK else network
     if network is not None and parameters is not None:
         raise InputError("Give {network} or {parameters}, not both.", "network", "parameters")
     if network is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
@@ -23,6 +24,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.latency import StepTime
+from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
@@ -91,6 +93,7 @@ def predicted_profile(
         "trust_latency": question.trust_latency,
         "precision": question.precision,
         "training_code": question.training_code,
+        "by_counts": partial(step_by_counts, given=question.network),
         **options,
     }
     return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)

@@ -370,6 +370,11 @@ class ProfileQuestion(StepsQuestion):
         choices=(AS_PROFILED, *CODES),
         read=requested_code,
     )
+    network: str | None = option(
+        "network name, such as ResNet50, or none to predict from the profile alone (default: from the profile or its "
+        "file's name)",
+        unit="NAME",
+    )
     measured: MeasuredSteps = part(MeasuredSteps)
 
 
@@ -483,7 +488,6 @@ class AdviseQuestion(TrainingQuestion):
         "train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",
         default=False,
     )
-    network: str | None = option("network name, such as ResNet50 (default: from the profile)", unit="NAME")
     parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
 
     def workload(self, batch_size: int) -> Workload:

@@ -269,6 +269,7 @@ def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
         images=images,
         at_batch=given.get("batch"),
         precision=rest.get("precision") or AS_PROFILED,
+        network=rest.get("network"),
         **of_profile,
     )
     return ScaleoutQuestion.from_fields(**rest, training=training)

@@ -274,6 +274,50 @@ def shared_name(name: str) -> str:
     return _shared().get(name, name)
 
 
+#: Parts of a file's name, and how many of them one network's name has at most.
+_WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
+#: Shorter names are also those of other things.
+_MIN_LETTERS = 4
+
+
+def network_in_file_name(file_name: str) -> str | None:
+    """The network that a file's name states, as its library spells it; None if it states none, or two.
+
+    >>> network_in_file_name("vgg16-224px-b16-g3s.json"), network_in_file_name("EfficientNet-B0_bs32.json")
+    ('vgg16', 'efficientnet_b0')
+    >>> network_in_file_name("resnet50-or-vgg16.json"), network_in_file_name("trace.json")
+    (None, None)
+    """
+    words, found = _WORDS.findall(file_name[:200]), set()
+    at = 0
+    while at < len(words):
+        for end in range(min(at + _MAX_WORDS, len(words)), at, -1):
+            name = _look_up(" ".join(words[at:end]), None)
+            if name is not None and len("".join(words[at:end])) >= _MIN_LETTERS:
+                found.add(name[0])
+                at = end - 1
+                break
+        at += 1
+    return found.pop() if len(found) == 1 else None
+
+
+def as_in_tensorflow(text: str) -> str:
+    """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
+
+    >>> as_in_tensorflow("vgg-16"), as_in_tensorflow("DenseNet121"), as_in_tensorflow("torchvision.models.vgg16")
+    ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
+    """
+    name, is_of_library = network_name(text), _PREFIXES.match(text.strip())
+    return name if is_of_library else _in_tensorflow().get(_key(_table()[name].library_name), name)
+
+
+@cache
+def _in_tensorflow() -> Mapping[str, str]:
+    """What is typed for a network of TensorFlow's without its library -> its unique name; measured ones count first."""
+    some = [one for one in _table().values() if one.library in ("keras", "profet")]
+    return MappingProxyType({_key(one.library_name): one.name for one in sorted(some, key=lambda one: one.library)})
+
+
 def native_pixels(name: str) -> int:
     """The image size that a network is made for."""
     return named_network(name).native_pixels

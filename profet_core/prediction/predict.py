@@ -26,6 +26,7 @@ from profet_core.prediction.checks import (
     refusal_by,
     without_input_wait,
 )
+from profet_core.prediction.counts import ByCounts, with_counts
 from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
@@ -54,6 +55,7 @@ class PredictOptions(TypedDict, total=False):
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    by_counts : what layer counts say of a profile whose network is known, which joins the members.
     measured_ms : target -> latency that was measured there with the same network, milliseconds per step. It is the
         answer there, and corrects the GPU's other hosts and, if it is of another profile, this one.
     measured_from : prediction from the profile that these belong to, if that is another one of the network.
@@ -64,6 +66,7 @@ class PredictOptions(TypedDict, total=False):
     trust_latency: bool
     precision: str
     training_code: str
+    by_counts: ByCounts
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -128,7 +131,8 @@ def _prepared(
     wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
     steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
     measured = options.get("measured_ms", {}), options.get("measured_from")
-    question = _Question(models, catalog, chosen, where, requested, code, wanted, *measured)
+    by_counts = options.get("by_counts")
+    question = _Question(models, catalog, chosen, where, requested, code, wanted, by_counts, *measured)
     made: dict[int, Callable[[], Prediction]] = {}
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
     for recorded in {step.base_precision if where.gpu else None for step in steps}:
@@ -204,6 +208,7 @@ class _Question:
     precision: str
     training_code: str
     wanted: Sequence[str] | None
+    by_counts: ByCounts | None
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
@@ -226,13 +231,16 @@ class _Question:
         if anchor.name in self.catalog:
             given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
             table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
-        # Profiled GPUs, by the documented ensemble or the default members, and from these all others.
+        # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
+        unused: list[list[Note]] = [[]] * len(steps)
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
+            if anchor.gpu is None and self.by_counts is not None:
+                estimates, unused = with_counts(models, estimates, batch, self.by_counts)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
         offers = layout.offers
@@ -252,7 +260,7 @@ class _Question:
             # Predictions exclude the wait for input, which has a note of its own.
             if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
                 notes.append(bottleneck.warning)
-            notes += caveats(models, step.base, anchor, estimates, number)
+            notes += unused[number] + caveats(models, step.base, anchor, estimates, number)
             if self.measured_ms:
                 final, more = self._corrected(final, offers, profile)
                 notes += more

@@ -227,9 +227,9 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
 
 
 def _named(name: str, read: Callable[[], Profile]) -> Profile:
-    """What `read` returns; its errors name the file."""
+    """What `read` returns, and its errors, with the file's name."""
     try:
-        return read()
+        return read().named(name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:

@@ -79,6 +79,7 @@ class ProfileMeta:
 
     Attributes
     ----------
+    network : its name, as a user or a library spells it.
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
     onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
     channels_last : its tensors were channels-last (NHWC) in memory.
@@ -98,6 +99,7 @@ class ProfileMeta:
     onednn: bool | None = None
     channels_last: bool | None = None
     estimated_share: float | None = None
+    network: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Profile:
     warnings : what makes the times less sure, one sentence each, shown before any number.
     refusal : why no latency may be predicted from this profile, and what to do: one line; empty if one may.
     may_be_cut : False for a whole trace; totals may come from statistics that list the 500 costliest operations a side.
+    file_name : of the file, archive or folder it was read from; empty if unknown. It may name the network.
     """
 
     operations: Mapping[str, float]
@@ -126,6 +129,7 @@ class Profile:
     steps_basis: StepsBasis = "stated"
     refusal: str = ""
     may_be_cut: bool = True
+    file_name: str = field(default="", compare=False)
     # So that a file that is read as covering other steps than first thought loses no digit.
     _unrounded_us: Mapping[str, float] = field(init=False, repr=False, compare=False)
 
@@ -143,6 +147,10 @@ class Profile:
         factor = self.steps / steps
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
+
+    def named(self, file_name: str) -> Profile:
+        """The same profile, read from a file of this name."""
+        return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property
     def device_total_us(self) -> float:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
+from profet_core.prediction.counts import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +49,13 @@ def test_accuracy_s_table_is_the_validation_s_its_first_line_that_of_networks_un
     found, default = rows("docs/ACCURACY.md"), validation["default"]
     mean, original = default["mean"], validation["original"]["mean"]
     assert found["one family held out"] == both(default["family"])
+    assert found["network known by name too"] == both(validation["counts"])
+    assert found["its family held out, also from published speeds"] == percent(
+        *(validation["counts"][f"mape_{case}_latency_family"] for case in ("with", "without"))
+    )
+    for known, weight in WEIGHTS.items():
+        fitted = validation["counts"]["fitted"]["with_latency" if known else "without_latency"]
+        assert asdict(weight) == pytest.approx(fitted, abs=0.01)
     assert found["its worst pair"] == percent(*default["worst_pair"].values())
     assert found["the documented ensemble, `--method profet`"] == both(validation["profet"]["mean"])
     assert found["one architecture held out"] == [

@@ -28,6 +28,8 @@ QUESTIONS = {
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
         {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "confidence": "good"},
+        {"network": "none"},
+        {"network": "VGG-16", "without_latency": True},
         {"precision": "amp", "profiled_precision": "fp32", "targets": ["p2.xlarge", "A100-SXM4-40GB"]},
     ],
     "cost": [

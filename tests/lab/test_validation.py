@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from profet_lab.class_folds import (
     scatter,
     two_held_out,
 )
+from profet_lab.counts import counts_report
 from profet_lab.measurements.tables import WORKLOAD, class_bank
 from profet_lab.reports import load_validation
 from profet_recorder.profiles import ProfileMeta
@@ -222,3 +223,26 @@ def test_an_error_shrinks_to_what_the_weight_leaves():
     first = 100 * (np.exp(0.1 * weight) - 1)  # corrected by the other's error, though it had none
     second = 100 * (1 - np.exp(-0.1))  # corrected by nothing
     assert found["mape_with_latency"] == pytest.approx((first + second) / 2)
+
+
+_SIZES = ["model", "pixels", "batch_size"]
+STEPS = pd.MultiIndex.from_product([["a", "b"], list("XYZ"), [64], [16, 32]], names=["instance", *_SIZES])
+
+
+def test_counts_that_are_right_are_weighed_fully_and_a_far_estimate_is_not_used():
+    """Members are 20 % off by turns, and agree; estimates are right, but for Z on its anchor."""
+    true_ms = pd.Series(np.arange(100.0, 100.0 + len(STEPS)), STEPS)
+    rows = [(*pair, *step[1:]) for pair in (("a", "b"), ("b", "a")) for step in STEPS if step[0] == "a"]
+    table = pd.DataFrame(rows, columns=["anchor", "target", *_SIZES]).assign(repeat=1)
+    table["true_ms"] = true_ms[pd.MultiIndex.from_frame(table[["target", *_SIZES]])].to_numpy()
+    for case, ending in product(("with_latency", "without_latency"), ("", "_family")):
+        name = f"{case}{ending}_and_sizes"
+        table[name] = table["true_ms"] * np.where(np.arange(len(table)) % 2, 1.2, 1 / 1.2)
+        table[f"{name}_spread"], table[f"{name}_half"] = 0.01, np.log(1.3)
+    found = counts_report(table, dict.fromkeys(("", "_family"), true_ms))
+    assert found["mape_with_latency"] < 1 and found["mape_without_latency_family"] < 1
+    assert found["fitted"]["with_latency"]["counts_log_sd"] < found["fitted"]["with_latency"]["members_log_sd"]
+    far = true_ms.where(true_ms.index.get_level_values("model") != "Z", 5 * true_ms)
+    found = counts_report(table, dict.fromkeys(("", "_family"), far))
+    # Where the anchor's latency is known, two thirds of the steps are right and the others are the members'.
+    assert found["mape_with_latency"] == pytest.approx((20 + 100 * (1 - 1 / 1.2)) / 2 / 3, abs=0.5)

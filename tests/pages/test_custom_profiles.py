@@ -192,6 +192,33 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
         assert {field for field in ("precision", "compiled") if f":{field}:{key}" in keys} == asked
 
 
+def test_the_network_is_read_from_the_file_s_name_and_can_be_cleared_or_changed(open_app, core, samples):
+    sample = samples["resnet50-224px-b64-g4dn"]
+    document = json.loads(sample.data)
+    del document["meta"]["network"]
+    name, data = "resnet50-run.json", json.dumps(document).encode()
+    app = open_app()
+
+    def network_box():
+        return next(box for box in app.selectbox if box.label == "Network (optional)")
+
+    assert (network_box().value, network_box().disabled) == (samples[app.selectbox(key="sample").value].model, True)
+    upload(app, (name, data))
+    assert (network_box().value, network_box().disabled) == ("resnet50", False)
+    shown_ms = []
+    for network in ("resnet50", None, "vgg16"):
+        network_box().set_value(network).run()
+        assert network_box().value == network
+        asked = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "without_latency": False}
+        wanted = core.advise(read_profile(data, name), network=network or "none", **asked)
+        rows = {row.instance: row.latency_ms for row in wanted.training.step_times}
+        last = app.session_state["predicted:last"][1]
+        assert last.latencies_ms == pytest.approx({key: ms for key, ms in rows.items() if key in last.latencies_ms})
+        shown_ms.append(last.latencies_ms["p2.xlarge"])
+    assert shown_ms[0] != shown_ms[1] == shown_ms[2]
+    assert any("vgg16" in line.lower() and "not used" in line for line in notices(app))
+
+
 def test_whoever_clicks_on_ends_the_reading_and_is_told(open_app, monkeypatch):
     read = []
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core import InputError, Profile, ProfileMeta, predict_many
+from profet_core import InputError, Profile, ProfileMeta
 from profet_core.ensemble.members import BAND_WORDS
 from profet_core.errors import Code
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.table import Similarity
 from tests.codes import codes
 

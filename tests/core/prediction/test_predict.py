@@ -29,6 +29,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
 from profet_core.latency import Estimate
+from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
@@ -253,7 +254,8 @@ def test_each_is_predicted_as_alone(models, catalog, recorded, method):
     found = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
-        alone = predict(models, catalog, one.profile, one.anchor, latency_ms=one.latency_ms, method=method)
+        options = {"latency_ms": one.latency_ms, "method": method, "by_counts": step_by_counts}
+        alone = predict(models, catalog, one.profile, one.anchor, **options)
         assert (each.refusal, each.doubt) == ("", "")
         assert each.prediction.anchor == one.anchor
         assert each.prediction.anchor_latency_ms == one.latency_ms
@@ -273,7 +275,8 @@ def test_of_several_profiles_each_is_refused_doubted_or_counted_alone(models, ca
     (each,) = answer_compare(context(models, catalog), [replace(one, latency_ms=1e6 * one.latency_ms)])
     assert "The prediction doesn't use it" in each.doubt
     assert each.prediction.anchor_latency_ms is None
-    assert each.prediction.latencies_ms == predict(models, catalog, one.profile, one.anchor).latencies_ms
+    alone = predict(models, catalog, one.profile, one.anchor, by_counts=step_by_counts)
+    assert each.prediction.latencies_ms == alone.latencies_ms
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
     (each,) = answer_compare(context(models, catalog), [replace(one, profile=three)])
