@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
 from profet_core.sandbox import read_guarded
 from profet_recorder.profiles import Profile, read_profile_folder
+from profet_recorder.profiles.reading import shown_file_name
 
 if TYPE_CHECKING:
     from profet_core.layers.network import Network
@@ -163,6 +164,22 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
             return read_network_guarded(file, path.name, pixels)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
+
+
+#: Endings of files, which no network's name has; and of trained weights by name (yolov8n.pt), in a folder a file's.
+_FILE_ENDINGS, _WEIGHTS_ENDINGS = (".keras", ".onnx", ".csv", ".json", ".h5", ".pb", ".gz", ".zip"), (".pt", ".pth")
+
+
+def network_file(network: str) -> Path | None:
+    """The network's file; None: this is a name, not a path."""
+    path = Path(network)
+    with suppress(OSError):
+        if path.is_file():
+            return path
+    ending = path.suffix.lower()
+    if ending in _FILE_ENDINGS or (ending in _WEIGHTS_ENDINGS and len(path.parts) > 1):
+        raise InputError(f"{shown_file_name(path.name)} not found.")
+    return None
 
 
 def _shown_progress() -> Callable[[float], None] | None:

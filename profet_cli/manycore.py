@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
-from profet_cli.arguments import add_format, read_network_file
+from profet_cli.arguments import add_format, network_file, read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.answers.questions import names
 from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
@@ -29,10 +28,6 @@ from profet_core.training.many_core import (
 from profet_core.units import MS_PER_S, format_significant, positive_number, typed_whole
 
 _S_PER_MIN = 60
-#: Pixels a side where nothing is said.
-_PIXELS = 224
-
-
 _TIMES = "total_s preparation_s images_s contention_s"
 _ROW = record(
     **keys(ThreadsRow, "threads cpi contention_s extrapolated"),
@@ -65,7 +60,9 @@ def add_manycore(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(PUBLISHED)} (published networks), a network name such as ResNet50, or a .keras, ONNX or "
         "layer table file",
     )
-    parser.add_argument("--pixels", type=int, help=f"height and width of the image (default: {_PIXELS}, or the file's)")
+    parser.add_argument(
+        "--pixels", type=int, help="height and width of the image (default: the network's, or the file's)"
+    )
     parser.add_argument("--flops", type=float, metavar="N", help="forward FLOPs per image, instead of NETWORK")
     parser.add_argument(
         "--forward-ms", type=float, metavar="MS", help="for model (b): forward time per image on one thread"
@@ -123,19 +120,14 @@ def _network(options: argparse.Namespace) -> Network:
             raise InputError(f"The {options.network} network has 29 pixels: remove --pixels.")
         return PUBLISHED[options.network]
     text, pixels = options.network, options.pixels
-    # Most questions need no layers.
-    from profet_core.layers.networks import counts_of, network_name
-
-    try:
-        name = network_name(text)
-    except InputError:
-        path = Path(text)
-        if not path.suffix and len(path.parts) == 1:
-            raise
+    if (path := network_file(text)) is not None:
         read = read_network_file(path, pixels)
         print_warnings(read.caveats)
         return scaled_network(read.name, read.counts.flops.all)
-    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops.all)
+    # Most questions need no layers.
+    from profet_core.layers.networks import counts_of, network_name
+
+    return scaled_network(network_name(text), counts_of(text, pixels).flops.all)
 
 
 def _with_measured_times(network: Network, options: argparse.Namespace) -> Network:

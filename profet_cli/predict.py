@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import (
@@ -17,6 +16,7 @@ from profet_cli.arguments import (
     add_models,
     add_question,
     given_values,
+    network_file,
     open_context,
     read_network_file,
     read_profile_file,
@@ -237,8 +237,7 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
     given = given_values(options, ESTIMATE)
     del given["network"]
     values = with_profiled(given)
-    path = Path(options.network)
-    if path.is_file():
+    if (path := network_file(options.network)) is not None:
         if "classes" in values:
             raise InputError("--classes is for named networks: a file has its own.")
         network = read_network_file(path, values.pop("pixels", None))
@@ -246,8 +245,4 @@ def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
         )
-    # timm/convnext_tiny.fb_in1k is a name, nets/mine.pt a path.
-    in_folder = "/" in options.network and not path.parts[0].endswith(("timm", "torchvision", "keras"))
-    if path.suffix and (in_folder or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
-        raise InputError(f"{path.name} not found.")
     return named_question(options.network, **values)

@@ -1,6 +1,6 @@
-"""Count the networks of torchvision, timm, keras.applications and PROFET into `data/networks.csv`.
+"""Count the networks of libraries and of PROFET into `data/networks.csv`.
 
-    python -m profet_lab.networks torchvision timm keras profet
+    python -m profet_lab.networks torchvision timm keras ultralytics smp profet
 
 A library's rows are counted from its own definitions, without weights: PyTorch's on the meta device, Keras' from the
 model's JSON. Rows of libraries that aren't named are kept, so that each can be counted where it is installed.
@@ -15,15 +15,16 @@ import io
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from profet_core.layers.network import VALUE_NAMES, Counts, Kind, Layer, count
-from profet_core.layers.networks import COLUMNS, LIBRARIES, PACKED
+from profet_core.layers.networks import COLUMNS, DETECTION_PIXELS, LIBRARIES, PACKED
 from profet_core.layers.rules import convolution_kind
 
 TABLE = Path("data") / "networks.csv"
@@ -35,8 +36,8 @@ _STEP = 32
 _BATCH = 2
 #: Numbers from here on are written with six digits, but parameters.
 _EXACT = 10**6
-#: A network's name, the sizes to count it at, its own one first, and what counts it.
-Named = tuple[str, Sequence[int], Callable[[int], Counts]]
+#: A network's name, the sizes to count it at, its own one first, what counts it, and its checkpoints (`COLUMNS`).
+Named = tuple[str, Sequence[int], Callable[[int], Counts], str]
 
 
 def main(libraries: Sequence[str]) -> int:
@@ -50,7 +51,7 @@ def main(libraries: Sequence[str]) -> int:
             rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
     rows.sort(key=lambda row: (LIBRARIES.index(row["library"]), row["network"].lower(), int(row["pixels"])))
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     data = text.getvalue().encode()
@@ -61,7 +62,9 @@ def main(libraries: Sequence[str]) -> int:
     return 0
 
 
-def _rows(library: str, name: str, sizes: Sequence[int], counted: Callable[[int], Counts]) -> Iterator[dict[str, Any]]:
+def _rows(
+    library: str, name: str, sizes: Sequence[int], counted: Callable[[int], Counts], checkpoints: str
+) -> Iterator[dict[str, Any]]:
     """Rows of a network at its own and other sizes; those that don't run are skipped, with the reason."""
     for pixels in sizes:
         try:
@@ -75,7 +78,8 @@ def _rows(library: str, name: str, sizes: Sequence[int], counted: Callable[[int]
         values = {key: round(value) for key, value in zip(VALUE_NAMES, counts.values, strict=True)}
         exact = {key for key in values if library == "profet" or "parameters" in key}
         numbers = {key: str(value) if key in exact else _shown(value) for key, value in values.items()}
-        yield {"library": library, "network": name, "own_size": int(pixels == sizes[0]), **numbers}
+        first = {"own_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
+        yield {"library": library, "network": name, **first, **numbers}
         if not counts.is_convolutional:
             # Known by name, to be refused.
             return
@@ -94,7 +98,13 @@ def _sizes(own: int) -> list[int]:
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
-def _of_torch(name: str, build: Callable[[], Any], own: int, run: Callable[[Any, Any], Any] | None = None) -> Named:
+def _of_torch(
+    name: str,
+    build: Callable[[], Any],
+    own: int,
+    run: Callable[[Any, Any], Any] | None = None,
+    checkpoints: Mapping[str, int] = MappingProxyType({}),
+) -> Named:
     @cache
     def model() -> Any:
         import torch
@@ -102,8 +112,8 @@ def _of_torch(name: str, build: Callable[[], Any], own: int, run: Callable[[Any,
         try:
             with torch.device("meta"):
                 built = build().train()
-        except NotImplementedError:
-            # It computes its widths with tensors, as RegNet does.
+        except RuntimeError:
+            # It computes with values of tensors, as RegNet does its widths.
             built = build().to("meta").train()
         for module in built.modules():
             # Some libraries' default, not others'; to all it is a setting of the training.
@@ -111,7 +121,8 @@ def _of_torch(name: str, build: Callable[[], Any], own: int, run: Callable[[Any,
                 module.p = 0.0
         return built
 
-    return name, _sizes(own), lambda pixels: _counted(model(), pixels, run)
+    shown = (f"{each}@{pixels}" if pixels != own else each for each, pixels in sorted(checkpoints.items()))
+    return name, _sizes(own), lambda pixels: _counted(model(), pixels, run), " ".join(shown)
 
 
 def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> Counts:
@@ -126,7 +137,7 @@ def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> 
     found = count([Layer(Kind.INPUT, (pixels, pixels, 3)), *layers], pixels)
     dense = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
     # Of images, the channels are the classes.
-    classes = output.shape[1] if isinstance(output, torch.Tensor) else _DETECTED_CLASSES
+    classes = output.shape[1] if isinstance(output, torch.Tensor) else len(getattr(model, "names", _DETECTED_CLASSES))
     is_dense = dense and dense[-1].out_features == classes and isinstance(output, torch.Tensor) and output.dim() == 2
     is_recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
     return replace(
@@ -231,17 +242,22 @@ def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
     return Layer(kind, (values // _BATCH,), flops=int(flops), input_elements=taken, channels=channels)
 
 
-#: What the paper's U-Net has in each stage; unpadded, of images of 572 pixels.
-_UNET_CHANNELS, _UNET_PIXELS = (64, 128, 256, 512, 1024), 572
+#: What a U-Net has in each stage.
+_UNET_CHANNELS = (64, 128, 256, 512, 1024)
 
 
-def _unet() -> Any:
-    """The U-Net of Ronneberger, Fischer and Brox (2015), of color images and two classes."""
+def _unet(is_padded: bool) -> Any:
+    """A U-Net of color images and two classes, padded and normalized; or that of the paper of 2015."""
     import torch
     from torch import nn
 
     def block(channels: int, filters: int) -> nn.Sequential:
-        return nn.Sequential(nn.Conv2d(channels, filters, 3), nn.ReLU(), nn.Conv2d(filters, filters, 3), nn.ReLU())
+        layers: list[nn.Module] = []
+        for width in (channels, filters):
+            layers.append(nn.Conv2d(width, filters, 3, padding=int(is_padded), bias=not is_padded))
+            layers += [nn.BatchNorm2d(filters)] * is_padded
+            layers.append(nn.ReLU())
+        return nn.Sequential(*layers)
 
     class UNet(nn.Module):
         def __init__(self) -> None:
@@ -270,9 +286,16 @@ def _unet() -> Any:
 
 
 #: Of COCO, with the background.
-_DETECTED_CLASSES = 91
-#: Regions that Faster R-CNN classifies per image in training.
-_REGIONS = 512
+_DETECTED_CLASSES = range(91)
+#: Regions that Faster R-CNN classifies per image in training; of how many Mask R-CNN computes a mask: those
+#: of objects, a quarter at most, about half of that in published logs.
+_REGIONS, _OBJECTS = 512, 64
+#: Sizes of detectors that are made for other images than COCO's at full size.
+_DETECTOR_PIXELS = {
+    "ssd300_vgg16": 300,
+    "ssdlite320_mobilenet_v3_large": 320,
+    "fasterrcnn_mobilenet_v3_large_320_fpn": 400,
+}
 
 
 def _detected(model: Any, image: Any) -> None:
@@ -282,36 +305,129 @@ def _detected(model: Any, image: Any) -> None:
     features = model.backbone(image)
     maps = [features] if isinstance(features, torch.Tensor) else list(features.values())
     if hasattr(model, "roi_heads"):
+        heads, channels = model.roi_heads, maps[0].shape[1]
         model.rpn.head(maps)
-        model.roi_heads.box_predictor(model.roi_heads.box_head(torch.zeros(_BATCH * _REGIONS, maps[0].shape[1], 7, 7)))
+        heads.box_predictor(heads.box_head(torch.zeros(_BATCH * _REGIONS, channels, 7, 7)))
+        if heads.mask_head is not None:
+            heads.mask_predictor(heads.mask_head(torch.zeros(_BATCH * _OBJECTS, channels, 14, 14)))
     elif hasattr(model, "head"):
         model.head(maps)
 
 
 def _torchvision() -> Iterator[Named]:
     zoo: Any = import_module("torchvision.models")
-    yield _of_torch("unet", _unet, _UNET_PIXELS)
+    resnet: Any = import_module("torchvision.models.resnet")
+    yield _of_torch("unet", partial(_unet, True), 256)
+    yield _of_torch("unet_2015", partial(_unet, False), 572)
+    resnext152 = partial(resnet.ResNet, resnet.Bottleneck, [3, 8, 36, 3], groups=32, width_per_group=4)
+    yield _of_torch("resnext152_32x4d", resnext152, _DEFAULT_PIXELS)
     for name in zoo.list_models(module=zoo):
-        weights = next(iter(zoo.get_model_weights(name)), None)
-        own = getattr(weights and weights.transforms(), "crop_size", [_DEFAULT_PIXELS])[0]
+        sizes = {each.name: each.transforms().crop_size[0] for each in zoo.get_model_weights(name)}
         settings = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-        yield _of_torch(name, partial(zoo.get_model, name, weights=None, **settings), own)
+        build = partial(zoo.get_model, name, weights=None, **settings)
+        own = next(iter(sizes.values()), _DEFAULT_PIXELS)
+        yield _of_torch(name, build, own, checkpoints={f".{each}": pixels for each, pixels in sizes.items()})
     for name in zoo.list_models(module=zoo.segmentation):
         build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
-        yield _of_torch(name, build, 520, lambda model, image: model(image)["out"])
-    sizes = {"ssd300_vgg16": 300, "ssdlite320_mobilenet_v3_large": 320}
+        weights = {f".{each.name}": 520 for each in zoo.get_model_weights(name)}
+        yield _of_torch(name, build, 520, lambda model, image: model(image)["out"], weights)
     for name in zoo.list_models(module=zoo.detection):
-        if not name.startswith(("maskrcnn", "keypointrcnn")):
-            build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
-            yield _of_torch(name, build, sizes.get(name, 800), _detected)
+        if name.startswith("keypointrcnn"):
+            # What its largest part computes depends on how many people are in an image.
+            continue
+        build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
+        own = _DETECTOR_PIXELS.get(name, DETECTION_PIXELS)
+        yield _of_torch(name, build, own, _detected, {f".{each.name}": own for each in zoo.get_model_weights(name)})
 
 
 def _timm() -> Iterator[Named]:
     timm: Any = import_module("timm")
-    for name in timm.list_models():
+    registry: Any = import_module("timm.models._registry")
+
+    def pixels_of(name: str) -> int:
         settings = timm.models.get_pretrained_cfg(name)
-        own = settings.input_size[-1] if settings is not None else _DEFAULT_PIXELS
-        yield _of_torch(name, partial(timm.create_model, name, pretrained=False), own)
+        return int(settings.input_size[-1]) if settings is not None else _DEFAULT_PIXELS
+
+    tags: dict[str, dict[str, int]] = {}
+    for full in timm.list_pretrained():
+        name, dot, tag = full.partition(".")
+        tags.setdefault(name, {})[dot + tag] = pixels_of(full)
+    for old, new in _renamed(registry._deprecated_models).items():
+        name, dot, tag = new.partition(".")
+        if not tag or dot + tag in tags[name]:
+            tags.setdefault(name, {})[old] = pixels_of(new)
+    for name in timm.list_models():
+        build = partial(timm.create_model, name, pretrained=False)
+        yield _of_torch(name, build, pixels_of(name), checkpoints=tags.get(name, {}))
+
+
+def _renamed(names: Mapping[str, str | None]) -> dict[str, str]:
+    """Old name -> the one it has now; without those that are several networks under one name."""
+    news = [*names.values()]
+    return {old: new for old, new in names.items() if new and news.count(new) == 1}
+
+
+#: Scales of Ultralytics' networks, and what they are trained for.
+_SCALES, _YOLO_TASKS = ("n", "s", "m", "l", "x"), {"": "Detection", "-seg": "Segmentation", "-cls": "Classification"}
+
+
+def _ultralytics() -> Iterator[Named]:
+    tasks: Any = import_module("ultralytics.nn.tasks")
+    folder = Path(tasks.__file__).parents[1] / "cfg" / "models"
+    files = {file.stem: file for file in sorted(folder.glob("v*/*.yaml")) + sorted(folder.glob("[12]*/*.yaml"))}
+    for stem, file in files.items():
+        base, dash, task = stem.partition("-")
+        is_scaled = base in ("yolov5", "yolov6", "yolov8", "yolo11", "yolo12", "yolo26")
+        for scale in _SCALES if is_scaled else ("",):
+            task_class = _YOLO_TASKS.get(dash + task if base != "yolov3" else "")
+            if task_class is None:
+                break
+            name = stem.replace(base, base + scale)
+            settings = tasks.yaml_model_load(file.with_name(name + ".yaml"))
+            build = partial(getattr(tasks, f"{task_class}Model"), settings, verbose=False)
+            own = _DEFAULT_PIXELS if task == "cls" else 640
+            # Not the networks that were first published by these names: Ultralytics adds a letter, too.
+            is_changed = base in ("yolov3", "yolov5")
+            yield _of_torch(name + "u" * is_changed, build, own, _yolo)
+            if base == "yolov5":
+                yield _of_torch(name, partial(_with_anchors, build), own, _yolo)
+
+
+def _yolo(model: Any, image: Any) -> Any:
+    output = model(image)
+    return output if hasattr(output, "shape") else None
+
+
+def _with_anchors(build: Callable[[], Any]) -> Any:
+    """YOLOv5 as it was published: for each of three anchors a box, whether there is one, and classes."""
+    from torch import nn
+
+    class Head(nn.Module):
+        def __init__(self, head: Any, classes: int) -> None:
+            super().__init__()
+            self.f, self.i = head.f, head.i
+            widths = [each[0].conv.in_channels for each in head.cv2]
+            self.convolutions = nn.ModuleList(nn.Conv2d(width, 3 * (5 + classes), 1) for width in widths)
+
+        def forward(self, maps: Sequence[Any]) -> list[Any]:
+            return [each(one) for each, one in zip(self.convolutions, maps, strict=True)]
+
+    model = build()
+    model.model[-1] = Head(model.model[-1], len(model.names))
+    return model
+
+
+#: What segmentation_models_pytorch builds: its class, and the size of its images.
+_SEGMENTED = {"unet": ("Unet", 256), "unetplusplus": ("UnetPlusPlus", 256), "deeplabv3plus": ("DeepLabV3Plus", 512)}
+_ENCODERS = ("resnet18", "resnet34", "resnet50", "resnet101", "mobilenet_v2", "efficientnet-b0")
+
+
+def _smp() -> Iterator[Named]:
+    smp: Any = import_module("segmentation_models_pytorch")
+    for name, (built, own) in _SEGMENTED.items():
+        for encoder in _ENCODERS:
+            build = partial(getattr(smp, built), encoder, encoder_weights=None)
+            yield _of_torch(f"{name}_{encoder.replace('-', '_')}", build, own)
 
 
 # --- Keras and PROFET -------------------------------------------------------------------------------------------------
@@ -338,19 +454,31 @@ def _keras() -> Iterator[Named]:
         parameters = counted(text, own).parameters
         if parameters != model.count_params():
             raise ValueError(f"{name} has {model.count_params():,} parameters, not {parameters:,}")
-        yield name, _sizes(own), partial(counted, text)
+        yield name, _sizes(own), partial(counted, text), ""
         backend.clear_session()
+
+
+#: Networks of small images: their own size.
+_SMALL = {"CIFAR10_CNN": 32, "LeNet5": 32, "MNIST_CNN": 28, "ResNetSmall": 32}
 
 
 def _profet() -> Iterator[Named]:
     from profet_collect.networks import MEASURED, MEASURED_PIXELS, counts_of
 
-    sizes = sorted(MEASURED_PIXELS, key=lambda pixels: pixels != _DEFAULT_PIXELS)
     for name in MEASURED:
-        yield name, sizes, partial(counts_of, name)
+        own = _SMALL.get(name, _DEFAULT_PIXELS)
+        others = {*MEASURED_PIXELS, *_SMALL.values()} - {own}
+        yield name, [own, *sorted(others)], partial(counts_of, name), ""
 
 
-_LIBRARIES = {"torchvision": _torchvision, "timm": _timm, "keras": _keras, "profet": _profet}
+_LIBRARIES = {
+    "torchvision": _torchvision,
+    "timm": _timm,
+    "keras": _keras,
+    "ultralytics": _ultralytics,
+    "smp": _smp,
+    "profet": _profet,
+}
 
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))

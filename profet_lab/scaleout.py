@@ -44,7 +44,7 @@ NETWORKS = {
     "InceptionV3": "keras/InceptionV3",
     "ResNeXt101-32x4d": "resnext101_32x4d",
     "SE-ResNeXt101-32x4d": "seresnext101_32x4d",
-    "UNet Medical": "unet",
+    "UNet Medical": "unet_2015",
 }
 #: Published GPU or platform -> the GPU whose typical links it has. Folders whose name says NVLink are as slow as those
 #: without (2080 Ti, RTX 8000): they count as PCIe. TITANs communicate through host memory, as GeForce cards do.

@@ -426,7 +426,7 @@ class ManyCore(Part):
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
     manycore_name = Field("resnet50", lambda text, _: network_name(text))
-    manycore_pixels = number(224, MIN_PIXELS, MAX_PIXELS)
+    manycore_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)

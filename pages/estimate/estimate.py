@@ -100,7 +100,7 @@ def main(resources: Resources) -> None:
     )
     st.markdown(plain(words))
     for note in answer.warnings:
-        if isinstance(note, Note) and note.code is Code.OTHER_DEFINITIONS:
+        if isinstance(note, Note) and note.code in (Code.OTHER_DEFINITIONS, Code.DETECTION_SIZE):
             st.caption(plain(note))
         else:
             show_warning(note)

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.layers.network import Network as NetworkFile
-from profet_core.layers.networks import counts_of, named_networks
+from profet_core.layers.networks import counts_of, named_networks, native_pixels
 from profet_core.training.many_core import (
     MAX_THREADS,
     MIN_THREADS,
@@ -48,7 +48,7 @@ def _network_input() -> Network:
         return PUBLISHED[state.manycore_network]
     if state.manycore_from == "named":
         select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
-        number_field("Image size (pixels)", ManyCore.manycore_pixels)
+        number_field("Image size (pixels)", ManyCore.manycore_pixels, empty=f"{native_pixels(state.manycore_name)}")
         return scaled_network(state.manycore_name, counts_of(state.manycore_name, state.manycore_pixels).flops.all)
 
     def use_flops(network: NetworkFile) -> None:

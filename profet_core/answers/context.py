@@ -24,7 +24,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder
 from profet_core.latency import StepTime
-from profet_core.layers.networks import counts_of, network_name
+from profet_core.layers.networks import counts_of, named_network
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
@@ -114,7 +114,6 @@ def _written_ns(path: Path) -> int | None:
 
 
 #: Default pixels at which a named network is counted.
-_USUAL_PIXELS = 224
 #: Letters of a network's name in a message.
 MAX_NETWORK_LETTERS = 60
 
@@ -134,7 +133,7 @@ class NetworkParameters:
 
 
 def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
-    """Parse typed text: "ResNet50" (at 224 pixels by default), "25.6M", "25600000"; InputError for any other.
+    """Parse typed text: "ResNet50" (at its own size by default), "25.6M", "25600000"; InputError for any other.
 
     >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
     ('25.6M parameters', 'resnet50, 25.6M parameters')
@@ -142,11 +141,11 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
     typed = text.strip()
     if not typed[:1].isdigit():
         try:
-            name = network_name(typed)
+            name = named_network(typed).name
         except InputError:
             shown = ascii(typed[:MAX_NETWORK_LETTERS])
             raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
-        return NetworkParameters(counts_of(name, pixels or _USUAL_PIXELS).parameters, name)
+        return NetworkParameters(counts_of(typed, pixels).parameters, name)
     return NetworkParameters(_checked(typed_count(typed)))
 
 

@@ -94,8 +94,7 @@ def named_question(
 
     Pixels and classes default to the network's own. `more` are other question fields.
     """
-    name = network_name(network)
-    counts = counts_of(name, pixels, classes)
+    name, counts = network_name(network), counts_of(network, pixels, classes)
     return EstimateQuestion(network=counts, name=name, batch_size=batch, profiled=profiled, **more)
 
 

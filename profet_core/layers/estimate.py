@@ -28,7 +28,15 @@ from profet_core.catalog.gpus import (
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions, shared_name
+from profet_core.layers.networks import (
+    DETECTION_PIXELS,
+    counts_of,
+    measured_networks,
+    named_network,
+    native_pixels,
+    other_definitions,
+    shared_name,
+)
 from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction
@@ -170,8 +178,9 @@ _WORDS = {
     Regime.UNSEEN_NETWORK: "other networks were measured on this GPU",
     Regime.UNSEEN_BOTH: "other networks were measured, on other GPUs",
 }
-#: Batch sizes of the measurements.
-MAX_MEASURED_BATCH = 256
+#: Batch and image sizes of the measurements, and what smaller images add to the interval.
+MAX_MEASURED_BATCH, MIN_MEASURED_PIXELS = 256, 32
+_SMALL_IMAGES_LOG_SD = 0.2
 
 
 def measured_network(network: Counts) -> str | None:
@@ -257,6 +266,10 @@ def estimate(
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
         notes.append(Note(Code.OTHER_DEFINITIONS, name=step.name, library=library, others=", ".join(others)))
+    if step.name and step.network.pixels == native_pixels(step.name) == DETECTION_PIXELS:
+        notes.append(Note(Code.DETECTION_SIZE, pixels=f"{DETECTION_PIXELS:,}"))
+    if step.network.pixels < MIN_MEASURED_PIXELS:
+        notes.append(Note(Code.SMALL_IMAGES, pixels=MIN_MEASURED_PIXELS))
     rows = [
         InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
@@ -413,6 +426,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         launched * (hosts_log_sd if measured else np.hypot(hosts_log_sd, model.launch_log_sd)),
         0.0 if measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+        _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
     )
     is_known = measured is not None or known_as in model.known.names
     at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION

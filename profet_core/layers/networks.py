@@ -1,10 +1,11 @@
-"""Networks known by name, at any image size: those of torchvision, timm, keras.applications, and PROFET's own."""
+"""Networks known by name, at any image size: those of `LIBRARIES`, and PROFET's own."""
 
 from __future__ import annotations
 
 import csv
 import difflib
 import gzip
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,67 +20,122 @@ from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
 #: Where networks are defined; of two networks with one name, that of the first library is meant.
-LIBRARIES = ("torchvision", "timm", "keras", "profet")
+LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
 PACKED = Path(__file__).with_name("networks.csv.gz")
-COLUMNS = ("library", "network", "own_size", *VALUE_NAMES)
+#: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
+COLUMNS = ("library", "network", "own_size", "checkpoints", *VALUE_NAMES)
+#: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
+DETECTION_PIXELS = 1_000
 #: Before the measurements' names of their networks.
 PROFET = "PROFET "
 _PREFIXES = re.compile(
-    r"^(?:hf[-_]hub:)?(?:(tf\.)?(keras)[./]applications[./](?:\w+\.(?=\w))?|(torchvision\.)?models\.(?:\w+\.(?=\w))?"
-    r"|(torchvision|timm|keras|profet)[./ ])",
+    r"(?i)^(?:hf[-_]hub:)?(?:(?:tf\.)?(keras)[./]applications[./](?:\w+\.(?=\w))?"
+    r"|(torchvision(?=\.models\.))?\.?models\.(?:\w+\.(?=\w))?|("
+    + "|".join(LIBRARIES)
+    + r")[./ ]|nvidia_|pp(?=lcnet|hgnet))"
+)
+#: Arguments in code that leave the network as it is.
+_CALL = re.compile(
+    r"\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
+    r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$",
     re.IGNORECASE,
 )
-#: What follows a network's name in those of trained weights: a class of torchvision's, a data set, an image size.
-_WEIGHTS = re.compile(
-    r"(?i)(_weights(\.\w+)?|[-_ ](ns|ap|aa|in1k|in2[12]k|22k|1k|imagenet|pretrained|224|256|288|320|384|448|512))$"
+#: What follows a network's name in those of files, configurations and trained weights, and leaves its layers as they
+#: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
+_SUFFIXES = re.compile(
+    r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
+    r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
+    re.IGNORECASE,
 )
-#: What people call a network -> its name here.
-_ALIASES = {
-    "alexnet2014": "alexnet",
-    "convnext": "convnext_tiny",
-    "convnextt": "convnext_tiny",
-    "convnexts": "convnext_small",
-    "convnextb": "convnext_base",
-    "convnextl": "convnext_large",
-    "efficientnet": "efficientnet_b0",
-    "fasterrcnn": "fasterrcnn_resnet50_fpn",
-    "fcn": "fcn_resnet50",
-    "deeplabv3": "deeplabv3_resnet50",
-    "ghostnet": "ghostnet_100",
-    "inception1": "googlenet",
-    "inceptionv1": "googlenet",
-    "inception4": "inception_v4",
-    "inception3": "inception_v3",
-    "mnasnet": "mnasnet1_0",
-    "mobilenetv1": "MobileNet",
-    "mobilenetv2~1~0": "mobilenet_v2",
-    "mobilenetv3": "mobilenet_v3_large",
-    "nasnetamobile": "NASNetMobile",
-    "nasnetalarge": "nasnetalarge",
-    "res2net50": "res2net50_26w_4s",
-    "resnest50": "resnest50d",
-    "resnest101": "resnest101e",
-    "retinanet": "retinanet_resnet50_fpn",
-    "resnext50": "resnext50_32x4d",
-    "resnext101": "resnext101_32x8d",
-    "shufflenetv2": "shufflenet_v2_x1_0",
-    "squeezenet": "squeezenet1_0",
-    "ssd": "ssd300_vgg16",
-    "ssd300": "ssd300_vgg16",
-    "wideresnet50": "wide_resnet50_2",
-    "wideresnet101": "wide_resnet101_2",
-    "wrn50~2": "wide_resnet50_2",
-    "wrn101~2": "wide_resnet101_2",
-}
+#: An image size at the end of a name: 384, @384, 384px, 512x1024.
+_SIZE = re.compile(
+    r"(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
+    r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$",
+    re.IGNORECASE,
+)
+#: Sizes without a mark are multiples of this, or some network's own: mobilenetv2-110 is no size, nor "resnet50 64".
+_USUAL_STEP = 32
+#: Networks of sizes that have names, and of several widths.
+_SIZED = "convnext(?:v2)?|edgenext|inceptionnext|mambaout|mobilenetv4(?:conv|hybrid)|nextvit|rdnet"
+_WIDE = "mobilenetv[123]|mobilenetv3(?:large|small)|mobilevitv2|ghostnet(?:v2)?|lcnet|(?:se)?mnasnet|rexnet"
+#: What people call a network, as a pattern of its key (`_key`) -> a name that is in the table.
+_ALIASES = tuple(
+    (re.compile(pattern), meant)
+    for pattern, meant in {
+        "alexnet2014": "alexnet",
+        "bit(50|101)": r"resnetv2_\1x1_bitm",
+        "bitmr(50|101|152)x(\\d)": r"resnetv2_\1x\2_bitm",
+        "convnext": "convnext_tiny",
+        "deeplabv3(plus)?": r"deeplabv3\1_resnet50",
+        "(deeplabv3|fcn)(?:r|resnet)(50|101)(?:d8)?": r"\1_resnet\2",
+        "deeplabv3plus(?:r|resnet)(50|101)": r"deeplabv3plus_resnet\1",
+        "deeplabv3plusmobilenet(?:v2)?": "deeplabv3plus_mobilenet_v2",
+        "efficientnet": "efficientnet_b0",
+        "(faster|mask)rcnn": r"\1rcnn_resnet50_fpn",
+        "((?:faster|mask)rcnn|fcos|retinanet)r50fpn": r"\1_resnet50_fpn",
+        "(fcos|retinanet)(?:(?:r|resnet)50)?": r"\1_resnet50_fpn",
+        "fcn": "fcn_resnet50",
+        "ghostnet": "ghostnet_100",
+        "hrnet(?:v2)?w(\\d+)c?": r"hrnet_w\1",
+        "inception(?:v?1)": "googlenet",
+        "inception(?:v?([34]))": r"inception_v\1",
+        "lenet": "PROFET LeNet5",
+        "mnasnet": "mnasnet1_0",
+        "mobilenet(?:v1)?(?:x?~?1~0)?": "MobileNet",
+        "(mobilenetv2|mobilenetv3(?:large|small))x?~?1~0": r"\1",
+        "mobilenetv3": "mobilenet_v3_large",
+        "mobilevit(x*)small": r"mobilevit_\1s",
+        "nasnetamobile": "NASNetMobile",
+        "regnet([xy])(\\d+)~0gf": r"regnet_\1_\2gf",
+        "regnet([xy])(\\d)(?:~0)?gf": r"regnet\1_0\g<2>0",
+        "regnet([xy])(\\d)~(\\d)gf": r"regnet\1_0\2\3",
+        "regnet([xy])(\\d\\d+)(?:~0)?gf": r"regnet\1_\g<2>0",
+        "regnet([xy])(\\d)00mf": r"regnet\1_00\2",
+        "res2net(50|101)": r"res2net\1_26w_4s",
+        "res2net(50|101)w(\\d+)s(\\d)": r"res2net\1_\2w_\3s",
+        "resnest(50)": "resnest50d",
+        "resnest(101|200|269)": r"resnest\1e",
+        # ResNet v1.5 is torchvision's and timm's, whose stride is in the 3 x 3 convolution.
+        "(resnet\\d+)(?:v1~5|v1b)": r"\1",
+        "resnet(?:v1~?(\\d+)|(\\d+)v1)": r"keras/ResNet\1\2",
+        "resnetv2~?(\\d+)": r"ResNet\1V2",
+        "resnet(\\d+)v1([cds])": r"resnet\1\2",
+        "resnetv1([cd])(\\d+)": r"resnet\2\1",
+        "resn(et|ext)(\\d+)vd(.*)": r"resn\1\2d\3",
+        "resnetvd(\\d+)": r"resnet\1d",
+        "resnext50": "resnext50_32x4d",
+        "resnext101": "resnext101_32x8d",
+        "seresnext(50|101)": r"seresnext\1_32x4d",
+        "resnext152": "resnext152_32x4d",
+        "s([ek])net(50)": r"s\1resnet\2",
+        "shufflenetv2(?:~1x)?": "shufflenet_v2_x1_0",
+        "squeezenet": "squeezenet1_0",
+        "ssd300": "ssd300_vgg16",
+        "unet(plusplus)?(resnet\\d+|efficientnetb0|mobilenetv2)": r"unet\1_\2",
+        "w(?:ide)?r(?:es)?n(?:et)?(50|101)(?:~2)?x?": r"wide_resnet\1_2",
+        rf"({_SIZED})t": r"\1_tiny",
+        rf"({_SIZED})s": r"\1_small",
+        rf"({_SIZED})m": r"\1_medium",
+        rf"({_SIZED})b": r"\1_base",
+        rf"({_SIZED})(x*)l": r"\1_\2large",
+        # Widths, in hundredths in timm.
+        rf"({_WIDE})x?~?(\d)~(\d)": r"\1_\2\g<3>0",
+        rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
+        "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
+        "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
+        "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
+        "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
+    }.items()
+)
 #: Of names that aren't in the table: what no CNN is called.
 _NO_CNN = re.compile(
     r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|vit|"
-    r"swin(v2)?|deit|beit|eva(02)?|detr|segformer|mask2?former|dino(v[23])?|clip|siglip|mixer|sam)(?![a-z])"
+    r"swin(v2)?|deit|beit|eva(02)?|(rt)?detr|segformer|mask2?former|dino(v[23])?|clip|siglip|mixer|sam|"
+    r"cvt|dpt|mit-b\d|yolos)(?![a-z])"
 )
 #: Names that a refusal offers, and how alike they have to be.
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
-_OR_A_FILE = "give an ONNX or .keras file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +147,9 @@ class NamedNetwork:
     name : unique; the library's name where no library before it has one that reads the same.
     library : one of `LIBRARIES`.
     library_name : there.
-    native_pixels : the image size that it is made for.
+    native_pixels : the image size that it, or the checkpoint that is named, is made for.
     sizes : pixels -> counts, in ascending order.
+    checkpoints : its trained weights and old names, as they end or are called -> image size.
     """
 
     name: str
@@ -100,11 +157,12 @@ class NamedNetwork:
     library_name: str
     native_pixels: int
     sizes: Mapping[int, Counts]
+    checkpoints: Mapping[str, int]
 
     @property
     def counts(self) -> Counts:
         """At its own size."""
-        return self.sizes[self.native_pixels]
+        return self.sizes.get(self.native_pixels) or _grown(self.sizes, self.native_pixels)
 
 
 def named_networks() -> list[str]:
@@ -123,32 +181,64 @@ def measured_counts(model: str, pixels: int) -> Counts:
 
 
 def network_name(text: str) -> str:
-    """The unique name of the network that is meant, spelled as in papers, Python, or a library.
-
-    Case, spaces and punctuation don't matter, but for those between two numbers: 16 is not 1.6.
+    """The unique name of the CNN that is meant; InputError if it is unknown, or known to be none.
 
     >>> network_name("ResNeXt-50 32x4d"), network_name("timm/convnext_tiny.fb_in1k"), network_name("PROFET AlexNet")
     ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
     """
-    typed = text.strip()[:100]
-    found = next((name for reading in _readings(typed) if (name := _lookup(reading)) is not None), None)
-    if found is not None:
-        return found
-    if match := _NO_CNN.search(typed.replace("_", "-")):
-        raise InputError(
-            not_a_cnn(f"{text[:60]!a} is not a CNN", f"{match[1]} is a transformer, a mixer or recurrent", "Give a CNN")
-        )
-    keys, key = _keys(), _key(typed)
-    close = difflib.get_close_matches(key, keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)
-    family = [each for each in keys if key.isalpha() and each.startswith(key)]
-    near = list(dict.fromkeys(keys[each] for each in (*family, *close)))[:_MAX_OFFERED]
-    offered = f"did you mean {', '.join(near)}? Or {_OR_A_FILE}" if near else _OR_A_FILE
-    raise InputError(f"unknown network {text[:60]!a}: {offered}.")
+    found = named_network(text)
+    if not found.counts.is_convolutional:
+        raise _no_cnn(text)
+    return found.name
 
 
 def named_network(text: str) -> NamedNetwork:
-    """The network that is meant; errors as `network_name`."""
-    return _table()[network_name(text)]
+    """The network that is meant, spelled as in papers, Python, a library, a hub, or a configuration.
+
+    Its own size is that of the checkpoint, or the one in the name. Case, spaces and punctuation don't matter, but for
+    those between two numbers: 16 is not 1.6. Text that isn't understood is never dropped.
+
+    Raises
+    ------
+    InputError : unknown, with what was perhaps meant.
+
+    >>> named_network("RegNet_Y_16GF_Weights.IMAGENET1K_SWAG_E2E_V1").native_pixels
+    384
+    """
+    typed = _typed(text)
+    if found := _find(typed):
+        name, pixels = found
+        network = _table()[name]
+        return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
+    if _NO_CNN.search(typed.replace("_", "-")):
+        raise _no_cnn(text)
+    near = near_names(text)
+    offered = f"Did you mean {', '.join(near)}? Or give" if near else "Give"
+    raise InputError(f"Unknown network {text[:60]!a}. {offered} its ONNX or .keras file.")
+
+
+def near_names(text: str) -> tuple[str, ...]:
+    """Names of CNNs that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    typed = _typed(text)
+    *_, (bare, _), _, _ = _readings(typed)
+    key = _key(_PREFIXES.sub("", bare))
+    ends = [match.start() for match in re.finditer(r"[^\w.]|_", typed)]
+    start = next((found[0] for end in reversed(ends) if (found := _find(typed[:end])) is not None), None)
+    keys = {each: _table()[name] for (library, each), (name, size) in _names().items() if not library and not size}
+    keys = {each: network for each, network in keys.items() if network.counts.is_convolutional}
+
+    def begun(part: str) -> list[NamedNetwork]:
+        found = [network for each, network in keys.items() if len(part) > 1 and each.startswith(part)]
+        return sorted(found, key=lambda one: (_RANKS.index(one.library), len(one.name), one.counts.parameters))
+
+    alike = [keys[each] for each in difflib.get_close_matches(key, keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)]
+    near = [one.name for one in (*begun(key), *alike)] or [one.name for one in begun(key.rstrip("0123456789~"))]
+    return tuple(dict.fromkeys(filter(None, (start, *near))))[:_MAX_OFFERED]
+
+
+def _no_cnn(text: str) -> InputError:
+    what = f"{text[:60]!a} is not a CNN"
+    return InputError(not_a_cnn(what, "it is a transformer, a mixer or recurrent", "Give a CNN"))
 
 
 def other_definitions(name: str) -> list[str]:
@@ -207,7 +297,7 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
         raise InputError(f"{network.name} ends in no dense layer: its classes can't be changed.")
     smallest = min(network.sizes)
     if network.library == "profet" and pixels < smallest:
-        raise InputError(f"{network.name} can't be built for images of {pixels} pixels: they are too small.")
+        raise InputError(f"Images of {pixels} pixels are too small for {network.name}: use {smallest} or more.")
     if classes is None:
         # The measurements' go with the image size: those of the largest size that is not above it.
         below = max([size for size in network.sizes if size <= pixels], default=smallest)
@@ -265,12 +355,15 @@ def _table() -> Mapping[str, NamedNetwork]:
     text = gzip.decompress(PACKED.read_bytes()).decode()
     sizes: dict[tuple[str, str], dict[int, Counts]] = {}
     own: dict[tuple[str, str], int] = {}
+    checkpoints: dict[tuple[str, str], dict[str, int]] = {}
     for row in csv.reader(text.splitlines()[1:]):
-        library, name, is_native, *numbers = row
+        library, name, is_native, weights, *numbers = row
         counts = Counts.from_values([int(float(number)) if "e" in number else int(number) for number in numbers])
         sizes.setdefault((library, name), {})[counts.pixels] = counts
         if is_native == "1":
             own[library, name] = counts.pixels
+            pairs = (each.partition("@") for each in weights.split())
+            checkpoints[library, name] = {each: int(pixels or counts.pixels) for each, _, pixels in pairs}
     found: dict[str, NamedNetwork] = {}
     keys: set[str] = set()
     for (library, name), by_size in sizes.items():
@@ -279,7 +372,8 @@ def _table() -> Mapping[str, NamedNetwork]:
         unique = PROFET + name if library == "profet" else unique
         keys.add(key)
         ordered = MappingProxyType(dict(sorted(by_size.items())))
-        found[unique] = NamedNetwork(unique, library, name, own[library, name], ordered)
+        at = library, name
+        found[unique] = NamedNetwork(unique, library, name, own[at], ordered, MappingProxyType(checkpoints[at]))
     return MappingProxyType(found)
 
 
@@ -317,58 +411,92 @@ def _shared() -> Mapping[str, str]:
     )
 
 
+#: Of networks with one name in several libraries, and of those offered, the first library's comes first.
+_RANKS = ("torchvision", "keras", *(name for name in LIBRARIES if name not in ("torchvision", "keras")))
+
+
 @cache
-def _keys() -> Mapping[str, str]:
-    """What is typed for a network without its library -> its unique name; the first library counts."""
-    found: dict[str, str] = {}
-    for name, network in _table().items():
-        found.setdefault(_key(network.library_name), name)
-    return MappingProxyType({**_ALIASES, **found})
+def _names() -> Mapping[tuple[str, str], tuple[str, int | None]]:
+    """(Library or "", key of a name or a checkpoint) -> unique name, and the checkpoint's size; the first counts."""
+    found: dict[tuple[str, str], tuple[str, int | None]] = {}
+    ranked = sorted(_table().values(), key=lambda one: _RANKS.index(one.library))
+    for network in ranked:
+        for library in ("", network.library):
+            found.setdefault((library, _key(network.library_name)), (network.name, None))
+    for network in ranked:
+        for checkpoint, pixels in network.checkpoints.items():
+            key = _key(network.library_name + checkpoint if checkpoint.startswith(".") else checkpoint)
+            for library in ("", network.library):
+                found.setdefault((library, key), (network.name, pixels))
+    return MappingProxyType(found)
 
 
-def _readings(typed: str) -> Iterator[str]:
-    """A name as it is typed, without what hubs and weights add (owner, data set, image size), and with a size."""
-    yield typed
-    # A call as in code: resnet18(pretrained=True).
-    typed = typed.partition("(")[0].rstrip()
+def _typed(text: str) -> str:
+    """As typed on any keyboard."""
+    return re.sub("[\u2010-\u2015]", "-", text.strip(" \t\r\n\"'`")[:100]).replace("\u00d7", "x")
+
+
+def _find(typed: str) -> tuple[str, int | None] | None:
+    """The unique name that a text means, and the image size if it says one."""
+    return next((found for reading in _readings(typed) if (found := _look_up(*reading)) is not None), None)
+
+
+def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
+    """A name as it is typed, then without what hubs, code and configurations add; and the size that is among it."""
+    yield typed, None
+    typed = _CALL.sub("", typed).rstrip()
     owner, _, bare = typed.rpartition("/")
-    if owner and owner.lower() not in LIBRARIES:
-        typed = bare
-    yield typed
-    while (shorter := _WEIGHTS.sub("", typed)) != typed:
-        yield (typed := shorter)
-    yield f"{typed}_224"
+    library = owner.lower().rpartition("/")[2].rpartition(":")[2]
+    typed = f"{library}/{bare}" if library in LIBRARIES else bare
+    yield typed, None
+    pixels: int | None = None
+    while True:
+        if suffix := _SUFFIXES.search(typed):
+            typed = typed[: suffix.start()]
+        elif (size := _size(typed)) is not None:
+            typed, side = size
+            pixels = pixels or side
+        else:
+            break
+        yield typed, pixels
+    # Some names in timm end in a size.
+    for own in (224, 256):
+        yield f"{typed}_{own}", pixels
 
 
-def _lookup(typed: str) -> str | None:
-    """The unique name that a text means, or None."""
-    table, keys = _table(), _keys()
-    if typed in table:
-        return typed
+def _size(typed: str) -> tuple[str, int] | None:
+    """A name without the image size at its end, and that size: of images that aren't square, a square's of as many."""
+    if (match := _SIZE.search(typed)) is None:
+        return None
+    sides = [int(side) for side in (match["bare"] or match["both"] or match["marked"]).lower().split("x")]
+    pixels = round(math.prod(sides) ** (1 / len(sides)))
+    is_usual = not match["bare"] or pixels % _USUAL_STEP == 0 or pixels in _native_sizes()
+    return (typed[: match.start()], pixels) if is_usual and MIN_PIXELS <= pixels <= MAX_PIXELS else None
+
+
+@cache
+def _native_sizes() -> frozenset[int]:
+    return frozenset(one.native_pixels for one in _table().values())
+
+
+def _look_up(typed: str, pixels: int | None) -> tuple[str, int | None] | None:
+    """The unique name that a text means, and the size of its checkpoint, else `pixels`; None if it isn't known."""
+    if typed in _table():
+        return typed, pixels
     prefix = _PREFIXES.match(typed)
-    library = "" if prefix is None else next(filter(None, reversed(prefix.groups())), "").lower().rstrip(".")
-    bare = typed[prefix.end() :] if prefix else typed
-    if bare.lower().startswith("timm/"):
-        library, bare = "timm", bare[len("timm/") :]
-    # timm's names of weights: a network, a point, how it was trained.
-    candidates = [bare, bare.rpartition(".")[0]] if "." in bare and not re.search(r"\.\d", bare) else [bare]
-    # ResNet v1.5 is torchvision's and timm's, whose stride is in the 3 x 3 convolution.
-    if version := re.fullmatch(r"(?i)(resnet[ _-]?\d+)[ _-]*v1\.5", bare):
-        candidates.append(version[1])
-    for candidate in candidates:
-        key = _key(candidate)
-        if library:
-            of_library = (
-                one.name for one in table.values() if one.library == library and _key(one.library_name) == key
-            )
-            if (found := next(of_library, None)) is not None:
-                return found
-        elif key in keys:
-            return keys[key]
+    library = "" if prefix is None else next(filter(None, prefix.groups()), "").lower()
+    key = _key(re.sub("(?i)_weights$|_weights(?=[.])", "", typed[prefix.end() :] if prefix else typed))
+    aliases = (match.expand(meant) for pattern, meant in _ALIASES if (match := pattern.fullmatch(key)))
+    for candidate in (key, *aliases):
+        found = _names().get((library, _key(candidate)))
+        if found is not None:
+            return found[0], pixels or found[1]
+        if candidate in _table() and not library:
+            return candidate, pixels
     return None
 
 
 def _key(text: str) -> str:
     """What two spellings of one name have in common: no case, and no marks but between two numbers."""
-    text = re.sub(r"(?<=\d)[\s_./()-]+(?=\d)", "~", text.lower())
+    text = re.sub(r"(?<=\d)[\s_./()-]+(?=\d)", "~", text.lower().replace("+", "plus"))
     return re.sub(r"[\s_./()-]+", "", text)

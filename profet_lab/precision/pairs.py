@@ -15,7 +15,7 @@ from profet_core.catalog.gpus import AMP, FP32, TF32, canonical, has_tensor_core
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, measured_counts, measured_networks, network_name
+from profet_core.layers.networks import counts_of, measured_counts, measured_networks, named_network
 from profet_core.transfer.rates import ByClass, shares_within
 from profet_core.transfer.step_model import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
@@ -113,7 +113,7 @@ def known_network(name: str) -> str | None:
     if name != _OTHER and _PROFET + name in measured_networks():
         return _PROFET + name
     try:
-        return network_name(name)
+        return named_network(name).name
     except InputError:
         return None
 

@@ -88,12 +88,15 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("NoNet", "--batch", 8), "unknown network"),
+        (("NoNet", "--batch", 8), "Unknown network"),
         (("missing.keras", "--batch", 8), "not found"),
         (("folder/missing.pt", "--batch", 8), "not found"),
+        (("N" * 5_000 + ".keras", "--batch", 8), "not found"),
+        (("google/mobilenet_v9_1.0_224", "--batch", 8), "Unknown network"),
+        (("SSD300 (ResNet-50)", "--batch", 8), "ssd300_vgg16"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
-        (("vit_base_patch16_224", "--batch", 8), "the models know only CNNs"),
+        (("vit_b_16", "--batch", 8), "the models know only CNNs"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "need a profile"),
         (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
     ],

@@ -84,8 +84,8 @@ def test_a_file_that_can_t_be_read_is_one_line(refused, tmp_path, content, says)
         (("small", "--images", "0"), "at least 1, not 0"),
         (("small", "--forward-ms", "1"), "both --forward-ms and --backward-ms"),
         (("small", "--forward-ms", "1", "--backward-ms", "inf"), "backward time per image"),
-        (("\x1b[31mResNet\n",), "unknown network"),
-        (("R" * 5_000 + ".keras",), "File name too long"),
+        (("\x1b[31mResNet\n",), "Unknown network"),
+        (("R" * 5_000 + ".keras",), "not found"),
         (("ResNet50", "--pixels", "0"), "0 pixels"),
     ],
 )

@@ -235,6 +235,24 @@ def test_networks_that_are_not_convolutional_are_refused_and_hybrids_get_a_warni
     assert codes(ask(counts_of("mobilevit_s"))) == [Code.HYBRID_NETWORK]
     assert codes(ask(counts_of("resnet50"), name="resnet50")) == [Code.OTHER_DEFINITIONS]
     assert codes(ask(counts_of("PROFET LeNet5"), name="PROFET LeNet5")) == []
+    assert codes(ask(counts_of("PROFET MNIST_CNN"), name="PROFET MNIST_CNN")) == [Code.SMALL_IMAGES]
+    detector = "fasterrcnn_resnet50_fpn"
+    assert codes(ask(counts_of(detector), 2, name=detector)) == [Code.DETECTION_SIZE]
+    assert codes(ask(counts_of(detector, 800), 2, name=detector)) == []
+
+
+def test_images_smaller_than_any_that_was_measured_have_a_wider_interval(ask):
+    steps = [ask(counts_of(name), 64, targets=["p3.2xlarge"]).rows[0] for name in ("PROFET MNIST_CNN", "PROFET LeNet5")]
+    small, measured = (step.interval.high_ms / step.interval.low_ms for step in steps)
+    assert small > 1.4 * measured
+    # PROFET's LeNet-5 at 32 pixels, batch 64, on V100.
+    assert steps[1].interval.low_ms < 2.96 < steps[1].interval.high_ms
+
+
+def test_a_detector_at_the_size_it_is_trained_at_is_near_published_steps(ask):
+    step = ask(counts_of("fasterrcnn_resnet50_fpn"), 2, name="fasterrcnn_resnet50_fpn", targets=["p3.2xlarge"]).rows[0]
+    # Of two published runs at batch 2 a GPU, FP32.
+    assert all(step.interval.low_ms < measured_ms < step.interval.high_ms for measured_ms in (210, 229))
 
 
 @pytest.mark.parametrize(

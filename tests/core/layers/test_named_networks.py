@@ -17,10 +17,12 @@ from profet_core.layers.networks import (
     measured_networks,
     named_network,
     named_networks,
+    near_names,
     network_name,
     other_definitions,
     shared_name,
 )
+from profet_core.layers.reading import read_network
 
 #: What people type -> the unique name here, and parameters as the library's documentation has them.
 TYPED = {
@@ -49,7 +51,20 @@ TYPED = {
     "RetinaNet": ("retinanet_resnet50_fpn", 34_068_119),
     "Faster R-CNN": ("fasterrcnn_resnet50_fpn", 41_808_406),
     "DeepLabV3": ("deeplabv3_resnet50", 39_638_869),
-    "U-Net": ("unet", 31_031_810),
+    "U-Net": ("unet", 31_037_698),
+    "U-Net (2015)": ("unet_2015", 31_031_810),
+    "maskrcnn_resnet50_fpn": ("maskrcnn_resnet50_fpn", 44_454_513),
+    "RegNetY-8.0GF": ("regnet_y_8gf", 39_381_472),
+    "ResNeXt-152": ("resnext152_32x4d", 59_951_400),
+    "MobileNetV3_large_x1_0": ("mobilenet_v3_large", 5_483_032),
+    "nvidia_efficientnet_b0": ("efficientnet_b0", 5_288_548),
+    "resnet50_8xb32-fp16-dynamic_in1k": ("resnet50", 25_557_032),
+    "mobilenet-v2_8xb32_in1k": ("mobilenet_v2", 3_504_872),
+    "faster-rcnn_r50_fpn_1x_coco": ("fasterrcnn_resnet50_fpn", 41_808_406),
+    "COCO-Detection/faster_rcnn_R_50_FPN_3x.yaml": ("fasterrcnn_resnet50_fpn", 41_808_406),
+    "torchvision.models.detection.fcos_resnet50_fpn": ("fcos_resnet50_fpn", 32_322_720),
+    "resnet18(weights=ResNet18_Weights.DEFAULT)": ("resnet18", 11_689_512),
+    "ResNeXt\u201150 (32\u00d74d)": ("resnext50_32x4d", 25_028_904),
     "models.resnet50": ("resnet50", 25_557_032),
     "microsoft/resnet-50": ("resnet50", 25_557_032),
     "ResNet50_Weights.IMAGENET1K_V2": ("resnet50", 25_557_032),
@@ -62,6 +77,20 @@ TYPED = {
     "inception v3": ("inception_v3", 27_161_264),
     "SqueezeNet": ("squeezenet1_0", 1_248_424),
     # timm
+    "seresnext50": ("seresnext50_32x4d", 27_559_896),
+    "SE-ResNeXt-50": ("seresnext50_32x4d", 27_559_896),
+    "apple/mobilevit-small": ("mobilevit_s", 5_578_632),
+    "RegNetX-200MF": ("regnetx_002", 2_684_792),
+    "facebook/regnet-y-040": ("regnety_040", 20_646_656),
+    "ResNet50_vd": ("resnet50d", 25_576_264),
+    "resnetv1d50_8xb32_in1k": ("resnet50d", 25_576_264),
+    "gluon_resnet50_v1d": ("resnet50d", 25_576_264),
+    "google/mobilenet_v2_1.4_224": ("mobilenetv2_140", 6_108_776),
+    "ConvNeXtV2-B": ("convnextv2_base", 88_717_800),
+    "HRNetV2-W48": ("hrnet_w48", 77_469_864),
+    "PPLCNet_x1_0": ("lcnet_100", 2_953_800),
+    "BiT-M-R50x1": ("resnetv2_50x1_bit", 25_549_352),
+    "https://huggingface.co/timm/resnet50.a1_in1k": ("timm/resnet50", 25_557_032),
     "GhostNet": ("ghostnet_100", 5_182_508),
     "Res2Net-50": ("res2net50_26w_4s", 25_699_120),
     "ResNeSt-50": ("resnest50d", 27_483_240),
@@ -90,13 +119,27 @@ TYPED = {
     "NASNetMobile": ("NASNetMobile", 5_326_716),
     "MobileNet v1": ("MobileNet", 4_253_864),
     "NASNet-A mobile": ("NASNetMobile", 5_326_716),
+    "InceptionResNetV2": ("keras/InceptionResNetV2", 55_873_736),
+    "resnet_v1_50": ("keras/ResNet50", 25_636_712),
+    # Ultralytics, segmentation_models_pytorch
+    "YOLOv8n": ("yolov8n", 3_157_200),
+    "yolov5s.pt": ("yolov5s", 7_235_389),
+    "yolov5su": ("yolov5su", 9_153_152),
+    "YOLO v12 nano": ("yolo12n", 2_602_288),
+    "YOLOv11x": ("yolo11x", 56_966_176),
+    "yolov9c": ("yolov9c", 25_590_912),
+    "yolov10b": ("yolov10b", 20_574_384),
+    "yolov8n-seg": ("yolov8n-seg", 3_409_968),
+    "DeepLabV3+": ("deeplabv3plus_resnet50", 26_677_585),
+    "UNet ResNet-34": ("unet_resnet34", 24_436_369),
     # PROFET
+    "LeNet": ("PROFET LeNet5", 62_006),
     "PROFET AlexNet": ("PROFET AlexNet", 838_025_352),
     "PROFET ResNet50": ("PROFET ResNet50", 25_621_352),
 }
 #: Some rows of the measurements' table; the lab's tests have all of them.
 MEASURED = {
-    ("PROFET LeNet5", 32): (10, 62_006, 1_185_600, 0, 117_840, 8_494, 2, 0, 2, 8),
+    ("PROFET LeNet5", None): (10, 62_006, 1_185_600, 0, 117_840, 8_494, 2, 0, 2, 8),
     ("PROFET AlexNet", 224): (1000, 838_025_352, 56_471_126_016, 0, 1_643_970_560, 41_011_128, 5, 8, 4, 34),
     ("PROFET ResNet50", 256): (1000, 25_621_352, 10_072_621_056, 0, 4_096_000, 45_224_936, 53, 49, 2, 172),
     ("PROFET MobileNetV2", 64): (100, 2_386_084, 45_514_752, 3_382_272, 256_000, 1_796_180, 52, 52, 1, 156),
@@ -110,7 +153,73 @@ def test_a_name_is_the_network_that_people_mean(typed):
     assert (network_name(typed), counts_of(typed).parameters) == (name, parameters)
 
 
-def test_about_a_thousand_networks_of_four_libraries_share_or_tell_apart_their_names():
+#: What people type -> the size of its images.
+SIZES = {
+    "resnet50": 224,
+    "facebook/convnext-base-384-22k-1k": 384,
+    "timm/convnext_base.fb_in22k_ft_in1k_384": 384,
+    "convnext_base_384_in22ft1k": 384,
+    "RegNet_Y_16GF_Weights.IMAGENET1K_SWAG_E2E_V1": 384,
+    "RegNet_Y_16GF_Weights.IMAGENET1K_V2": 224,
+    "resnetv2_50x1_bit.goog_in21k_ft_in1k": 448,
+    "google/bit-50": 448,
+    "timm/resnet50.a3_in1k": 160,
+    "google/mobilenet_v2_0.35_96": 96,
+    "efficientnetv2-s_8xb32_in1k-384px": 384,
+    "deeplabv3_r50-d8_4xb2-40k_cityscapes-512x1024": 724,
+    "resnet50@320": 320,
+    "resnet50 at 300 px": 300,
+    "yolov8n-1280": 1_280,
+    "yolo11n": 640,
+    "lenet5": 32,
+    "mnist_cnn": 28,
+    "cifar10_cnn": 32,
+    "Faster R-CNN": 1_000,
+    "Mask R-CNN": 1_000,
+    "SSD300": 300,
+    "unet": 256,
+    "unet_2015": 572,
+}
+
+
+@pytest.mark.parametrize("typed", SIZES)
+def test_a_network_has_its_own_size_that_of_its_checkpoint_or_the_one_in_its_name(typed):
+    assert (named_network(typed).native_pixels, counts_of(typed).pixels) == (SIZES[typed], SIZES[typed])
+    assert counts_of(typed, 192).pixels == 192
+
+
+def test_every_checkpoint_of_a_library_is_found_at_its_size():
+    networks = [named_network(name) for name in named_networks()]
+    wrong, number = [], 0
+    for network in networks:
+        for ending, pixels in network.checkpoints.items():
+            if ending.startswith("."):
+                found = named_network(f"{network.library}/{network.library_name}{ending}")
+                wrong += [ending] if (found.name, found.native_pixels) != (network.name, pixels) else []
+                number += 1
+    assert number > 700 and not wrong
+
+
+def test_unet_is_the_padded_one_of_the_file():
+    def convolutions(width: int, name: str) -> list[str]:
+        one = [f",convolution,,{width},3,1,1,no,", ",batch normalization,,,,,,,"]
+        return [*one, ",activation,,,,,,,", *one, f"{name},activation,,,,,,,"]
+
+    widths = (64, 128, 256, 512)
+    rows = ["layer,kind,from,channels,kernel,stride,padding,bias,pixels", "image,input,,3,,,,,256"]
+    for width in widths:
+        rows += [*convolutions(width, f"side{width}"), ",max pooling,,,2,2,,,"]
+    rows += convolutions(1_024, "bottom")
+    for width in reversed(widths):
+        rows += [f"up{width},transposed convolution,,{width},2,2,,yes,", f",concatenate,side{width} up{width},,,,,,"]
+        rows += convolutions(width, f"joined{width}")
+    read = read_network("\n".join([*rows, ",convolution,,2,1,,,yes,"]).encode(), "unet.csv").counts
+    unet = counts_of("unet")
+    assert (read.trainable_parameters, read.layers) == (unet.trainable_parameters, unet.layers)
+    assert read.flops.all == pytest.approx(unet.flops.all, rel=1e-4) == pytest.approx(96.3e9, rel=1e-3)
+
+
+def test_about_a_thousand_networks_share_or_tell_apart_their_names():
     names = named_networks()
     assert len(names) == len(set(names)) > 900
     assert {named_network(name).library for name in names} == set(LIBRARIES)
@@ -132,20 +241,48 @@ def test_about_a_thousand_networks_of_four_libraries_share_or_tell_apart_their_n
         ("regnet_y_17gf", "regnet_y_16gf"),
         ("resnet55", "resnet50"),
         ("vgg", "vgg11"),
-        ("DeepLabV3+", "deeplabv3_resnet50"),
-        ("yolov5s", ""),
-        ("Mask R-CNN", ""),
+        ("yolov8", "yolov8n"),
+        ("yolov3", "yolov3u"),
+        # Text that isn't understood is no other network's.
+        ("SSD300 (ResNet-50)", "ssd300_vgg16"),
+        ("SSD-512", "ssd300_vgg16"),
+        ("ssd512_coco", "ssd300_vgg16"),
+        ("resnet50 (10 channels)", "resnet50"),
+        ("resnet50 2x", "resnet50"),
+        ("resnet18(num_classes=10)", "resnet18"),
+        ("resnet18_8xb16_cifar10", "resnet18"),
+        ("someone/resnet50-finetuned-food101", "resnet50"),
+        ("resnet50.foo", "resnet50"),
+        ("faster_rcnn_R_50_C4_1x", "fasterrcnn_resnet50_fpn"),
+        ("faster-rcnn_r101_fpn_2x_coco", "fasterrcnn_resnet50_fpn"),
+        ("google/mobilenet_v1_0.75_192", "MobileNet"),
+        ("mobilenetv3 100", "mobilenet_v3_large"),
+        ("mobilenetv2-110", "mobilenet_v2"),
+        ("resnet50 64", "resnet50"),
+        ("nvidia_ssd", "ssd300_vgg16"),
         ("x" * 9_999, ""),
     ],
 )
 def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
-    with pytest.raises(InputError, match=r"give an ONNX or \.keras file") as error:
+    with pytest.raises(InputError, match=r"(?i)give its ONNX or \.keras file") as error:
         network_name(typed)
-    assert near in str(error.value) and ("did you mean" in str(error.value)) == bool(near)
+    assert near in near_names(typed) if near else not near_names(typed)
+    assert ", ".join(near_names(typed)) in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "typed", ["BERT", "bert-base-uncased", "gpt2", "LSTM", "openai/clip-base", "DETR", "segformer-b0"]
+    "typed",
+    [
+        "BERT",
+        "gpt2",
+        "LSTM",
+        "openai/clip-base",
+        "DETR",
+        "segformer-b0",
+        "vit_b_16",
+        "ViT-B/16",
+        "timm/swin_tiny_patch4_window7_224",
+    ],
 )
 def test_names_of_other_networks_are_refused_as_their_files_are(typed):
     with pytest.raises(InputError, match=r"is not a CNN: .*, and the models know only CNNs"):
@@ -178,7 +315,7 @@ def test_parameters_are_those_of_the_library(library):
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])
 def test_transformers_and_mixers_are_known_and_not_convolutional(name):
-    assert not counts_of(name).is_convolutional and network_name(name) not in named_networks()
+    assert not counts_of(name).is_convolutional and name not in named_networks()
 
 
 @pytest.mark.parametrize("name", ["coatnet_0_rw_224", "mobilevit_s"])
@@ -215,6 +352,8 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
     # VGG's dense layers grow with the image in the measurements.
     vgg = [counts_of("PROFET VGG16", pixels, 10).dense_parameters for pixels in (128, 160, 224)]
     assert vgg == sorted(vgg) and len(set(vgg)) == 3
+    # Exactly, at the size of MNIST's images.
+    assert counts_of("PROFET MNIST_CNN", 28).parameters == 35_402
     own, other = counts_of("resnet50"), counts_of("resnet50", classes=10)
     assert own.parameters - other.parameters == 990 * 2_049
     assert other.flops.dense == 2 * 2_048 * 10 and other.flops.convolution == own.flops.convolution
