@@ -16,11 +16,13 @@ from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of,
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress, take_turn
 from profet_recorder.profiles import Profile, read_profile, write_profile
 from profet_recorder.profiles.record import (
+    ACCUMULATED,
     DEVICE_PREFIX,
     HOST_PREFIX,
     IDLE_OPERATIONS,
     NO_DEVICE,
     NO_WORK,
+    REPEATED_UPDATES,
     STAND_IN,
     holds_work,
 )
@@ -392,7 +394,8 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
         yield STAND_IN if plan.as_device else NO_DEVICE
         if not holds_work(read.operations):
             yield NO_WORK
-    yield from read.warnings
+    # Passes and updates of the step are counted already.
+    yield from (warning for warning in read.warnings if warning not in (ACCUMULATED, REPEATED_UPDATES))
     yield from warnings
     if odd:
         yield f"The profiled step was not like the others: {odd}."

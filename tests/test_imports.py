@@ -57,7 +57,8 @@ unpacking
 chrome_trace, protobuf_wire, intervals, kernel_names
 profet_json
 pytorch_events, tensorflow_trace
-pytorch_work, statistics, trace_json, xplane
+pytorch_steps, statistics, trace_json, xplane
+pytorch_work
 pytorch_trace
 reading
 """

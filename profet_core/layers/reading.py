@@ -99,6 +99,8 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
         return read_archive(content, name, pixels)
     start = head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
+        if other := other_file(head, name):
+            raise InputError(f"this is {other[0]}, not a network that can be read: give {FORMATS}.")
         return read_description(content.read(MAX_JSON_BYTES, "its description is too large."), name, pixels)
     if head.startswith(_UTF16):
         raise InputError("it is UTF-16 text: save it in UTF-8, a layer table as CSV.")

@@ -127,7 +127,10 @@ class ChromeTrace(Generic[Args]):
                         self.entries[key] = value
             self._at += 1
         if self._text_times > max(_FEW_TEXTS, self._count / 2):
-            raise ProfileError('The trace has its times as text ("ts": "12.5"): write numbers, as the profiler does.')
+            raise ProfileError(
+                'The trace has its times as text ("ts": "12.5"), as traces of Ascend NPUs do, which the models do not '
+                "support: of a GPU, write numbers."
+            )
         if self._next(_SPACE):
             raise ProfileError("The file continues after the end of the trace: upload a single trace.")
 

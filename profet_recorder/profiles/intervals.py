@@ -120,6 +120,30 @@ def covered_within_us(begins_us: FloatArray, durations_us: FloatArray, windows_u
     return until(windows_us[:, 1]) - until(windows_us[:, 0])
 
 
+#: Work that differs by more than this share of the usual one is another step's: kernels take some percent more or less.
+_WORK_SHARE = 0.2
+#: Kernels that a first step has more than the next one, as libraries try some.
+_TRIED_SHARE = 1.05
+
+
+def usual_work(work_us: FloatArray, kernels: FloatArray | None = None) -> np.ndarray:
+    """True for each step that did about as much as at least half of them; of as many of both the larger ones.
+
+    Parameters
+    ----------
+    work_us : (steps,).
+    kernels : (steps,), how many did it; more in the first of two steps are those that a library tried.
+
+    >>> usual_work(np.array([90.0, 91.0, 11.0])), usual_work(np.array([10.0, 20.0, 40.0]))
+    (array([ True,  True, False]), array([ True,  True,  True]))
+    """
+    typical = np.sort(work_us)[len(work_us) // 2]
+    if kernels is not None and len(work_us) == 2 and kernels[0] > _TRIED_SHARE * kernels[1]:
+        typical = work_us[1]
+    alike: np.ndarray = np.abs(work_us - typical) <= _WORK_SHARE * typical
+    return alike if 2 * alike.sum() >= len(work_us) else np.ones(len(work_us), bool)
+
+
 def _rows(begins_us: FloatArray, durations_us: FloatArray) -> Iterator[tuple[int, float, float]]:
     """Index, start and duration as Python numbers, a piece at a time: lists of millions take much memory."""
     for first in range(0, len(begins_us), _PIECE):

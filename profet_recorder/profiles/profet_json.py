@@ -98,8 +98,18 @@ _POSITIVE_META = ("step_latency_ms", "peak_memory_mib", "estimated_share")
 _FLAG_META = ("compiled", "channels_last", "onednn")
 
 
+#: Lines of a log: "[07/21 15:02:14] iter: 1999", "{'loss': 0.5}"; a profile that Python printed is JSON with an error.
+_LOG = re.compile(
+    rb"\s*+(?:\[\s*+(?![\[{\"\]]|-?\d++(?:\.\d++)?(?:e[+-]?\d++)?\s*+(?:,|\]\s*+\Z)|(?:true|false|null|-?inf|nan))"
+    rb"|\{\s*+'(?!Device_|Host_|operations))",
+    re.IGNORECASE,
+)
+
+
 def looks_like(head: bytes) -> bool:
     """True if `head` opens as JSON does; readers of other JSON formats come before."""
+    if _LOG.match(head) and b"\x00" not in head[:256]:
+        return False
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 

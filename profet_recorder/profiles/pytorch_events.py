@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from array import array
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import cache
@@ -29,9 +30,13 @@ from profet_recorder.profiles.record import UNKNOWN
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
+#: What stands for its label of the call that clears the gradients.
+ZERO_GRAD = "Optimizer.zero_grad"
 #: Different kernels, each of which is searched for what it tells; a large network has hundreds.
 MAX_KERNEL_NAMES = 5_000
 MAX_NAME_CHARACTERS = 500
+#: Channels of an image.
+RGB = 3
 _MAX_DEVICE = 1_000
 #: What stands for every label of `record_function` but an optimizer's.
 LABEL = "user_annotation"
@@ -41,16 +46,21 @@ _DATA_LOADER = "enumerate(DataLoader)"
 BACKWARD_NODE = re.compile(
     r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII
 )
-_STEP_NAME = "ProfilerStep#"
-_STEP = re.compile(_STEP_NAME + r"(\d{1,15})", re.ASCII)
+_STEP_NAMES = "ProfilerStep#", "ProfileStep#"
+_STEP = re.compile(r"Profiler?Step#(\d{1,15})", re.ASCII)
 #: What PyTorch calls its events, now and in 2021, in small letters.
 _HOST, _CALLS, _DEVICE = "host", "calls", "device"
 _KINDS = {
     LABEL: LABEL,
     **dict.fromkeys(("cpu_op", "operator"), _HOST),
-    **dict.fromkeys(("cuda_runtime", "cuda_driver", "xpu_runtime", "runtime", "driver"), _CALLS),
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "xpu_runtime", "cudaruntime", "runtime", "driver"), _CALLS),
     **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"), _DEVICE),
+    "profilestep": LABEL,
 }
+#: How categories of events begin that ran on no GPU.
+_ACCELERATORS = {"mtia_": "Meta's MTIA", "hpu_": "an Intel Gaudi", "gcu_": "an Enflame GCU"}
+#: PaddlePaddle writes the duration behind each name.
+_DURATION = re.compile(r"\[\d{1,9}\.\d{3} [mu]s\]$", re.ASCII)
 #: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
 _MEMORY, _CUDA = "[memory]", 1
 _MAX_BYTES = 2**50
@@ -63,6 +73,7 @@ Args = TypedDict(
     "Args",
     {
         "correlation": object,
+        "correlation id": object,
         "device": object,
         "Concrete Inputs": object,
         "Input type": object,
@@ -88,16 +99,17 @@ class PyTorchEvents:
     operations : (name, mask) of the keys of `host`; the mask is which gradients of a convolution were computed, "10",
         "01" or "11", and None for anything else.
     kernels : names of the keys of `device`.
+    threads : process and thread of the threads of `host` and `calls`.
     streams : (number of the GPU, -1 if it is not known; process and thread) of the threads of `device`.
     labels : names given to parts of the step with `record_function`.
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
-    first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
-    image_calls : calls of a convolution of images with three channels.
-    image_areas : pixels of the inputs of convolutions with three channels: images, which may differ between steps.
+    inputs : start of each convolution of the forward pass, where shapes were recorded.
+    shapes : four numbers of each of these: batch, channels, height and width of its input.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
+    accelerator : what other device than a GPU the trace is of, if any.
     untimed : events of the host without a valid time.
     """
 
@@ -105,18 +117,16 @@ class PyTorchEvents:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
         self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
         self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
+        self.threads: Names[Where] = Names(MAX_THREADS)
         self.streams: Names[tuple[int, Where]] = Names(MAX_THREADS)
         self.labels: Names[str] = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
         self.channels_last: int | None = None
-        self.first_input: tuple[int, ...] | None = None
-        self._first_input_us = float("inf")
-        self.image_areas: list[int] = []
-        self.image_calls = 0
+        self.inputs, self.shapes = array("d"), array("i")
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
-        self._threads: Names[Where] = Names(MAX_THREADS)
+        self.accelerator = ""
         # Operations whose arguments tell nothing: name -> number in `operations`.
         self._plain: dict[str | None, int] = {}
 
@@ -126,14 +136,20 @@ class PyTorchEvents:
         for event in events:
             kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
             if kind is not None and event.ph == "X":
+                if event.name and event.name.endswith("s]"):
+                    event.name = _DURATION.sub("", event.name)
                 own = event.name if kind == LABEL else None
-                if own and not own.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
+                if own and own.startswith(ZERO_GRAD):
+                    event.name = ZERO_GRAD
+                elif own and not own.startswith((_DATA_LOADER, OPTIMIZER_STEP, *_STEP_NAMES)):
                     # It may tell what the network is, and only a compiler's label is looked for.
                     self.labels.number(own[:MAX_NAME_CHARACTERS])
                     event.name = LABEL
                 found[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
+            elif kind is None and event.cat and (other := _ACCELERATORS.get(event.cat[: event.cat.find("_") + 1])):
+                self.accelerator = other
         host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
         self.host.add([event.ts for event, _ in host], [event.dur for event, _ in host])
         self.host.keys.extend(key for _, key in host)
@@ -154,7 +170,7 @@ class PyTorchEvents:
         self.device.links.extend(map(_correlation, device))
 
     def _thread(self, event: TraceEvent) -> int:
-        return self._threads.number((event.pid, event.tid))
+        return self.threads.number((event.pid, event.tid))
 
     def _stream(self, event: TraceEvent) -> int:
         number = event.args.get("device") if event.args else None
@@ -180,8 +196,10 @@ class PyTorchEvents:
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
         is_convolution = "convolution" in name or "conv2d" in name
         if is_convolution or name in _PRODUCTS:
-            shape = self._look_at_inputs(is_convolution, args, event.ts)
-            self.image_calls += name == "aten::conv2d" and shape is not None and shape[1] == RGB
+            shape = self._look_at_inputs(is_convolution, args)
+            if shape is not None and "backward" not in name:
+                self.inputs.append(event.ts)
+                self.shapes.extend(shape)
         elif len(name) <= MAX_NAME_CHARACTERS:
             self._plain[name] = number
         return number
@@ -194,7 +212,7 @@ class PyTorchEvents:
         if 0 <= device < _MAX_DEVICE and 0 < held < _MAX_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
-    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> tuple[int, ...] | None:
+    def _look_at_inputs(self, is_convolution: bool, args: Args) -> tuple[int, ...] | None:
         # PyTorch 1.8 wrote them with a small letter.
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
@@ -206,15 +224,7 @@ class PyTorchEvents:
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
-        if shape[1] == RGB and len(self.image_areas) < MAX_NAMES:
-            self.image_areas.append(shape[2] * shape[3])
-        if begin_us < self._first_input_us:
-            self.first_input, self._first_input_us = shape, begin_us
         return shape
-
-
-#: Channels of an image.
-RGB = 3
 
 
 def _has_time(event: TraceEvent) -> bool:
@@ -240,7 +250,7 @@ def _image(lists: object, most: int) -> tuple[int, ...] | None:
 
 
 def _correlation(event: TraceEvent) -> int:
-    link = event.args.get("correlation") if event.args else None
+    link = event.args.get("correlation", event.args.get("correlation id")) if event.args else None
     return link if type(link) is int and 0 <= link < 2**62 else -1
 
 

@@ -53,13 +53,14 @@ def find_reader(head: bytes) -> Reader | None:
 
 
 _PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload its trace"
-_TENSORFLOW_2 = "record a training step with TensorFlow 2's profiler, which records tf.compat.v1 sessions too"
 _CHROME_TRACE = "upload the trace that prof.export_chrome_trace() writes"
 _BESIDE = "upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it"
 _RUN_FOLDER = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _STEP_TIMES = "TensorFlow's input_pipeline.pb, which has times of whole steps only"
 _KERNELS_ALONE = "TensorFlow's kernel statistics, which lack idle time and the host's operations"
 _NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu)"
+_KEY_AVERAGES = "PyTorch's printed key_averages()"
+_ON_GPU = "the models support GPUs only, so record the step on a GPU"
 _MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
 _LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
 
@@ -92,18 +93,42 @@ _OTHER_FILES = tuple(
         (_LINES + rb"(?:Time ?\(%\)\W{1,9}(?:Total )?Time\b|Start \(\w{1,9}\)\W{1,9}Duration)", _NVIDIA, _PROFILER),
         (_LINES + rb"(?:\bcuda_?(?:gpu|api)_?\w{0,40}sum\b|NVPROF is profiling)", _NVIDIA, _PROFILER),
         (_LINES + rb'"Process ID","Process Name"', _NVIDIA, _PROFILER),
+        (_LINES + rb"Self CPU(?: total)?(?: time)? %\s{1,9}Self CPU", _KEY_AVERAGES, _CHROME_TRACE),
+        # Its rows, two shares of the CPU's time each with what it is of.
+        (_LINES + rb"(?:\s\d{1,3}\.\d\d%\s{1,20}\d{1,9}\.\d{3}[mu]?s\s{1,20}){2}", _KEY_AVERAGES, _CHROME_TRACE),
+        (_LINES + rb"Profile Statistics\.\s{1,9}Note that counter", "MXNet's printed table", _PROFILER),
         (
-            _LINES + rb"Self CPU(?: total)?(?: time)? %\s{1,9}Self CPU",
-            "PyTorch's printed key_averages()",
+            rb"\A[^\n;]{1,500}(?:;[^\n;]{1,500}){1,500} \d{1,18}\r?(?:\n|\Z)",
+            "a list of stacks for a flame graph (export_stacks), which lacks operations",
             _CHROME_TRACE,
+        ),
+        (_LINES + rb"Layer \(type[^)\n]{0,30}\)", "a printed summary of a network", _PROFILER),
+        (
+            rb'(?s)\A\s*+\{.*?"(?:format"\s*:\s*"graph-model"|modelTopology"\s*:\s*\{\s*"node")',
+            "a TensorFlow.js graph model",
+            _PROFILER,
         ),
         (rb"\A\s*+\[\s*\[\s*-?\d", "a list of numbers, such as PyTorch's memory timeline", _CHROME_TRACE),
     )
 )
 #: Their bytes have no published mark.
 _NSIGHT_ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
-#: How TensorFlow 1's Timeline names a process: a device, and in it a stream.
-_TIMELINE_PROCESS = re.compile(rb'/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
+#: Chrome traces that no reader takes, in the same way.
+_OTHER_TRACES = tuple(
+    (re.compile(pattern, re.IGNORECASE), what, instead)
+    for pattern, what, instead in (
+        # A process is a device, and in it a stream.
+        (
+            rb'/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"',
+            "a TensorFlow 1 Timeline",
+            "record a training step with TensorFlow 2's profiler, which records tf.compat.v1 sessions too",
+        ),
+        (rb'"(?:Ascend Hardware|async_npu)"|"Task Type"\s*:\s*"(?:AI_|MIX_)', "a trace of an Ascend NPU", _ON_GPU),
+        (rb'"cat"\s*:\s*"(?:cuda|nvtx|nvtx-kernel)"', "a converted trace of NVIDIA's Nsight Systems", _PROFILER),
+        (rb'"name"\s*:\s*"[cg]pu/\d{1,3}"', "MXNet's trace", _PROFILER),
+        (rb'"cat"\s*:\s*"Session"', "a trace of ONNX Runtime", _PROFILER),
+    )
+)
 #: A kernel's record in TensorFlow's kernel_stats.pb: name, registers, memory, sizes of blocks and grids, times, whether
 #: it can use tensor cores, operation, occurrences, occupancy.
 _KERNEL_FIELDS, _KERNEL_TOTAL_NS = range(1, 15), 7
@@ -111,9 +136,7 @@ _KERNEL_FIELDS, _KERNEL_TOTAL_NS = range(1, 15), 7
 
 def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
     """What a file is that people take for a profile, for "This is ...", and what to do; None for any other."""
-    if is_chrome_trace(head) and _TIMELINE_PROCESS.search(head):
-        return "a TensorFlow 1 Timeline", _TENSORFLOW_2
-    for pattern, what, instead in _OTHER_FILES:
+    for pattern, what, instead in _OTHER_TRACES if is_chrome_trace(head) else _OTHER_FILES:
         if pattern.search(head):
             return what, instead
     if _is_kernel_stats(head):

@@ -52,6 +52,15 @@ FORWARD_ONLY = (
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
+#: Of a trace whose updates follow several backward passes each; a recorder counts these itself.
+ACCUMULATED = (
+    "Gradients are accumulated over several batches: the step is one update, and its batch size, latency and "
+    "operations are those of all of them."
+)
+#: Of one whose steps hold more updates of one network than two alike could have.
+REPEATED_UPDATES = (
+    "Each step holds several updates of the same kind, such as those of a GAN's critic: the batch size is that of one."
+)
 #: Operations that nothing but a TPU runs.
 _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.

@@ -277,6 +277,29 @@ class Gpu(Spans):
             self.span_us = first_us, last_us
             kept |= ((last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US) | (durations_us >= STRAY_COPY_US)
 
+    def unlike_steps(self, steps: int) -> int:
+        """How many of the steps did more or less than most, by convolutions that ran as often in each."""
+        import numpy as np  # late: most readers do without
+
+        from profet_recorder.profiles.intervals import usual_work
+
+        numbers: dict[tuple[str, int], int] = {}
+        of_key = [
+            numbers.setdefault((kind, operation), len(numbers)) if kind and "Conv" in kind else -1
+            for _, kind, operation in self.names
+        ]
+        operations = np.array(of_key, int)[np.frombuffer(self.keys, self.keys.typecode)]
+        rows = np.flatnonzero(operations >= 0)
+        rows = rows[np.lexsort((self.times.begins_us[rows], operations[rows]))]
+        counts = np.bincount(operations[rows], minlength=1)
+        turns = np.arange(len(rows)) - (counts.cumsum() - counts)[operations[rows]]
+        regular = counts[operations[rows]] % steps == 0
+        rows, turns = rows[regular], turns[regular]
+        if not len(rows):
+            return 0
+        step = turns // (counts[operations[rows]] // steps)
+        return int((~usual_work(np.bincount(step, self.times.durations_us[rows], steps).astype(float))).sum())
+
 
 @dataclass(slots=True)
 class Trace:
@@ -343,6 +366,11 @@ class Trace:
             refusal = gpu.times.refusal or refusal
             if refusal and not gpu.worked_us and not self.host_us:
                 raise ProfileError(refusal)
+            if unlike := gpu.unlike_steps(steps):
+                warnings.append(
+                    f"{unlike} of {steps} steps did more or less work than the others, such as on a smaller last "
+                    "batch; the times are the mean of all. Record steps of whole batches."
+                )
             if gpu.hidden_copies_us:
                 warnings.append(hidden_copies_note(gpu.hidden_copies_us / steps, sum(gpu.kernels_us.values()) / steps))
         # Of one GPU, if Keras noted the size with every step and it was always the same.

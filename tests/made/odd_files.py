@@ -27,6 +27,9 @@ NVIDIA_TABLES = (
 )
 
 KEY_AVERAGES = (
+    # Rows without their head.
+    b"   ProfilerStep*   8.31%   66.600ms   99.92%   800.909ms   400.454ms   0.000us   0.00%   180.600ms   2\n"
+    b"   aten::cudnn_convolution   1.34%   15.480ms   2.34%   20.615ms   125.908us   46.800ms   25.90%   18\n",
     b"------------  ------------  ------------\n"
     b"        Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls\n"
     b"------------  ------------  ------------\naten::conv2d         0.10%       1.200ms\n",
@@ -37,4 +40,25 @@ KEY_AVERAGES = (
 MEMORY_TIMELINES = (
     b"[[1700000000.1, 1700000000.2], [[0, 5], [1, 6]]]",
     b"[[-1, 0, 512, 3], [1700000000123, 1, 4096, 0]]",
+)
+
+#: What each is, and its first bytes.
+OTHERS = {
+    "a list of stacks for a flame graph": b"train.py(10): <module>;torch/nn/functional.py(1): conv2d 12345\n" * 3,
+    "MXNet's printed table": b"\nProfile Statistics.\n\tNote that counter items are counter values.\noperator\n",
+    "a printed summary of a network": b"=========\nLayer (type:depth-idx)     Output Shape     Param #\n=========\n",
+    "a TensorFlow.js graph model": b'{"format": "graph-model", "modelTopology": {"node": []}}',
+    "a trace of an Ascend NPU": b'[{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": "5.1", "dur": 3},\n'
+    b'{"name": "process_name", "ph": "M", "pid": 31, "args": {"name": "Ascend Hardware"}}]',
+    "a converted trace of NVIDIA's Nsight": b'[{"ph": "X", "cat": "cuda", "name": "sgemm", "ts": 1, "dur": 2}]',
+    "MXNet's trace": b'{"traceEvents": [{"ph": "M", "args": {"name": "gpu/0"}, "pid": 1, "name": "process_name"}]}',
+    "a trace of ONNX Runtime": b'[{"cat": "Session", "pid": 1, "dur": 5, "ts": 1, "ph": "X", "name": "run"}]',
+}
+
+#: Text that begins as JSON may.
+LOGS = (
+    b"[07/21 15:02:14 d2.utils.events]:  eta: 5:12:40  iter: 1999  total_loss: 0.61  time: 0.2095\n",
+    b"[2026-07-21 15:02:14,123][INFO] epoch 1, loss 2.3\n",
+    b"[1/100] loss 2.3\n",
+    b"{'loss': 2.3, 'learning_rate': 0.1}\n",
 )

@@ -98,6 +98,11 @@ def last_never_ends(kernels: list[Kernel]) -> list[Kernel]:
     return [*kernels[:-1], never_ending(kernels[-1])]
 
 
+def smaller_last_step(kernels: list[Kernel]) -> list[Kernel]:
+    """An eighth of the images in the last step."""
+    return [replace(kernel, us=kernel.us / 8) if kernel.step == STEPS - 1 else kernel for kernel in kernels]
+
+
 def copies_beside(ms: float) -> Damage:
     """In every step a copy of the next batch on another stream, which nothing waits for."""
 
@@ -145,7 +150,7 @@ def tensorflow_json(kernels: list[Kernel]) -> bytes:
     events = [tf_event(f"train {step}", 2e6 + step * STEP_US, STEP_US, step_num=str(step)) for step in range(STEPS)]
     streams = sorted({kernel.stream for kernel in kernels})
     for index, kernel in enumerate(kernels):
-        named = f"net/{index}/{kernel.operation}:{kernel.operation}"
+        named = f"net/{index % (7 * LAYERS + 1)}/{kernel.operation}:{kernel.operation}"
         shown = tf_event(kernel.name, kernel.begin_us, kernel.us, pid=1, tid=kernel.stream, tf_op=named)
         events += [shown, tf_event(kernel.operation, kernel.launched_us, 10, long_name=named)]
     names = {701: "/host:CPU", 1: "/device:GPU:0", **{(1, stream): f"Stream #{stream}(Compute)" for stream in streams}}
@@ -157,7 +162,7 @@ def xplane_file(kernels: list[Kernel]) -> bytes:
     host = [xplane.step_marker(step, step * STEP_US, STEP_US) for step in range(STEPS)]
     lines: dict[str, list[xplane.Event]] = {}
     for index, kernel in enumerate(kernels):
-        named = f"net/{index}/{kernel.operation}:{kernel.operation}"
+        named = f"net/{index % (7 * LAYERS + 1)}/{kernel.operation}:{kernel.operation}"
         begin_us = max(kernel.begin_us - 2e6, 0.0)
         line = lines.setdefault(f"Stream #{kernel.stream}(Compute)", [])
         line.append(xplane.kernel(named, begin_us, kernel.us, kernel.name))

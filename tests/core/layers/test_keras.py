@@ -210,6 +210,7 @@ def test_what_cannot_be_counted_is_one_line(document, line):
         ("kind,channels\nflatten,\ndense,10".encode("utf-16"), r"it is UTF-16 text: save it in UTF-8, a layer table"),
         (b"[net]\nbatch=64\n[convolutional]\n", "convert the model to ONNX"),
         (b"hello, world", "this is plain text, not a network that can be read: give a .keras file"),
+        (b'{"format": "graph-model", "modelTopology": {}}', "this is a TensorFlow.js graph model, not a network that"),
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or not ONNX"),
         (b"\x08\x08", "no graph of operators"),
         # A SavedModel: its version, then a long message.

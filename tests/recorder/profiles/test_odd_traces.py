@@ -81,6 +81,15 @@ def test_where_many_kernels_have_no_possible_time_there_is_no_number(models, cat
         predict(models, catalog, profile, "g4dn.xlarge")
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_smaller_last_batch_is_left_out_or_said(name):
+    sound, smaller = (read(name, each) for each in (odd.sound_kernels(), odd.smaller_last_step(odd.sound_kernels())))
+    said = [line for line in (*smaller.warnings, *smaller.ignored) if "more or less work than the others" in line]
+    assert len(said) == 1 and "1 of 3 steps" in said[0] and not [one for one in sound.warnings if "steps" in one]
+    if name.endswith(".pt.trace.json"):
+        assert smaller.device_busy_us == pytest.approx(sound.device_busy_us)
+
+
 @pytest.mark.parametrize("marked", [True, False])
 def test_steps_that_are_not_marked_lose_as_little(marked):
     sound = read_profile(odd.pytorch_trace(odd.sound_kernels(), marked=marked))

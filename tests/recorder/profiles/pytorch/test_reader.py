@@ -13,7 +13,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_recorder.profiles.pytorch_events import parse_kernel, shares, translate
 from profet_recorder.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_recorder.profiles.record import NO_WORK
+from profet_recorder.profiles.record import ACCUMULATED, NO_WORK
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 from tests.made.refused import refusal
 
@@ -220,6 +220,19 @@ def test_one_step_recorded_once_twice_and_five_times_is_the_same_step(made):
     assert five.device_total_us == pytest.approx(1000)
 
 
+def test_paddles_names_have_durations_and_its_marks_steps():
+    def renamed(made: dict) -> dict:
+        paddles = {"user_annotation": "ProfileStep", "cpu_op": "Operator", "cuda_runtime": "CudaRuntime"}
+        args = {name.replace("correlation", "correlation id"): value for name, value in made["args"].items()}
+        name = f"{made['name'].replace('Profiler', 'Profile')}[{made['dur'] / 1000:.3f} ms]"
+        return {**made, "cat": paddles.get(made["cat"], made["cat"]), "name": name, "args": args}
+
+    events = [*cuda_step(1, 0), *cuda_step(2, 1000)]
+    profile = read_profile(trace(list(map(renamed, events)), span_indx="0"))
+    assert (profile.steps, profile.steps_basis, profile.meta.framework) == (2, "marked", "PaddlePaddle")
+    assert profile.operations == read_profile(trace(events)).operations
+
+
 @pytest.mark.parametrize(
     ("marks", "steps"),
     [
@@ -244,7 +257,7 @@ def test_an_incomplete_last_and_a_first_step_of_start_up_are_left_out_or_refused
     cut = [made for made in loop_step(2, 2000) if made["ts"] < 2700]
     profile = read_profile(trace([*loop_step(0, 0), *loop_step(1, 1000), *cut]))
     assert (profile.steps, profile.operations["Device_Conv2D"]) == (2, 200)
-    assert "1 step that is not complete" in profile.ignored
+    assert "what follows the last step: one that is not complete, or a test pass" in profile.ignored
     cold = [op("aten::empty", -9000, 10), op("aten::cudnn_convolution", -8900, 7800), *loop_step(9, -1000)]
     events = [*cold, *(made for number in range(3) for made in loop_step(number, 1000 * number))]
     profile = read_profile(trace(events))
@@ -484,13 +497,19 @@ def several_losses(number: int, at: float) -> list[dict]:
     return [*loop_step(number, at), *again]
 
 
-@pytest.mark.parametrize("calls", [1, 2, 4])
-def test_accumulated_gradients_are_named(calls):
-    events = [event for number in range(2) for event in loop_step(number + 1, 1000 * number)]
-    events += [one for number in range(2) for call in range(calls) for one in image(1000 * number + call, 4, 64, 64)]
+@pytest.mark.parametrize(("passes", "cleared"), [(1, False), (2, False), (4, False), (2, True)])
+def test_batches_of_accumulated_gradients_count_together(passes, cleared):
+    inputs, node = {"Input Dims": [[4, 3, 64, 64], [64, 3, 7, 7]]}, "autograd::engine::evaluate_function: X"
+    events = []
+    for at in (0, 1000):
+        for begin in range(at, at + 100 * passes, 100):
+            clear = [event("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", begin + 30, 5)] * cleared
+            events += [op("aten::conv2d", begin, 20, **inputs), *clear, op(node, begin + 40, 30, 2)]
+        events.append(update(at + 600))
     profile = read_profile(trace(events))
-    said = [line for line in profile.warnings if f"ran {calls} times in one step" in line]
-    assert (profile.steps, profile.meta.batch_size, len(said)) == (2, 4, int(calls > 1))
+    accumulates = passes > 1 and not cleared
+    assert (profile.steps, profile.meta.batch_size) == (2, 4 * passes if accumulates else 4)
+    assert profile.warnings[1:] == (ACCUMULATED,) * accumulates
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -542,6 +561,7 @@ REFUSED = {
     "cut short": (WHOLE[:-400], "truncated: copy it again"),
     "something after the end": (WHOLE + b"{}", "continues after the end"),
     "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "has no PyTorch operation"),
+    "Meta's MTIA": (trace([op("aten::mm", 0, 5), event("mtia_ccp_events", "x", 1, 3)]), "a trace of Meta's MTIA, and"),
     "pairs of events": (
         trace([{**op("aten::mm", at, 0), "ph": ph} for ph, at in (("B", 0), ("E", 5))]),
         'has pairs of begin and end events ("ph": "B" and "E")',
