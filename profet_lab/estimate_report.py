@@ -493,7 +493,7 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
         "average": {
             "log_costs": [0.0] * len(KINDS),
-            "log_launch": _rounded(launch + effect("year", "launch")),
+            "log_launch": _rounded(launch + effect("launch", "eager") + effect("year", "launch")),
             "log_start_ms": _rounded(start),
         },
         "measured": {
