@@ -6,7 +6,7 @@ What only one of them needs is imported in its functions: `profet predict` start
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import (
@@ -37,8 +37,9 @@ from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.instance import offer_name
 from profet_core.errors import InputError
-from profet_core.latency import LEVEL
+from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.table import InstancePrediction
+from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import Plan
 from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
@@ -73,7 +74,8 @@ def run_predict(options: argparse.Namespace) -> None:
         prediction.predictions, columns, every=every, keep={prediction.anchor, *(question.targets or ())}
     )
     print_notes(shown)
-    bases = dict.fromkeys(row.basis for row in shown)
+    _print_gpus(answer.gpus, answer.fits)
+    bases = dict.fromkeys(row.basis for row in (*shown, *answer.gpus))
     print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
     similarity = prediction.similarity
     if similarity and not similarity.is_dissimilar:
@@ -87,6 +89,9 @@ def _print_rows(
     rows: Iterable[Row], columns: Sequence[Column[Row]], *, every: bool, keep: Collection[str] = ()
 ) -> list[Row]:
     """Print and return rows as `print_offers`: the offer, the columns, and what its price and numbers are from."""
+    rows = list(rows)
+    if not rows:
+        return rows
     first: list[Column[Any]] = [("instance", lambda row: row.offer.name), ("GPU", lambda row: offer_name(row.offer))]
     last: list[Column[Any]] = [
         ("price date", lambda row: price_date(row.offer)),
@@ -94,6 +99,15 @@ def _print_rows(
         ("status", lambda row: row.offer.status),
     ]
     return print_offers(rows, [*first, *columns, *last], every=every, keep=keep)
+
+
+def _print_gpus(gpus: Sequence[StepTime], fits: Mapping[str, FitAnswer]) -> None:
+    """Print a line for each GPU without an offer, and their notes."""
+    for row in gpus:
+        ends, fit = row.interval, fit_words(fits.get(row.instance))
+        within = "" if ends is None else f" ({format_ms(ends.low_ms)} to {format_ms(ends.high_ms)})"
+        print(f"{row.instance}: {format_ms(row.estimate.latency_ms)} per step{within}, memory: {fit}.")
+    print_notes(gpus)
 
 
 def _bounds(level: float) -> list[Column[InstancePrediction]]:
@@ -221,12 +235,8 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
     ]
     every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
-    if found.rows:
-        print_notes(_print_rows(found.rows, columns, every=every))
-    for gpu, step in found.gpus.items():
-        interval = step.interval_at()
-        within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"
-        print(f"{gpu}: {format_ms(step.latency_ms)} per step{within}.")
+    print_notes(_print_rows(found.rows, columns, every=every))
+    _print_gpus([StepTime(name, step) for name, step in found.gpus.items()], found.fits)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
 

@@ -14,6 +14,8 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from profet_core.errors import ArtifactError, InputError
 
 HOME_VARIABLE = "PROFET_HOME"
+#: A folder with one of these has models; if others are missing it is damaged.
+_MODEL_FILES = ("manifest.json", "transfer.json")
 _GET_AGAIN = "restore it (git checkout models) or run `profet train`"
 
 #: An object of one of our JSON files; readers check each value they use.
@@ -22,9 +24,14 @@ Parsed = TypeVar("Parsed")
 
 
 def default_models_folder() -> Path:
-    """`$PROFET_HOME`, else `models/` of the checkout, else the copy in an installed package."""
-    home = os.environ.get(HOME_VARIABLE)
-    return Path(home) if home else shipped_folder("models")
+    """`$PROFET_HOME` if it has models, else `models/` of the checkout, else the copy in an installed package."""
+    home = home_folder()
+    return shipped_folder("models") if home is None or not _has_models(home) else home
+
+
+def _has_models(folder: Path) -> bool:
+    """Whether a folder has models, whole or not, or is being replaced by others."""
+    return put_aside(folder).exists() or any((folder / name).exists() for name in _MODEL_FILES)
 
 
 def models_folder(folder: Path | str | None) -> Path:
@@ -33,12 +40,13 @@ def models_folder(folder: Path | str | None) -> Path:
 
 
 def home_folder() -> Path | None:
-    """Custom folder in `$PROFET_HOME`: models, and a catalog next to them.
+    """The folder in `$PROFET_HOME`, of custom models, a catalog next to them, or both; it may not exist yet.
 
     None if unset, or if it is the shipped folder, which is never changed.
     """
-    home = default_models_folder()
-    return None if home.resolve() == shipped_folder("models").resolve() else home
+    home = os.environ.get(HOME_VARIABLE)
+    is_shipped = home and Path(home).resolve() == shipped_folder("models").resolve()
+    return None if not home or is_shipped else Path(home)
 
 
 def put_aside(folder: Path) -> Path:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
+from profet_core.answers.questions import USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
@@ -273,7 +274,7 @@ class Training(Part):
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
     per_day = number(0.1)
-    checkpoint_minutes, restart_minutes = number(30.0), number(5.0)
+    checkpoint_minutes, restart_minutes = number(USUAL_CHECKPOINT_MINUTES), number(USUAL_RESTART_MINUTES)
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
     budget_usd: Field[float | None] = number(None)
@@ -294,9 +295,11 @@ class Training(Part):
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
         storage = ["dataset_gib", "storage_usd_per_gib_month"]
-        names = ["checkpoint_minutes", "restart_minutes", "start_up_minutes"]
-        names += [] if None in [getattr(self, name) for name in storage] else storage
-        spot = {} if rate == "off" or session.offers.market != SPOT else {"interruptions": rate}
+        names = ["start_up_minutes", *([] if None in [getattr(self, name) for name in storage] else storage)]
+        spot: dict[str, Any] = {}
+        if rate != "off" and session.offers.market == SPOT:
+            spot = {"market": SPOT, "interruptions": rate}
+            names += ["checkpoint_minutes", "restart_minutes"]
         return {name: getattr(self, name) for name in names} | spot
 
 

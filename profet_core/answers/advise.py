@@ -49,7 +49,7 @@ class CostAnswer:
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     """Predict and cost."""
-    context, names = filtered_context(context, question.offer_filter)
+    context, names, _ = filtered_context(context, question.offer_filter)
     context = replace(context, catalog=context.catalog.with_prices(question.price))
     training = predicted_training(context, question)
     anchor = training.prediction.anchor
@@ -119,6 +119,9 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
         include_retired=question.include_retired,
         fits=fits,
     )
+    for plan in advice.plans:
+        # Whether it ends is checked here, whichever plans are shown.
+        _ = plan.lost
     comparison = None if question.compare is None else _compared(advice, question.compare)
     shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
     return AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice))

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
-from profet_core.answers.questions import AdviseQuestion
+from profet_core.answers.questions import AdviseQuestion, check_together
 from profet_core.answers.scaleout import ScaledTraining, answer_scaleout, scaleout_question
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
@@ -67,6 +67,7 @@ def predict(
         profiled"; `training_code`: "plain", "channels-last" (and compiled) or "as profiled";
         `trust_latency`: use a latency even if it looks wrong.
     """
+    check_together({"latency_ms": latency_ms, "without_latency": without_latency})
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
     return prediction.predict(models, catalog, profile, anchor, latency_ms=latency_ms, **options)

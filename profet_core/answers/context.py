@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
@@ -22,7 +22,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, read_custom_gpus, served_
 from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
-from profet_core.files import default_models_folder
+from profet_core.files import default_models_folder, home_folder
 from profet_core.latency import StepTime
 from profet_core.layers.networks import counts_of, named_network
 from profet_core.prediction.checks import refusal_by
@@ -87,12 +87,13 @@ def load_served() -> Served:
 
     Raises ArtifactError if a model is missing, damaged or changed.
     """
-    folder, lists = default_models_folder(), []
+    # Models may come to a home that has none yet.
+    folders, lists = {default_models_folder(), home_folder() or default_models_folder()}, []
     # `load_served_catalog` returns this problem.
     with suppress(CatalogError):
         lists = [path for path in (served_custom_path(), served_custom_gpus_path()) if path is not None]
     names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
-    files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
+    files = {path: _written_ns(path) for path in (*(one / name for one in folders for name in names), *lists)}
     models = load_models()
     models.verify()
     catalog, problem = load_served_catalog()
@@ -154,7 +155,7 @@ def chosen_parameters(
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
     if network is not None and parameters is not None:
-        raise InputError("Give the network or its parameters, not both.")
+        raise InputError("Give {network} or {parameters}, not both.", "network", "parameters")
     if network is not None:
         return parameters_of(network, pixels)
     if parameters is None:
@@ -177,20 +178,43 @@ def _checked(count: float) -> float:
 Row = TypeVar("Row", bound=StepTime)
 
 
-def filtered_context(
-    context: Context, offer_filter: OfferFilter, wanted: Iterable[str] = ()
-) -> tuple[Context, Collection[str]]:
-    """Context with each selected instance at its default offer, and their names; NoOffersError if there is none.
+class Targets(NamedTuple):
+    """Instances that targets name, themselves or by their GPU, and GPUs that no offer has; keys in their order."""
 
-    `wanted` : names that the filters must not exclude; unknown ones are rejected when they are read.
+    instances: dict[str, None]
+    gpus: dict[str, None]
+
+
+def filtered_context(
+    context: Context, offer_filter: OfferFilter, targets: Sequence[str] | None = None, anchor: str | None = None
+) -> tuple[Context, Collection[str], Targets | None]:
+    """Context with each selected instance at its default offer, their names, and what the targets mean among them.
+
+    Raises NoOffersError if there is no offer, or none of a target other than the anchor.
     """
     catalog, names = filtered_catalog(context.catalog, offer_filter, context.gpus)
-    unwanted = [name for name in wanted if name in context.catalog and name not in names]
-    if unwanted:
+    selected = replace(context, catalog=catalog)
+    if targets is None:
+        return selected, names, None
+    if not targets:
+        raise InputError("Name at least one target: {targets}.", "targets")
+    found, unselected = Targets({}, {}), []
+    for target in targets:
+        named = [] if target in catalog else [gpu.name for gpu in context.gpus.meant(target)]
+        having = [name for name, row in catalog.items() if row.gpu in named] if named else [target]
+        # An unknown name is rejected where it is read.
+        chosen = [name for name in having if name in names or name not in catalog or name == anchor]
+        found.instances.update(dict.fromkeys(chosen))
+        if not offer_filter.selects_offers:
+            offered = {catalog[name].gpu for name in chosen if name in catalog}
+            found.gpus.update(dict.fromkeys(name for name in named if name not in offered))
+        elif not chosen:
+            unselected.append(target)
+    if unselected:
         raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. Remove {{targets}} or the filters.", "targets"
+            f"Not among the selected offers: {', '.join(unselected)}. Remove {{targets}} or the filters.", "targets"
         )
-    return replace(context, catalog=catalog), names
+    return selected, names, found
 
 
 def market_offers(
@@ -234,7 +258,9 @@ def filtered_rows(rows: Iterable[Row], offer_filter: OfferFilter, names: Collect
     if anchor not in names and all(row.instance == anchor for row in found):
         others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
         if not others:
-            raise NoOffersError("These offers can't be predicted: their GPU specs are unknown.")
+            raise NoOffersError(
+                "These offers can't be predicted: their GPUs' specs are unknown, or the method doesn't cover them."
+            )
         raise NoOffersError(
             f"No prediction has confidence {offer_filter.confidence}: the highest is {max(others).word}."
         )

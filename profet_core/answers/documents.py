@@ -105,6 +105,10 @@ _ROW = record(
     **keys(InstancePrediction, "members basis cost_per_1000_steps_usd usd_per_hour status note"),
     **RENTED,
 )
+#: Targets that no offer has.
+GPU_ROWS = many(
+    record(gpu=at("instance", TEXT), **keys(StepTime, "latency_ms"), **ends(), **keys(StepTime, "basis note"))
+)
 PREDICTION = record(
     **keys(
         Prediction,
@@ -116,6 +120,7 @@ PREDICTION = record(
         unknown_operations=UNKNOWN_OPERATIONS,
         similarity=maybe(record(**keys(Similarity, "distance words error_percent", error_percent=maybe(NUMBER)))),
     ),
+    gpus=GPU_ROWS,
     ignored=at("profile.ignored", TEXTS),
     memory=at("fits", MEMORY),
 )

@@ -8,13 +8,24 @@ from typing import Any, NamedTuple
 
 from profet_core.answers import questions
 from profet_core.answers.context import Context, filtered_context, filtered_rows
-from profet_core.answers.documents import COVERAGE, MEMORY, RENTED, ends
+from profet_core.answers.documents import COVERAGE, GPU_ROWS, MEMORY, RENTED, ends
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import COST, WHOLE, Field, Fields, ProfileQuestion, StepsQuestion, fields_of, option
+from profet_core.answers.questions import (
+    COST,
+    WHOLE,
+    Field,
+    Fields,
+    ProfileQuestion,
+    StepsQuestion,
+    check_epochs,
+    fields_of,
+    option,
+)
 from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
 from profet_core.errors import Code, InputError, Note
+from profet_core.latency import StepTime
 from profet_core.layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, NetworkStep, disagreements, estimate
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
@@ -116,7 +127,7 @@ class EstimateAnswer:
 def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
     """Estimate, cost, and compare."""
     offer_filter = question.offer_filter
-    context, names = filtered_context(context, offer_filter, question.targets or ())
+    context, names, targets = filtered_context(context, offer_filter, question.targets)
     step = NetworkStep(
         question.network,
         question.batch_size,
@@ -126,14 +137,15 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         training_code=question.training_code,
         frozen_backbone=question.frozen_backbone,
     )
-    found = estimate(context.models, context.catalog, step, question.targets)
+    wanted = None if targets is None else [*targets.instances, *targets.gpus]
+    found = estimate(context.models, context.catalog, step, wanted)
     rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
-    kept = {row.instance for row in rows}
+    kept = {row.instance for row in rows} | found.gpus.keys()
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
     fits = {name: fit for name, fit in found.fits.items() if name in kept}
     found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
-    if question.images is None and question.validation_images:
-        raise InputError("Also give the training images per epoch.")
+    if question.images is None:
+        check_epochs(question.epochs, question.validation_images)
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
@@ -179,21 +191,8 @@ def _rows(answer: EstimateAnswer) -> list[_Row]:
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
-class _GpuRow(NamedTuple):
-    """A GPU without an offer."""
-
-    gpu: str
-    latency_ms: float
-    low_ms: float
-    high_ms: float
-
-
-def _gpus(answer: EstimateAnswer) -> list[_GpuRow]:
-    found = []
-    for gpu, step in answer.estimate.gpus.items():
-        if (interval := step.interval_at()) is not None:
-            found.append(_GpuRow(gpu, step.latency_ms, interval.low_ms, interval.high_ms))
-    return found
+def _gpus(answer: EstimateAnswer) -> list[StepTime]:
+    return [StepTime(gpu, step) for gpu, step in answer.estimate.gpus.items()]
 
 
 _DOCUMENT = record(
@@ -220,7 +219,7 @@ ESTIMATED = record(
     counts=at("estimate.network", _COUNTS),
     interval_level=COVERAGE,
     estimates=at(_rows, many(_DOCUMENT)),
-    gpus=at(_gpus, many(record(gpu=TEXT, latency_ms=NUMBER, low_ms=NUMBER, high_ms=NUMBER))),
+    gpus=at(_gpus, GPU_ROWS),
     memory=at("estimate.fits", MEMORY),
     profile=at(
         lambda answer: answer.profiled and answer,

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from profet_core.answers.context import Context, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
+from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
-from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
+from profet_core.catalog.gpus import FP32, HALF, TF32, Gpu, canonical, requested_precision
+from profet_core.catalog.instance import CUSTOM_HARDWARE
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
+from profet_core.latency import StepTime
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
@@ -251,10 +254,11 @@ def _second_prediction(
 
 @dataclass(frozen=True, slots=True)
 class PredictAnswer:
-    """The prediction, and memory fit per instance."""
+    """The prediction, and memory fit per instance, and per GPU of `gpus`: targets that no offer has."""
 
     prediction: Prediction
     fits: Mapping[str, FitAnswer]
+    gpus: Sequence[StepTime]
 
     @property
     def profile(self) -> Profile:
@@ -265,22 +269,47 @@ class PredictAnswer:
 def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer:
     """Predict, corrected by latencies measured on targets."""
     offer_filter = question.offer_filter
-    if question.targets is not None:
-        # A target that is a GPU selects all instances with it; unknown names are rejected when they are read.
-        targets: dict[str, None] = {}
-        for target in question.targets:
-            gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
-            targets |= dict.fromkeys([name for name, row in context.catalog.items() if row.gpu in gpus] or [target])
-        question = replace(question, targets=list(targets))
-    wanted = [target for target in question.targets or () if target != question.anchor]
-    context, names = filtered_context(context, offer_filter, wanted)
-    prediction = predicted_question(context, question)
+    context, names, targets = filtered_context(context, offer_filter, question.targets, question.anchor)
+    gpus: list[StepTime] = []
+    if targets is not None and context.models.method(question.method).kind != "classes":
+        # The documented ensemble refuses every GPU but its own.
+        targets = Targets(targets.instances | targets.gpus, {})
+    if targets is None or not targets.gpus or targets.instances:
+        question = replace(question, targets=targets and list(targets.instances))
+        prediction = predicted_question(context, question)
+    if targets is not None and targets.gpus:
+        # Each stands in a machine of its own; apart from the others, whose order with it would change them.
+        alone = [_machine_with(context.gpus[name]) for name in targets.gpus]
+        wider = replace(context, catalog=Catalog([*context.catalog.all_offers, *alone]))
+        found = predicted_question(wider, replace(question, targets=[offer.name for offer in alone]))
+        gpus = [StepTime(row.offer.gpu, row.estimate) for row in found.predictions if row.offer in alone]
+        if not targets.instances:
+            prediction = replace(found, offers=tuple(one for one in found.offers if one[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     if len(rows) < len(prediction.predictions):
         kept = {row.instance for row in rows}
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
-    return PredictAnswer(prediction, memory_fits(context, (prediction,), ran_on, [row.instance for row in rows]))
+    fits = memory_fits(context, (prediction,), ran_on, [row.instance for row in (*rows, *gpus)])
+    return PredictAnswer(prediction, fits, gpus)
+
+
+def _machine_with(gpu: Gpu) -> Instance:
+    """A machine of no price with a GPU and its usual host; its name is no GPU's, which may be the anchor."""
+    return Instance(
+        name=f"machine with {gpu.name}",
+        gpu=gpu.name,
+        gpu_count=1,
+        gpu_memory_gib=gpu.memory_gib,
+        vcpus=None,
+        usd_per_hour=1.0,
+        region="any",
+        os="linux",
+        market=CUSTOM_HARDWARE,
+        status="available",
+        as_of="",
+        source="no offer",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
+from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
-from profet_core.catalog.instance import ON_DEMAND
+from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.errors import InputError
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
@@ -147,6 +147,45 @@ def from_fields(question: Callable[..., Question], values: Mapping[str, Any]) ->
     return question(**given, **rest)
 
 
+#: Field -> the field without which it has no meaning.
+_NEEDED = {
+    "checkpoint_minutes": "interruptions",
+    "restart_minutes": "interruptions",
+    "measured_trace": "measured",
+    "measured_trace_latency_ms": "measured_trace",
+    **{f"second_{name}": "second" for name in ("batch", "pixels", "latency_ms", "steps")},
+}
+#: Pairs of which one is given.
+_EITHER = (("latency_ms", "without_latency"), ("with_loading", "images_per_s_per_vcpu"), ("network", "parameters"))
+#: Field -> what it says about spot machines alone.
+_OF_SPOT = {"interruptions": "Only spot machines are interrupted", "spot_discount": "Only spot prices have a discount"}
+
+
+def check_together(values: Mapping[str, Any]) -> None:
+    """Refuse fields of a question that contradict each other, or that have no meaning without another one."""
+    given = {name for name, value in values.items() if value is not None and value is not False and value != {}}
+    for name, needed in _NEEDED.items():
+        if name in given and needed not in given:
+            raise InputError(f"{{{name}}} needs {{{needed}}}.", name, needed)
+    for one, other in _EITHER:
+        if {one, other} <= given:
+            raise InputError(f"Give {{{one}}} or {{{other}}}, not both.", one, other)
+    for name, why in _OF_SPOT.items():
+        if name in given and values.get("market") not in (SPOT, ANY_MARKET):
+            raise InputError(f"{why}: {{{name}}} needs {{market}} {SPOT} or {ANY_MARKET}.", name, "market")
+    if "at_once" in given and values.get("runs", 1) == 1:
+        raise InputError("{at_once} needs several {runs}.", "at_once", "runs")
+    if "images" in values and "images" not in given:
+        check_epochs(values.get("epochs", 1), values.get("validation_images", 0))
+
+
+def check_epochs(epochs: int, validation_images: int) -> None:
+    """Refuse epochs and validation images of a training whose images are not given: it is one step."""
+    for name, given in (("epochs", epochs != 1), ("validation_images", validation_images != 0)):
+        if given:
+            raise InputError(f"{{{name}}} needs {{images}}.", name, "images")
+
+
 def names(text: str) -> list[str]:
     """Names, of "A,B"."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -223,7 +262,11 @@ class OffersQuestion:
 
     @classmethod
     def from_fields(cls, **values: Any) -> Self:
-        """The question with these fields, as they are named for users, some of them in parts of it."""
+        """The question with these fields, as they are named for users, some of them in parts of it.
+
+        Raises InputError, which names both, if one contradicts another, or has no meaning without it.
+        """
+        check_together(values)
         return from_fields(cls, values)
 
     @property
@@ -372,6 +415,10 @@ class TrainingQuestion(ProfileQuestion):
         )
 
 
+#: Minutes between checkpoints, and until training goes on after an interruption, if they are not given.
+USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES = 30.0, 5.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherCosts:
     """Costs of a training beside its steps."""
@@ -381,8 +428,8 @@ class OtherCosts:
         "(default: not counted)",
         unit="N|BAND",
     )
-    checkpoint_minutes: float = option("minutes between checkpoints (default: 30)", default=30.0, unit="MIN")
-    restart_minutes: float = option("minutes until training goes on after one (default: 5)", default=5.0, unit="MIN")
+    checkpoint_minutes: float | None = option("minutes between checkpoints (default: 30)", unit="MIN")
+    restart_minutes: float | None = option("minutes until training goes on after one (default: 5)", unit="MIN")
     start_up_minutes: float | None = option("minutes before the first step, in the cost's breakdown", unit="MIN")
     dataset_gib: float | None = option("size of the data set, for storage in the cost's breakdown", unit="GIB")
     storage_usd_per_gib_month: float | None = option("price of storing a GiB for a month, in US dollars", unit="USD")
@@ -398,8 +445,14 @@ class OtherCosts:
             )
         interruptions = None
         if self.interruptions is not None:
-            minutes = {"between checkpoints": self.checkpoint_minutes, "of a restart": self.restart_minutes}
-            seconds = [60 * positive_number(f"The minutes {what}", value) for what, value in minutes.items()]
+            minutes = (
+                ("between checkpoints", self.checkpoint_minutes, USUAL_CHECKPOINT_MINUTES),
+                ("of a restart", self.restart_minutes, USUAL_RESTART_MINUTES),
+            )
+            seconds = [
+                60 * positive_number(f"The minutes {what}", usual if given is None else given)
+                for what, given, usual in minutes
+            ]
             interruptions = Interruptions(interruptions_per_h(self.interruptions), *seconds)
         start_up = self.start_up_minutes
         start_up_s = 0.0 if start_up is None else 60 * positive_number("The start-up", start_up)

@@ -255,6 +255,9 @@ def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
         if of_profile:
             named = ", ".join(f"{{{name}}}" for name in of_profile)
             raise InputError(f"{named} needs {{profile}}.", *of_profile, "profile")
+        if given.get("step_ms") is not None and given.get("precision", AS_PROFILED) != AS_PROFILED:
+            line = "{step_ms} is a step in its own precision: {precision} needs {profile}."
+            raise InputError(line, "step_ms", "precision", "profile")
         return ScaleoutQuestion.from_fields(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
         raise InputError(
@@ -370,7 +373,7 @@ class ScaleoutPlans:
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
             return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
-        wanted, names = filtered_context(self.context, offer_filter)
+        wanted, names, _ = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 

@@ -276,6 +276,11 @@ class OfferFilter:
         """Names of the fields that filter."""
         return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
 
+    @property
+    def selects_offers(self) -> bool:
+        """Whether a field filters offers; a confidence filters predictions."""
+        return bool(self.given - {"confidence"})
+
     def conditions(self, gpus: Gpus) -> dict[str, _Condition]:
         """Field that filters offers -> its condition on an offer."""
         names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
@@ -336,7 +341,7 @@ def filtered_catalog(
     The default price of such an instance comes from its matching offers. Other instances stay unchanged because
     predictions depend on them. Raises as `filtered_offers`.
     """
-    if not offer_filter.given - {"confidence"}:
+    if not offer_filter.selects_offers:
         return catalog, frozenset(catalog)
     wanted = {offer.offer_key: offer.name for offer in filtered_offers(catalog.all_offers, offer_filter, gpus)}
     names = frozenset(wanted.values())

@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 
 from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
-from profet_core.errors import CatalogError, InputError
+from profet_core.errors import CatalogError, Code, InputError, Note
 
 #: Relative tolerance of a memory size against the specs.
 _MEMORY_TOLERANCE = 0.1
@@ -142,10 +142,9 @@ class Gpus(dict[str, Gpu]):
             same = self.meant(name)
         else:
             same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
-        if len(same) > 1:
-            same = _of_form(name, same)
-        if len(same) == 1:
-            return same[0]
+        found = _of_form(name, same) if len(same) > 1 else same
+        if len(found) == 1:
+            return found[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
         self.check_memory(name, memory_gib)
@@ -365,14 +364,31 @@ def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
     return tuple(name for name, supported in known.items() if supported)
 
 
+_AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)})
+
+
+def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
+    """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
+
+    As profiled is the frameworks' default, TF32 where a GPU has it. Without units for TF32 or BF16 a step takes as long
+    as in FP32; without tensor cores AMP takes at least as long.
+
+    >>> t4, k80 = load_gpus()["Tesla T4"], load_gpus()["Tesla K80"]
+    >>> runs_as(t4, "amp"), runs_as(t4, "bf16")[0], runs_as(k80, "amp")[1].code
+    (('amp', None), 'fp32', <Code.NO_TENSOR_CORES: 'no_tensor_cores'>)
+    """
+    wanted = TF32 if requested == AS_PROFILED else requested
+    if wanted in supported_precisions(gpu):
+        return wanted, None
+    return FP32, _AT_FP32_SPEED.get(wanted)
+
+
 def amp_words(gpu: Gpu) -> str:
     """What AMP and BF16 do on the GPU.
 
     >>> from profet_core.catalog.gpus import load_gpus
     >>> amp_words(load_gpus()["Tesla T4"])
-    'faster, on tensor cores; BF16 at FP32 speed'
+    'faster, on tensor cores; BF16 at FP32 speed: no BF16 units'
     """
-    supported = supported_precisions(gpu)
-    if AMP not in supported:
-        return "AMP and BF16 at FP32 speed or slower: no tensor cores"
-    return "faster, on tensor cores" + ("" if BF16 in supported else "; BF16 at FP32 speed")
+    amp, bf16 = (runs_as(gpu, precision)[1] for precision in (AMP, BF16))
+    return "; ".join(filter(None, (amp or "faster, on tensor cores", bf16)))

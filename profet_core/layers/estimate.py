@@ -24,6 +24,7 @@ from profet_core.catalog.gpus import (
     has_tensor_cores,
     is_half,
     requested_precision,
+    runs_as,
 )
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, combined_sd, smooth_max
@@ -141,7 +142,7 @@ class NetworkEstimate:
     rows : one per instance; its `members` are the latencies by each method.
     method : of the latencies.
     regimes : instance -> what of the question was measured on it.
-    fits : instance -> whether the step fits in its memory.
+    fits : instance, or GPU of `gpus` -> whether the step fits in its memory.
     gpus : GPU without an offer -> its step, if requested by name.
     """
 
@@ -262,6 +263,12 @@ def estimate(
     step = replace(step, batch_size=batch_size, precision=requested_precision(step.precision))
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
+    for target, (latency, regime) in found.items():
+        if note := runs_as(target[0], step.precision)[1]:
+            # Without tensor cores AMP is as uncertain as beside a profile.
+            wider = transfer.rates.no_tensor_cores_log_sd if note.code is Code.NO_TENSOR_CORES else 0.0
+            log_sd = combined_sd(latency.log_sd, wider)
+            found[target] = replace(latency, log_sd=log_sd, notes=(*latency.notes, note)), regime
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
@@ -274,6 +281,8 @@ def estimate(
         InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
+    memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
+    memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
@@ -281,7 +290,7 @@ def estimate(
         rows=tuple(rows),
         regimes={instance: found[one][1] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, catalog, step, list(by_instance)),
+        fits=_fits(models, step, memories_gib),
         warnings=tuple(notes),
         gpus={name: found[one][0] for name, one in gpus_only.items()},
     )
@@ -407,8 +416,7 @@ def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) 
 def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _Steps:
     """The step on each target by its rates, corrected by what was measured of this network."""
     network, batch_size, measured = step.network, step.batch_size, measured_network(step.network)
-    precision = TF32 if step.precision == AS_PROFILED else step.precision
-    modes = [mode_of(gpu, precision, step.training_code) for gpu, _ in targets]
+    modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu, _ in targets]
     by_gpu = {one.gpu: name for name, one in model.instances.items()}
     instances = [by_gpu.get(gpu.name, "") for gpu, _ in targets]
     work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, measured is not None)
@@ -443,11 +451,11 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     )
 
 
-def _fits(models: Models, catalog: Catalog, step: NetworkStep, instances: Sequence[str]) -> dict[str, FitAnswer]:
+def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:
+    """Instance or GPU -> whether the step fits in its memory."""
     if models.memory is None:
         return {}
-    memories = {catalog[name].gpu_memory_gib for name in instances}
     share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
     need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
-    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in memories}
-    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in set(memories_gib.values())}
+    return {name: answers[memory_gib] for name, memory_gib in memories_gib.items()}

@@ -270,9 +270,11 @@ def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
 
 #: Factor beyond the training range of latency over device total at which a latency needs confirmation.
 RANGE_FACTOR = 3.0
+#: The same beyond which a confirmed latency is refused too: no step of any GPU is so far from its operations' times.
+TRUSTED_FACTOR = 10_000.0
 
 
-def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
+def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float, *, trusted: bool = False) -> None:
     """Raise if a latency contradicts the profile.
 
     A profile's device rows, including idle, add up to about the step. In the training data the ratio has a narrow
@@ -280,14 +282,27 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     Two cases are rejected at a smaller deviation: a user-supplied number of steps that doesn't fit, and a latency well
     below the device rows of a whole trace, whose step stalled while it was recorded.
 
+    Parameters
+    ----------
+    trusted : the user confirmed it.
+
     Raises
     ------
+    InputError : it is impossible, confirmed or not.
     LatencyDoubtError : with the unit or the number of steps that would be plausible, if there is one.
     """
     device_ms = profile.device_total_us / US_PER_MS
     if device_ms == 0:
         return
     low, high = models.ranges[anchor].latency_per_device_total
+    if trusted:
+        if not low / TRUSTED_FACTOR <= latency_ms / device_ms <= high * TRUSTED_FACTOR:
+            raise InputError(
+                f"A latency of {format_ms(latency_ms)} is impossible for this profile, whose GPU rows take "
+                f"{format_ms(device_ms)}: give it in milliseconds ({{latency_ms}}).",
+                "latency_ms",
+            )
+        return
     plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
     steps = doubted_steps(profile, latency_ms)
     fits = plausible_ms[0] <= latency_ms <= plausible_ms[1]

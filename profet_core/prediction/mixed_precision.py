@@ -22,7 +22,7 @@ from profet_core.catalog.gpus import (
     TF32,
     Gpu,
     canonical,
-    has_tensor_cores,
+    runs_as,
     supported_precisions,
 )
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
@@ -178,13 +178,9 @@ def _shares(parts: StepParts, batch: ProfileBatch) -> ByClass:
 
 def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     """Note on a row's precision."""
-    name = _NAMES[precision]
-    if not has_tensor_cores(gpu):
-        return Note(Code.NO_TENSOR_CORES, precision=name)
-    if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
-        return Note(Code.NO_BF16)
     over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
-    return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
+    faster = Note(Code.SPEEDUP, precision=_NAMES[precision], times=math.exp(log_speedup), over=over)
+    return runs_as(gpu, precision)[1] or faster
 
 
 def _shares_on(models: Models, gpu: Gpu, work: Work) -> ByClass:
@@ -238,6 +234,7 @@ class Change:
         work = work_of(models, anchor, step.base, step.base_ms)
         gains = self.log_gains(work)
         rows: list[int] = []
+        unchanged: dict[int, tuple[Note, ...]] = {}
         log_speedups, log_sds, notes, basis = [], [], [], []
         latencies_ms, free_factors = table.latency_ms.copy(), np.ones(len(table.targets))
         for row, (gpu, host, _) in enumerate(table.targets):
@@ -249,6 +246,7 @@ class Change:
                 continue
             factors, sign, log_sd, gain = self.factors(gpu, table.basis[row], gains)
             if log_sd == 0 and gain == 0 and not any(factors.by_class):
+                unchanged[row] = ((speedup_note(gpu, precision, 0.0),) if half else ()) + table.notes[row]
                 continue
             shares, free_ms, launch_ms = _shares_on(models, gpu, work), table.free_ms[row], table.launch_ms[row]
             if launch_ms > 0:
@@ -276,7 +274,7 @@ class Change:
         )
         # A method without intervals has one of the conversion.
         wider = changed.merged(changed.widened(log_sd_added), log_sd_added > 0)
-        return wider.with_rows(rows, notes=notes, basis=basis)
+        return wider.with_rows(rows, notes=notes, basis=basis).with_rows([*unchanged], notes=[*unchanged.values()])
 
     def log_gains(self, work: Work) -> tuple[float, float]:
         """What the recorded step gained by AMP beyond its model: on its own GPU, and what of it holds on others.
@@ -304,6 +302,10 @@ class Change:
         transfer = self.models.transfer
         if half:
             factors, sign = _amp(self.models, gpu, self.precision, self.tuned, basis is Basis.TRANSFERRED), 1.0
+            note = runs_as(gpu, self.precision)[1]
+            if note is not None and note.code is Code.NO_BF16:
+                # It is the step in FP32.
+                factors = Factors(NO_FACTORS, 0.0)
         elif self.requested == FP32 and given and not self.is_given_as_recorded(gpu):
             factors, sign = transfer.rates.tf32(gpu, transfer.gpus[transfer.reference_gpu]), -1.0
         else:
@@ -355,15 +357,15 @@ def with_other_kernels(table: StepTable, change: Change) -> StepTable:
     The ratio to another instance's latency stays because both are of the same step.
     """
     meta = change.step.profile.meta
-    # What they gain in half precision has a range of its own.
-    unlike = not change.same_code and change.precision not in HALF
-    kinds = bool(meta.compiled), bool(meta.channels_last), unlike
-    if not any(kinds):
+    kinds = bool(meta.compiled) + bool(meta.channels_last)
+    if not kinds and change.same_code:
         return table
+    # What they gain in half precision has a range of its own.
+    runs = [runs_as(target.gpu, change.precision)[0] for target in table.targets]
+    unlike = np.array([not change.same_code and one not in HALF for one in runs], bool)
     given = np.array([basis is Basis.GIVEN for basis in table.basis])
-    wider = combined_sd(table.log_sd, float(OTHER_KERNELS_LOG_SD) * math.hypot(*kinds))
-    if unlike:
-        # A latency in other code isn't the training's.
-        basis = tuple(change.predicted_basis if one is Basis.GIVEN else one for one in table.basis)
-        return replace(table, log_sd=wider, basis=basis)
-    return replace(table, log_sd=np.where(given, table.log_sd, wider))
+    wider = combined_sd(table.log_sd, float(OTHER_KERNELS_LOG_SD) * np.sqrt(kinds + unlike))
+    # A latency in other code isn't the training's.
+    rows = np.flatnonzero(given & unlike).tolist()
+    table = table.with_rows(rows, basis=[change.predicted_basis] * len(rows))
+    return replace(table, log_sd=np.where(given & ~unlike, table.log_sd, wider))

@@ -158,8 +158,9 @@ def _recorded(
             )
         known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
     for profile, latency_ms in zip(profiles, known_ms, strict=True):
-        if latency_ms is not None and not trust_latency:
-            check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms)
+        if latency_ms is not None:
+            known = counted(profile, latency_ms)
+            check_latency(models, known, anchor.instance, latency_ms, trusted=trust_latency)
     return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
 
 

@@ -272,7 +272,14 @@ def _pixels_at(known: Sequence[Prediction], wanted: int | None) -> int | None:
         return next(iter(recorded - {None}), None)
     if None in recorded:
         raise InputError("Give the pixel size the profile was recorded at.")
-    return check_pixels(wanted)
+    pixels, measured = check_pixels(wanted), AXIS_RANGE["pixels"][1]
+    if pixels > measured and all((step.pixels or 0) <= measured for step in known):
+        # How steps grow with larger images follows from one of larger images alone.
+        raise InputError(
+            f"A profile of images up to {measured} pixels can't be scaled to {pixels}: record one of larger images.",
+            "at_pixels",
+        )
+    return pixels
 
 
 def _batch_at(known: Sequence[Prediction], wanted: int | None) -> int:

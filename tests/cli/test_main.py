@@ -91,9 +91,13 @@ def process(repository: Path, *arguments: object, **environment: str) -> subproc
 
 
 def test_a_process_exits_with_one_line_and_escapes_what_the_terminal_can_not_show(repository, sample, tmp_path):
-    done = process(repository, "predict", sample.path, "--anchor", sample.anchor, PROFET_HOME="/nowhere")
+    asked = ("predict", sample.path, "--anchor", sample.anchor)
+    done = process(repository, *asked, PROFET_HOME="/nowhere")
+    assert done.returncode == 0 and done.stdout == process(repository, *asked).stdout, "the shipped models serve"
+    (tmp_path / "transfer.json").write_text("{}")
+    done = process(repository, *asked, PROFET_HOME=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("profet: There are no models in nowhere: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"profet: There are no models in {tmp_path.name}: ") and done.stderr.count("\n") == 1
     path = written(tmp_path, {"operations": {"Device_Conv2DBackpropInput": 1.0}, "meta": {"gpu": "T4\u2122"}})
     done = process(repository, "inspect", path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

@@ -30,8 +30,8 @@ SAMPLE = "sample_traces/vgg16-224px-b16-g3s.json"
 FOREIGN = {"pytest", "pip", "venv"}
 #: How each command is called so that its whole JSON is there.
 CALLS = {
-    "estimate": f"estimate VGG16 --batch 16 --profile {SAMPLE} --anchor g3s.xlarge",
-    "predict": f"predict {SAMPLE} --anchor g3s.xlarge",
+    "estimate": f"estimate VGG16 --batch 16 --profile {SAMPLE} --anchor g3s.xlarge --targets g4dn.xlarge,A2",
+    "predict": f"predict {SAMPLE} --anchor g3s.xlarge --targets g4dn.xlarge,A2",
     "cost": f"cost {SAMPLE} --anchor g3s.xlarge --images 50000",
     # Of one cloud: where one offer is the cheapest and the fastest, no list of upgrades has an entry.
     "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3 --compare g4dn.xlarge,g5.xlarge "

@@ -55,6 +55,7 @@ def test_missing_models_are_one_line(open_app, monkeypatch, tmp_path):
     from ui.resources import load_resources
 
     monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    (tmp_path / "transfer.json").write_text("{}")
     load_resources.clear()
     app = open_app()
     load_resources.clear()

@@ -81,7 +81,7 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
         (["--deadline-hours", "-1"], "deadline in hours"),
         (["--budget-usd", "0"], "budget in US dollars"),
         (["--certainty", "90"], "not 90"),
-        (["--spot-discount", "60"], "not 60"),
+        (["--spot-discount", "60", "--market", "spot"], "not 60"),
         (["--region", "mars"], "No offer has region mars"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of"),
         (["--compare", "g4dn.xlarge,p2.xlarge"], "--compare names p2.xlarge, which is retired: add --include-retired."),
@@ -95,6 +95,11 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
         (["--parameters", "many"], '"many" is not a number'),
         (["--parameters", "9e13"], "parameters must be from 1 to"),
         (["--network", "VGG16", "--parameters", "1M"], "not both"),
+        # Of the slowest machine alone, which text would not show.
+        (
+            ["--market", "spot", "--interruptions", "99", "--checkpoint-minutes", "1e6", "--images", "300000"],
+            "--checkpoint-minutes",
+        ),
     ],
 )
 def test_bad_arguments_get_one_line(refused, asked, arguments, line):

@@ -47,10 +47,42 @@ def test_epochs_print_totals_a_gpu_needs_no_offer_and_a_name_from_a_hub_is_no_pa
     found = document("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
     assert found["estimates"] == [] and [row["gpu"] for row in found["gpus"]] == ["TITAN Xp"]
     assert found["gpus"][0]["low_ms"] < found["gpus"][0]["latency_ms"] < found["gpus"][0]["high_ms"]
-    _, out, _ = run("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
-    assert "TITAN Xp: " in out and " per step (" in out
+    assert found["memory"]["TITAN Xp"]["verdict"] == "fits" and found["memory"]["TITAN Xp"]["largest_batch"] > 32
+    _, out, _ = run("estimate", "resnet50", "--batch", 1024, "--targets", "RTX 2080 Ti", "--precision", "bf16")
+    assert "GeForce RTX 2080 Ti: " in out and " per step (" in out and "memory: does not fit, max" in out
+    assert "BF16 at FP32 speed" in out and "instance" not in out
     found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
     assert found["network"] == "timm/convnext_tiny"
+
+
+def test_targets_are_instances_or_gpus_with_their_offers_or_alone_as_for_predict(document, refused, repository):
+    trace = repository / "sample_traces" / "resnet50-224px-b64-g4dn.json"
+    commands = {
+        "estimates": ("estimate", "resnet50", "--batch", 64),
+        "predictions": ("predict", trace, "--anchor", "g4dn.xlarge"),
+    }
+    named, alone = {}, {}
+    for key, command in commands.items():
+        found = document(*command, "--targets", "A100,TITAN Xp,p3.2xlarge")
+        named[key] = {row["gpu"] for row in found[key]} - {"Tesla T4"}
+        (alone[key],) = found["gpus"]
+        assert set(alone[key]) == {"gpu", "latency_ms", "low_ms", "high_ms", "basis", "note"}
+        assert alone[key]["low_ms"] < alone[key]["latency_ms"] < alone[key]["high_ms"]
+        assert found["memory"]["TITAN Xp"]["verdict"] == "fits"
+        # A GPU's row changes no other one.
+        assert found[key] == document(*command, "--targets", "A100,p3.2xlarge")[key]
+        assert found["gpus"] == document(*command, "--targets", "TITAN Xp")["gpus"]
+        for target in ("RTX 3090", "TITAN Xp", "p3.2xlarge"):
+            assert refused(*command, "--targets", target, "--provider", "gcp").startswith(
+                f"Not among the selected offers: {target}."
+            )
+        among = document(*command, "--targets", "A100", "--provider", "gcp")[key]
+        assert {row["provider"] for row in among} - {"aws"} == {"gcp"} and among[-1]["gpu"].startswith("A100")
+        assert "nonsense" in refused(*command, "--targets", "nonsense")
+    a100s = {f"A100-{form}-{memory}GB" for form in ("SXM4", "PCIE") for memory in (40, 80)}
+    assert named["estimates"] == named["predictions"] == a100s | {"Tesla V100-SXM2-16GB"}
+    assert alone["estimates"]["gpu"] == alone["predictions"]["gpu"] == "TITAN Xp"
+    assert "TITAN Xp" in refused(*commands["predictions"], "--targets", "TITAN Xp", "--method", "profet")
 
 
 def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
@@ -98,7 +130,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
         (("vit_b_16", "--batch", 8), "the models know only CNNs"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "need a profile"),
-        (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
+        (("ResNet50", "--batch", 8, "--validation-images", 5), "needs --images"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):

@@ -1,9 +1,15 @@
 """What AMP and TF32 may not do to an answer, on every GPU and network of the samples."""
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 
-from profet_core import read_profile
-from profet_core.catalog.gpus import has_tensor_cores
+from profet_core import Catalog, load_catalog, read_profile
+from profet_core.catalog.gpus import HALF, PRECISIONS, has_tensor_cores, runs_as
+from profet_core.errors import Code
+from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.networks import counts_of
 from profet_core.prediction.mixed_precision import work_of
 from profet_core.prediction.predict import predict
 from profet_core.prediction.targets import find_anchor
@@ -99,7 +105,48 @@ def test_there_and_back_is_the_recorded_step_on_every_machine_of_its_gpu(models,
 def test_bf16_of_a_gpu_without_it_is_not_the_recorded_amp(models, catalog, amp_sample):
     bf16, fp32 = (answers(models, catalog, amp_sample, precision)["p3.2xlarge"] for precision in ("bf16", "fp32"))
     assert bf16.basis != "given" and bf16.latency_ms == pytest.approx(fp32.latency_ms)
-    assert bf16.interval.log_half_width > fp32.interval.log_half_width > 0.1
+    assert bf16.interval.log_half_width == pytest.approx(fp32.interval.log_half_width) and bf16.log_sd > 0.1
+
+
+@pytest.mark.parametrize("code", ["plain", "channels-last"])
+@pytest.mark.parametrize("anchor", ["g4dn.xlarge", "Tesla T4", "A10", "H100-SXM5-80GB"])
+def test_each_gpu_runs_each_precision_as_the_one_rule_says_with_a_profile_and_without(models, samples, anchor, code):
+    gpus = models.transfer.gpus
+    offer = load_catalog()["g4dn.xlarge"]
+    one_each = [
+        replace(offer, name=f"own/{one.name}", gpu=one.name, gpu_memory_gib=one.memory_gib) for one in gpus.values()
+    ]
+    catalog, sample = Catalog([*one_each, offer]), samples["resnet50-224px-b64-g4dn"]
+    step = NetworkStep(counts_of("resnet50"), 64, training_code=code)
+    # A profile whose GPU is not stated is of whatever the anchor is.
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
+    known = {"latency_ms": sample.latency_ms, "trust_latency": True, "training_code": code}
+    predicted, estimated = {}, {}
+    for precision in PRECISIONS:
+        found = predict(models, catalog, profile, anchor, precision=precision, **known).predictions
+        predicted[precision] = {row.instance: row for row in found}
+        found = estimate(models, catalog, replace(step, precision=precision)).rows
+        estimated[precision] = {row.instance: row for row in found}
+    seen = set()
+    for answer in (predicted, estimated):
+        for precision, (name, gpu) in product(PRECISIONS, gpus.items()):
+            row, (runs, note) = answer[precision][f"own/{name}"], runs_as(gpu, precision)
+            same, place = answer[runs][f"own/{name}"], (name, precision)
+            seen.add((runs, note and note.code))
+            assert row.latency_ms == pytest.approx(same.latency_ms), place
+            says = {one.code for one in row.notes} & {Code.NO_BF16, Code.NO_TENSOR_CORES}
+            assert says == ({note.code} if note else set()), place
+            if note is None or note.code is Code.NO_BF16:
+                assert (row.interval is None) == (same.interval is None), place
+                assert row.interval is None or row.interval.high_ms == pytest.approx(same.interval.high_ms), place
+            else:
+                assert row.interval.high_ms > same.latency_ms * 2, place
+            if note is None and precision in HALF:
+                assert row.latency_ms < answer["fp32"][f"own/{name}"].latency_ms, place
+    assert seen == {("fp32", None), ("tf32", None), ("amp", None), ("bf16", None)} | {
+        ("fp32", Code.NO_BF16),
+        ("fp32", Code.NO_TENSOR_CORES),
+    }
 
 
 def test_fp32_from_a_default_profile_of_a_gpu_with_tf32_is_not_its_own_latency(models, catalog, samples):

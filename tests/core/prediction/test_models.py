@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
+from profet_core.files import default_models_folder, home_folder, manifest_checksum, sha256_hex, shipped_folder
 from profet_core.prediction.models import custom_models
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, make_custom_home
 from tests.made.members import tiny_member
@@ -155,7 +155,16 @@ def test_profet_home_names_the_folder_and_a_named_one_goes_before_it(tiny_folder
     assert load_models().instances == ("g4dn.xlarge", "p3.2xlarge", "p2.xlarge")
     monkeypatch.setenv("PROFET_HOME", "/nowhere")
     assert load_models(str(tiny_folder)).folder == tiny_folder
-    refusal(load_models, "^There are no models in nowhere: ")
+    refusal(lambda: load_models("/nowhere"), "^There are no models in nowhere: ")
+    # A home may have lists alone, or not exist yet; models of which a file is missing are damaged.
+    for home in (Path("/nowhere"), tmp_path / "new"):
+        monkeypatch.setenv("PROFET_HOME", str(home))
+        assert (default_models_folder(), home_folder()) == (repository / "models", home)
+    home.mkdir()
+    (home / "instances.csv").write_text("instance,gpu,usd_per_hour\n")
+    assert load_models().folder == repository / "models"
+    (home / "transfer.json").write_text("{}")
+    refusal(load_models, "^There are no models in new: ")
     monkeypatch.setenv("PROFET_HOME", "")
     assert default_models_folder() == repository / "models" == shipped_folder("models")
     monkeypatch.delenv("PROFET_HOME")

@@ -135,8 +135,13 @@ def any_step(draw: st.DrawFn) -> Prediction:
 def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
     steps = joint_predictions(steps)
     own = [step.batch_size if axis == "batch" else step.pixels for step in steps]
-    wanted = sorted({*(size if axis == "batch" else max(size, 16) for size in sizes), *own})
-    others = [other_size, *(step.pixels if axis == "batch" else step.batch_size for step in steps)]
+    # Larger images only where a profile's are larger.
+    largest = 1280 if max(step.pixels for step in steps) > 256 else 256
+    wanted = sorted({*(size if axis == "batch" else min(max(size, 16), largest) for size in sizes), *own})
+    others = [
+        min(other_size, largest) if axis == "batch" else other_size,
+        *(step.pixels if axis == "batch" else step.batch_size for step in steps),
+    ]
     for other in others:
         for rows in curves_at(models, steps, axis, wanted, other).values():
             found = [row.latency_ms for row in rows]
@@ -203,6 +208,15 @@ def test_what_must_be_known_is_required(models):
             steps_at(models, [resnet(64)], batch_size=sizes[0], pixels=sizes[1])
     with pytest.raises(InputError, match="whole number"):
         steps_at(models, [resnet(64)], batch_size=16.5)
+    large = sized(resnet(256), pixels=257)
+    for step in ([resnet(64)], [sized(resnet(64), pixels=256)], [resnet(64), resnet(256)]):
+        assert steps_at(models, step, batch_size=16, pixels=256)
+        for pixels in (257, 1280):
+            with pytest.raises(InputError, match=f"can't be scaled to {pixels}") as caught:
+                steps_at(models, step, batch_size=16, pixels=pixels)
+            assert caught.value.fields == ("at_pixels",)
+    for step in ([large], [resnet(64), large]):
+        assert steps_at(models, step, batch_size=16, pixels=1280)
     without = steps_at(models, [sized(resnet(64), pixels=None)], batch_size=16)
     assert latencies(without) == latencies(steps_at(models, [resnet(64)], batch_size=16))
 

@@ -296,6 +296,10 @@ def test_a_doubted_latency_is_used_once_it_is_trusted(tiny, catalog):
     assert prediction.anchor_latency_ms == 122_400
     (fast,) = (row for row in prediction.predictions if row.instance == "p3.2xlarge")
     assert fast.members["line"] == pytest.approx(61_200)
+    for impossible_ms in (1e-6, 1e9):
+        with pytest.raises(InputError, match="is impossible for this profile") as refused:
+            predict(tiny, catalog, PLAUSIBLE, TINY_ANCHOR, latency_ms=impossible_ms, trust_latency=True)
+        assert refused.value.fields == ("latency_ms",) and not isinstance(refused.value, LatencyDoubtError)
 
 
 ANCHOR = "g4dn.xlarge"

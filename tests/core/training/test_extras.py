@@ -50,6 +50,15 @@ def test_lost_time_is_that_of_simulated_trainings(per_h, checkpoint_min, restart
         assert work_s + end_s == pytest.approx(work_s + np.quantile(lost, share), rel=0.02)
 
 
+@pytest.mark.parametrize("per_stretch", [1e-15, 1e-9, 1e-5, 0.00999, 0.01001])
+def test_rare_interruptions_lose_half_a_stretch_give_or_take_a_uniform_one_s_spread(per_stretch):
+    lost = Interruptions(per_stretch, HOUR_S, 60).lost(10 * HOUR_S)
+    assert lost.each_s == pytest.approx(60 + HOUR_S * (1 / 2 - per_stretch / 12), rel=1e-8)
+    assert lost.each_sd_s == pytest.approx(HOUR_S * math.sqrt(1 / 12 - per_stretch**2 / 240), rel=1e-8)
+    # Almost every training has none: the range still has the mean in it.
+    assert lost.range_s[0] == 0 <= lost.seconds <= lost.range_s[1]
+
+
 def test_many_interruptions_have_a_normal_range_and_faster_ones_than_checkpoints_none():
     found = Interruptions(2, 600, 60).lost(300 * HOUR_S)
     low_s, high_s = found.range_s

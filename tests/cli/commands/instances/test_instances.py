@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from profet_cli.main import main
 from profet_core.catalog import load_shipped
 from profet_core.catalog.custom_instances import read_custom_instances
 from profet_core.catalog.instance import old_price_note
@@ -158,9 +159,20 @@ def test_a_list_is_filtered_by_cloud_gpu_count_market_and_region(document, run):
     assert "spot, own" in run("list", "--all")[1]
 
 
+def test_an_empty_home_takes_instances_and_answers_from_the_shipped_models(run, monkeypatch, tmp_path, repository):
+    trace = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
+    monkeypatch.delenv("PROFET_INSTANCES")
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path / "new"))
+    assert run("add", "my.l4", "--gpu", "L4", "--usd-per-hour", "1")[0] == 0
+    assert (tmp_path / "new" / "instances.csv").is_file()
+    assert any(row["basis"] == "transferred" for row in json.loads(run("list", "--format", "json")[1]))
+    assert main(["predict", str(trace), "--targets", "my.l4"]) == main(["estimate", "vgg16", "--batch", "8"]) == 0
+
+
 def test_without_models_every_instance_is_a_price_only_and_one_line_says_why(run, monkeypatch, tmp_path):
     # After `run`, which takes the variable away.
     monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    (tmp_path / "transfer.json").write_text("{}")
     status, out, err = run("list", "--format", "json")
     assert status == 0 and {row["basis"] for row in json.loads(out)} == {"price only"}
     assert f"no models in {tmp_path.name}" in err and err.count("\n") == 1
