@@ -164,6 +164,8 @@ def add_scale(parser: argparse.ArgumentParser) -> None:
     add("--largest", metavar="TRACE", help="profile at the largest size; makes the curve more accurate")
     fixed = "with --axis pixels: fixed number of classes (in the data it grows from 10 to 1000)"
     add("--fixed-classes", action="store_true", help=fixed)
+    add("--known-at", type=int, metavar="N", help="another size between, with --known-ms")
+    add("--known-ms", type=float, metavar="MS", help="its latency, which the default curve passes through")
     add_models(parser)
 
 
@@ -171,8 +173,8 @@ def run_scale(options: argparse.Namespace) -> None:
     """Scale and print."""
     from profet_core.answers.sizes import ScaleQuestion, answer_scale
 
-    names = ("instance", "axis", "min_ms", "max_ms", "at", "method", "other_size", "fixed_classes")
-    given = {name: getattr(options, name) for name in names}
+    known = ("other_size", "fixed_classes", "known_at", "known_ms")
+    given = {name: getattr(options, name) for name in ("instance", "axis", "min_ms", "max_ms", "at", "method", *known)}
     largest = None if options.largest is None else read_profile_file(options.largest)
     scaled, _ = answer_scale(open_context(options), ScaleQuestion(**given, largest=largest))
     if options.format == "json":

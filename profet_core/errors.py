@@ -229,7 +229,7 @@ class Code(WordedEnum):
         "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
         "and for the same network.",
     )
-    CORRECTED = "corrected", "Your {measured} on {gpu} is used: {change} than predicted."
+    CORRECTED = "corrected", "Uses your {measured} on {gpu} (predicted: {predicted})."
     MORE_CLASSES = "more_classes", "Other image size: assumes more classes at larger images, as in the measured data."
     OTHER_SIZE = (
         "other_size",

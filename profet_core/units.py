@@ -48,14 +48,16 @@ def format_count(count: float) -> str:
 
 
 def format_usd(amount_usd: float) -> str:
-    """Format dollars: with cents, whole dollars from a hundred on, and small amounts with two significant digits.
+    """Format dollars: with cents, whole dollars from a hundred on, and below one dollar with three significant digits.
 
-    >>> format_usd(0.1381), format_usd(21.957642), format_usd(222.4), format_usd(0.0256), format_usd(0.0066)
-    ('$0.14', '$21.96', '$222', '$0.026', '$0.0066')
+    So a price times the hours is the cost that is shown.
+
+    >>> format_usd(0.1381), format_usd(21.957642), format_usd(222.4), format_usd(0.0256), format_usd(0.9996)
+    ('$0.138', '$21.96', '$222', '$0.0256', '$1.00')
     """
     if amount_usd >= 99.995:
         return f"${amount_usd:,.0f}"
-    return f"${format_significant(amount_usd, 2)}" if 0 < amount_usd < 0.0995 else f"${amount_usd:,.2f}"
+    return f"${format_significant(amount_usd)}" if 0 < amount_usd < 1 else f"${amount_usd:,.2f}"
 
 
 def listed_price(usd_per_hour: float) -> str:
@@ -144,10 +146,8 @@ def format_time_range(low_s: float, high_s: float) -> str:
 def format_usd_range(low_usd: float, high_usd: float) -> str:
     """Format an interval of dollars with one dollar sign, and enough digits to distinguish its endpoints.
 
-    >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.0054, 0.0081)
-    ('$0.13–0.22', '$18.20–105', '$0.0054–0.0081')
-    >>> format_usd_range(0.141, 0.144)
-    '$0.141–0.144'
+    >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.1411, 0.1414)
+    ('$0.131–0.219', '$18.20–105', '$0.1411–0.1414')
     """
     low, high = format_usd(low_usd), format_usd(high_usd)
     return f"${_range(low_usd, high_usd)}" if low == high else f"{low}–{high.removeprefix('$')}"
@@ -170,6 +170,21 @@ def format_co2e(kilograms: float) -> str:
     """
     grams = kilograms < 0.9995
     return f"{format_significant(kilograms * 1_000, 2)} g" if grams else f"{format_significant(kilograms, 2)} kg"
+
+
+#: In percent: 100 times 0.29 is 28.999999999999996.
+PERCENT_ROUNDING = 1e-9
+
+
+def format_certainty(chance: float) -> str:
+    """Whole percent, rounded down, and never 0 or 100 by rounding.
+
+    >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
+    ('87%', 'over 99%', 'under 1%', '100%')
+    """
+    if 0 < chance < 0.01:
+        return "under 1%"
+    return "over 99%" if 0.99 < chance < 1 else f"{math.floor(100 * chance + PERCENT_ROUNDING)}%"
 
 
 def _range(low: float, high: float) -> str:

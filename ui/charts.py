@@ -124,6 +124,11 @@ def text_color() -> str:
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
+def muted_color() -> str:
+    """Less than the text's, at a contrast of 4.5 : 1 or more."""
+    return "#a8b0bd" if st.context.theme.type == "dark" else "#5b6472"
+
+
 COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
 _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
@@ -134,6 +139,8 @@ _LABEL_ROOM, _LETTER = 0.2, 0.03
 _DIMMED = 0.35
 #: How far beyond the axis's end for values a bar may go, and what that end is then multiplied by.
 _OVER, _STEP = 1.08, 1.5
+#: Where there is no interval: what is no number draws no whisker, but null draws one without length.
+_NO_END = "none"
 #: If all bars are shorter than this share of the axis, they get a shorter one.
 _SHORT = 1 / 8
 
@@ -150,6 +157,7 @@ class Bar:
     key : what tells the row from others.
     usual, usual_end : the row's value and where its interval ends at the profiled size: a tick marks the value.
     waiting : share of it in which the GPU waits for data, which is hatched.
+    doubtful : it may not fit in memory: all of it is hatched, the other way.
     """
 
     key: str
@@ -164,6 +172,7 @@ class Bar:
     usual: float | None = None
     usual_end: float = 0.0
     waiting: float = 0.0
+    doubtful: bool = False
 
     @property
     def end(self) -> float:
@@ -250,11 +259,14 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
     whiskers = {
         "type": "data",
         "symmetric": False,
-        "array": [(high or value) - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
-        "arrayminus": [value - (low or value) for (_, low), (*_, value) in zip(ends, bars, strict=True)],
+        "array": [_NO_END if high is None else high - value for (high, _), (*_, value) in zip(ends, bars, strict=True)],
+        "arrayminus": [
+            _NO_END if low is None else value - low for (_, low), (*_, value) in zip(ends, bars, strict=True)
+        ],
         **{"color": text_color(), "thickness": 1.2, "width": 3},
     }
-    pattern: Part = {"shape": "/", "size": 6, "solidity": 0.3, "fillmode": "overlay"}
+    shapes = ["/" if hatched else "\\" * bar.doubtful for _, bar, _ in bars]
+    pattern: Part = {"shape": shapes, "size": 6, "solidity": 0.3, "fillmode": "overlay"}
     return {
         "type": "bar",
         "orientation": "h",
@@ -263,7 +275,7 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
         "base": [value * (1 - bar.waiting) if hatched else 0 for _, bar, value in bars],
         "y": [place for place, *_ in bars],
         "marker": {
-            **({"pattern": pattern} if hatched else {}),
+            **({"pattern": pattern} if any(shapes) else {}),
             "color": [bar.color for _, bar, _ in bars],
             "opacity": [_DIMMED if bar.dimmed else 1 for _, bar, _ in bars],
         },
@@ -302,5 +314,5 @@ def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
         "customdata": [bar.key for bar in bars],
         "hovertext": [bar.hover or bar.text for bar in bars],
         "hoverinfo": "text",
-        "textfont": {"color": [GRAY if bar.value is None else color for bar in bars]},
+        "textfont": {"color": [muted_color() if bar.value is None else color for bar in bars]},
     }

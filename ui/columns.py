@@ -12,12 +12,12 @@ from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
-from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
-from profet_core.training.recommend import format_certainty
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_core.units import (
     TimeUnit,
+    format_certainty,
     format_co2e,
     format_energy,
     format_ms,
@@ -27,7 +27,7 @@ from profet_core.units import (
     format_usd_range,
 )
 from ui.curves import gpu_look
-from ui.tables import MISSING, Cell, Column, Row
+from ui.tables import MISSING, Cell, Column, Row, Value
 
 
 class PlanRow(Protocol):
@@ -50,10 +50,22 @@ def _hidden(column: Column[Row], **changes: Any) -> Column[Row]:
 def _offer_cell(row: PlanRow, code: str = "") -> Cell:
     """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
     plan, notes = row.plan, [code or row.plan.code]
-    notes += ["retired"] if plan.offer.status == "retired" else []
     notes += ["does not fit"] if does_not_fit(row.fit) else []
+    notes += ["may not fit"] if row.fit is not None and row.fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
+
+
+def _offer_data(plan: Plan) -> dict[str, Value]:
+    """An offer in exports, as people and as programs name it, and the date of its price."""
+    offer = plan.offer
+    columns = ("gpu", "gpu_count", "provider", "market")
+    return {
+        "name": plan.phrase,
+        "instance": plan.instance,
+        **{column: getattr(offer, column) for column in columns},
+        "price_as_of": offer.as_of,
+    }
 
 
 def _range(
@@ -80,18 +92,18 @@ def _range(
     )
 
 
+def _epoch_range(row: PlanRow) -> dict[str, Value]:
+    ends = Period.EPOCH.share_of(row.plan).interval
+    return {"epoch_low_usd": ends and ends.low_usd, "epoch_high_usd": ends and ends.high_usd}
+
+
 #: An instance that one GPU trains on, by its name.
 INSTANCE: Column[PlanRow] = Column(
     "instance",
     "Instance",
     lambda row: row.plan.instance,
     cell=_offer_cell,
-    data=lambda row: {
-        "instance": row.plan.instance,
-        "gpu": row.plan.offer.gpu,
-        "provider": row.plan.offer.provider,
-        "batch_size": row.plan.batch_size,
-    },
+    data=lambda row: {**_offer_data(row.plan), "batch_size": row.plan.batch_size},
     row_key=lambda row: row.plan.label,
 )
 STEP: Column[PlanRow] = Column(
@@ -104,8 +116,16 @@ STEP: Column[PlanRow] = Column(
 )
 STEP_RANGE = _range("latency_range_ms", "Range", "ms", format_ms_range, "step_low_ms", "latency_ms")
 IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
+TRAINING_COST_RANGE = _range(
+    "cost_range_usd", "Cost range", "usd", format_usd_range, "training_low_usd", "training_usd"
+)
 TRAINING_COST: Column[PlanRow] = Column(
-    "training_usd", "Cost", lambda row: row.plan.total_usd, format_usd, tip="Of your training."
+    "training_usd",
+    "Cost",
+    lambda row: row.plan.total_usd,
+    format_usd,
+    data=lambda row: {"training_usd": row.plan.total_usd, **TRAINING_COST_RANGE.exported(row)},
+    tip="Of your training.",
 )
 #: Sorted by the largest batch that fits.
 MEMORY: Column[PlanRow] = Column(
@@ -165,9 +185,10 @@ def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]
     tip = "Time and cost move together along it."
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
     energy = cost.replace("cost", "energy")
+    cost_range = _range("cost_range", "Cost range", "usd", format_usd_range, f"{cost}_low_usd", "cost", tip=tip)
     time_range = _range("time_range", "Range", "seconds", unit.range_words, f"{per}_low_s", "time")
     more: tuple[Column[TableRow], ...] = (
-        _range("cost_range", "Cost range", "usd", format_usd_range, f"{cost}_low_usd", "cost", tip=tip),
+        cost_range,
         STEP,
         IMAGES,
         Column(
@@ -217,25 +238,26 @@ def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]
             "Instance",
             lambda row: row.plan.label,
             cell=_offer_cell,
-            data=lambda row: {
-                "plan": row.plan.label,
-                "instance": row.plan.instance,
-                "gpu": row.plan.offer.gpu,
-                "gpu_count": row.plan.offer.gpu_count,
-                "provider": row.plan.offer.provider,
-            },
+            data=lambda row: _offer_data(row.plan),
         ),
         Column(
             "time",
             "Time",
             lambda row: row.plan.total_s,
             unit.words,
-            data=lambda row: (
-                {STEP.export: row.plan.latency_ms} if per is Period.STEP else {f"{per}_s": row.plan.total_s}
-            ),
+            data=lambda row: {
+                STEP.export: row.plan.latency_ms,
+                **({} if per is Period.STEP else {f"{per}_s": row.plan.total_s}),
+            },
         ),
         replace(time_range, data=STEP_RANGE.data) if per is Period.STEP else time_range,
-        Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{cost}_usd"),
+        Column(
+            "cost",
+            "Cost",
+            lambda row: row.plan.total_usd,
+            format_usd,
+            data=lambda row: {f"{cost}_usd": row.plan.total_usd, **cost_range.exported(row)},
+        ),
         Column(
             "usd_per_hour",
             "$/h",
@@ -248,7 +270,7 @@ def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]
                 "usd_per_hour": row.plan.offer.usd_per_hour,
                 "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
             },
-            tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
+            tip="Of the whole machine, with all its GPUs. A year marks a price that is not of this year.",
         ),
         basis_column("cost"),
         *map(_hidden, more),
@@ -265,7 +287,7 @@ def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[Si
         _hidden(IMAGES),
         Column("training_s", "Training time", lambda row: row.plan.total_s, unit.words),
         TRAINING_COST,
-        _hidden(_range("cost_range_usd", "Cost range", "usd", format_usd_range, "training_low_usd", "training_usd")),
+        _hidden(TRAINING_COST_RANGE),
         _hidden(MEMORY),
         basis_column("training_usd"),
     )
@@ -273,6 +295,7 @@ def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[Si
 
 def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
     """All columns of Scale out, in their order, with times in one unit."""
+    cost_range = _range("cost_range_usd", "Cost range", "usd", format_usd_range, "epoch_low_usd", "epoch_usd")
     return (
         Column(
             "instance",
@@ -280,11 +303,10 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             lambda row: row.offer.name,
             cell=lambda row: _offer_cell(row, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}"),
             data=lambda row: {
+                **_offer_data(row.plan),
                 "instance": row.offer.name,
                 "nodes": row.nodes,
                 "gpus": row.step.gpus,
-                "gpu": row.offer.gpu,
-                "provider": row.offer.provider,
                 "batch_size": row.step.batch_size,
             },
             row_key=lambda row: row.label,
@@ -302,8 +324,15 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
         _hidden(IMAGES),
         Column("epoch_s", "Epoch time", lambda row: row.epoch_s, unit.words),
         _range("epoch_range_s", "Range", "seconds", unit.range_words, "epoch_low_s", "epoch_s"),
-        Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
-        _hidden(_range("cost_range_usd", "Cost range", "usd", format_usd_range, "epoch_low_usd", "epoch_usd")),
+        Column(
+            "epoch_usd",
+            "Epoch cost",
+            lambda row: row.epoch_usd,
+            format_usd,
+            data=lambda row: {"epoch_usd": row.epoch_usd, **cost_range.exported(row)},
+            tip="You pay for whole machines.",
+        ),
+        _hidden(cost_range),
         Column(
             "usd_per_hour",
             "$/h",
@@ -315,7 +344,6 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             data=lambda row: {
                 "usd_per_hour": row.usd_per_hour,
                 "node_usd_per_hour": row.offer.usd_per_hour,
-                "as_of": row.offer.as_of,
             },
             tip="All machines together.",
             narrow_under="epoch_usd",
@@ -359,7 +387,13 @@ def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[TableRow
         *(profiled * compared),
         MEMORY,
         Column("epoch_s", "Epoch time", lambda row: row.plan.epoch_s, unit.words, narrow_under="epoch_usd"),
-        Column("epoch_usd", "Epoch cost", lambda row: row.plan.epoch_usd, format_usd),
+        Column(
+            "epoch_usd",
+            "Epoch cost",
+            lambda row: row.plan.epoch_usd,
+            format_usd,
+            data=lambda row: {"epoch_usd": row.plan.epoch_usd, **_epoch_range(row)},
+        ),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.values["regime"].value, by_default=False, tip=tip),
         basis_column("latency_ms"),

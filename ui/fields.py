@@ -5,7 +5,7 @@ Each keeps its value while the visitor is on other pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,14 +15,14 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
-from profet_core.layers.networks import named_networks
+from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.units import format_count, typed_count
+from profet_core.units import format_count, typed_count, typed_latency_ms
 from profet_recorder.profiles.record import ProfileMeta
 from ui.custom import held_in
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
-from ui.words import sentence
+from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
+from ui.words import plain, sentence
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
@@ -78,6 +78,47 @@ def number_field(
         persist_state="session",
         **kind,
     )
+
+
+def set_aside(name: str, before: str | None, now: str | None, keys: Sequence[str]) -> None:
+    """Empty fields of latencies that were typed for another GPU, and fill in what was typed for the one chosen now.
+
+    `name`: what they are of, such as a profile.
+    """
+    on, kept = session.custom.aside.get(name, (None, {}))
+    typed = {key: st.session_state[key] for key in keys if st.session_state.get(key)}
+    others = {other: values for other, values in session.custom.aside.items() if other != name}
+    if typed and before not in (None, now):
+        session.custom.aside = {**others, name: (before, typed)}
+    elif now is not None and now == on and not typed:
+        session.custom.aside = others
+    else:
+        return
+    st.session_state.update({key: kept.get(key) if now == on else None for key in keys})
+
+
+def aside_note(
+    name: str, now: str | None, words: Callable[[str], str], on_use: Callable[[], None] | None = None
+) -> None:
+    """Say for which GPU the latencies were that `set_aside` took away, with a button that takes them for the one `now`.
+
+    `words`: a GPU as it is called.
+    """
+    on, kept = session.custom.aside.get(name, (None, {}))
+    if on is None or now in (None, on) or any(st.session_state.get(key) for key in kept):
+        return
+
+    def use() -> None:
+        st.session_state.update(kept)
+        session.custom.aside = {other: values for other, values in session.custom.aside.items() if other != name}
+        if on_use is not None:
+            on_use()
+
+    several, (first, *_) = len(kept) > 1, kept.values()
+    latency_ms = typed_latency_ms(first) if isinstance(first, str) else first
+    what = "Your latencies were" if several else f"{latency_text(latency_ms)} was"
+    st.caption(plain(f"{what} for {words(on)}."))
+    st.button(plain(f"Use {'them' if several else 'it'} for {words(now)}"), key=f"aside:{name}", on_click=use)
 
 
 def _one_of(
@@ -167,6 +208,24 @@ def validation_input() -> None:
     """Images that only run forward."""
     tip = "A validation step runs only the forward pass and counts as a third of a training step."
     number_field("Validation images per epoch", Training.validation_images, tip=tip)
+
+
+def network_name_input(field: Field[str], **more: Any) -> None:
+    """A network, however its name is written. One that is not known stays as typed, without numbers."""
+
+    def take() -> None:
+        with suppress(InputError):
+            st.session_state[field.key] = sized_name(st.session_state[field.key])
+
+    st.selectbox(
+        "Network name",
+        list(dict.fromkeys((*named_networks(), st.session_state[field.key]))),
+        accept_new_options=True,
+        key=field.key,
+        on_change=take,
+        persist_state="session",
+        **more,
+    )
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:

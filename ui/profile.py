@@ -26,7 +26,7 @@ from ui.custom import (
     keep_given,
     remove_profiles,
 )
-from ui.fields import choice, number_field, select, toggle
+from ui.fields import aside_note, choice, number_field, select, set_aside, toggle
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
@@ -65,10 +65,27 @@ def network_input(resources: Resources) -> None:
         placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
-        on_change=lambda: setattr(session.custom, "chosen_anchor", session.network.anchor),
+        on_change=_choose_anchor,
     )
     _profile_input(resources, session.profile, "2 · Your profile")
-    _latency_input(session.profile, "3 · Measured time per step (optional)")
+    _latency_input(resources, session.profile, "3 · Measured time per step (optional)")
+
+
+def _choose_anchor() -> None:
+    """Keep the choice; a latency is of the GPU that was chosen before, and a sample's of its own."""
+    shown, now = session.profile.shown, session.network.anchor
+    before, session.custom.chosen_anchor = session.custom.chosen_anchor, now
+    if shown is not None and shown.is_custom:
+        before = session.custom.profiles[shown.key].anchor
+    for slot in session.slots:
+        held = slot.shown
+        if held is not None and (not slot.latency or slot.usable_ms is not None):
+            is_samples = not held.is_custom and slot.latency == latency_text(held.latency_ms)
+            set_aside(_aside(slot), held.anchor if is_samples else before, now, [slot.key("latency")])
+
+
+def _aside(slot: Slot) -> str:
+    return f"{slot.prefix}:{slot.shown.key if slot.shown else ''}"
 
 
 def second_input(resources: Resources) -> None:
@@ -78,7 +95,7 @@ def second_input(resources: Resources) -> None:
     if session.network.second:
         with st.container(border=True):
             held = _profile_input(resources, session.second, "Second profile")
-            _latency_input(session.second, "Its measured time per step (optional)")
+            _latency_input(resources, session.second, "Its measured time per step (optional)")
             _size_inputs(held, session.second.prefix)
 
 
@@ -89,18 +106,21 @@ def _size_inputs(held: Held, prefix: str) -> None:
     """The sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
-            key, change = _answer(held, prefix, name)
+            key, change = _answer(held, prefix, name, getattr(held, name))
             number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
 
 
-def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
-    """The key of a field of an uploaded profile, which shows what the profile has now, and what takes a change."""
-    key = f"{prefix}:{name}:{held.key}"
-    st.session_state[key] = getattr(held, name)
+def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:
+    """The key of a field of an uploaded profile, which shows the `value` it has now, and what takes a change.
+
+    Another value is another field: a browser keeps what a field in a closed popover showed, and would send that.
+    """
+    key = f"{prefix}:{name}:{held.key}:{value}"
+    st.session_state[key] = value
     return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
 
 
-def _latency_input(slot: Slot, label: str) -> None:
+def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
     """One training step's time on the anchor, with its unit."""
     st.text_input(
         label,
@@ -110,6 +130,10 @@ def _latency_input(slot: Slot, label: str) -> None:
         help="Time of one training step on that GPU without the profiler. Leave empty if unknown.",
         persist_state="session",
     )
+    held = slot.shown
+    _, kept = session.custom.aside.get(_aside(slot), (None, {}))
+    if held is not None and (held.is_custom or latency_text(held.latency_ms) not in kept.values()):
+        aside_note(_aside(slot), session.network.anchor, resources.gpu_words)
 
 
 def missing_input(resources: Resources, held: Held) -> None:
@@ -287,7 +311,7 @@ def _profile_choice(slot: Slot) -> None:
 def rename_input(custom: Held, prefix: str) -> None:
     """What the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
-    key, rename = _answer(custom, prefix, "name")
+    key, rename = _answer(custom, prefix, "name", custom.name)
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
@@ -305,9 +329,9 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """
     if not held.is_custom:
         return
-    shown, (key, change) = counted(held.profile, latency_ms), _answer(held, prefix, "steps")
+    shown = counted(held.profile, latency_ms)
     # The file or the latency may tell.
-    st.session_state[key] = shown.steps
+    key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
         "Steps in the file",
         number(None, 1, MAX_STEPS, key=key),
@@ -319,7 +343,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     with st.container(horizontal=True, gap="small"):
         for field in untold(held.read):
             label, answers, tip = _QUESTIONS[field]
-            key, change = _answer(held, prefix, field)
+            key, change = _answer(held, prefix, field, getattr(held, field))
             words = answers.__getitem__
             st.selectbox(label, tuple(answers), format_func=words, key=key, help=tip, width=230, on_change=change)
 

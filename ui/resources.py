@@ -86,6 +86,10 @@ class Resources(Context):
         """What a profile can have been recorded on: the measured instances, then every other GPU by its full name."""
         return anchor_names(self.models)
 
+    def gpu_words(self, name: str) -> str:
+        """An anchor's GPU in a sentence: 'M60' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU."""
+        return gpu_words(self.catalog[name]) if name in self.catalog else self.anchor_label(name)
+
     def anchor_label(self, name: str) -> str:
         """'T4 (g4dn.xlarge)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; your own as it is called."""
         if name in self.catalog:

@@ -18,7 +18,7 @@ from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.estimate import OPTIMIZERS
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, network_name
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
 from profet_core.training.advise import ORIGINAL, Preset, Sort
@@ -153,6 +153,14 @@ def _network(text: str, _: Resources) -> str:
     if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
         raise ValueError(text[:MAX_NETWORK_LETTERS])
     return text
+
+
+def _network_name(text: str, resources: Resources) -> str:
+    """A network as it is called here; one that isn't known, or that has another size by this name, as it is typed."""
+    try:
+        return sized_name(text)
+    except InputError:
+        return _network(text, resources)
 
 
 def _latency(text: str, _: Resources) -> str | None:
@@ -359,7 +367,7 @@ class NetworkFile(Part):
 
     hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
-    net = Field("resnet50", lambda text, _: network_name(text))
+    net = Field("resnet50", _network_name)
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
@@ -428,7 +436,7 @@ class ManyCore(Part):
 
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = Field("resnet50", lambda text, _: network_name(text))
+    manycore_name = Field("resnet50", _network_name)
     manycore_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
     manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
@@ -457,6 +465,8 @@ class Table(Part):
 class Custom(Part):
     """The visitor's profiles, instances and GPUs, in no link; `share_profile` puts their profile into it.
 
+    `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
+
     `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
     "link" or "reload" if the page opened without the upload that its address asks for.
     """
@@ -469,6 +479,7 @@ class Custom(Part):
     link_page: Field[str] = Field("")
     link_missing: Field[str] = Field("")
     chosen_anchor: Field[str | None] = Field(None)
+    aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 
     @property
     def given(self) -> frozenset[str]:

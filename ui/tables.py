@@ -135,6 +135,10 @@ class Column(Generic[ColumnRow]):
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
 
+    def exported(self, row: ColumnRow) -> Mapping[str, Value]:
+        """What an export has of the row: name with unit -> full digits."""
+        return {self.export or self.key: self.value(row)} if self.data is None else self.data(row)
+
 
 def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
     """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
@@ -172,7 +176,7 @@ def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[d
     found: list[dict[str, Value]] = [{} for _ in rows]
     for column in columns:
         for one, row in zip(found, rows, strict=True):
-            one |= {column.export or column.key: column.value(row)} if column.data is None else column.data(row)
+            one |= column.exported(row)
     return found
 
 
@@ -264,9 +268,13 @@ def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]]
         chosen = [column for column in titles if column in st.session_state[key]]
         choices.columns = [] if chosen in ([], usual) else chosen
 
+    # While it is closed, a browser would keep what it showed last, whatever a link says now.
+    popover = st.popover("Columns", key=f"{key}:open", icon=":material/view_column:", on_change="rerun")
+    if not popover.open:
+        return
     # What the link says is what the chooser says.
     st.session_state[key] = [column.key for column in shown[1:]]
-    with st.popover("Columns", icon=":material/view_column:"):
+    with popover:
         st.pills(
             "Columns",
             tuple(titles),

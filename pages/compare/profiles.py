@@ -23,7 +23,7 @@ from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart,
 from ui.columns import INSTANCE, TableRow
 from ui.curves import gpu_look
 from ui.custom import held_in, profile_to_predict, remove_profiles, set_recorded
-from ui.fields import choice, number_field, some_of
+from ui.fields import aside_note, choice, number_field, set_aside, some_of
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
@@ -207,6 +207,10 @@ def _profile_fields(resources: Resources, custom: Held) -> None:
     def recorded() -> None:
         set_recorded(custom.key, st.session_state[anchor_key], st.session_state[latency_key])
 
+    def choose_anchor() -> None:
+        set_aside(latency_key, custom.anchor, st.session_state[anchor_key], [latency_key])
+        recorded()
+
     with name:
         rename_input(custom, _PREFIX)
     anchor.selectbox(
@@ -216,9 +220,10 @@ def _profile_fields(resources: Resources, custom: Held) -> None:
         format_func=resources.anchor_labels().__getitem__,
         placeholder="Choose a GPU",
         key=anchor_key,
-        on_change=recorded,
+        on_change=choose_anchor,
     )
     number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
+    aside_note(latency_key, custom.anchor, resources.gpu_words, recorded)
     step_questions(custom, _PREFIX, custom.latency_ms)
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from pages.estimate.many_core import show_many_core
 from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
-from profet_core.errors import Code, Note
+from profet_core.errors import Code, InputError, Note
 from profet_core.layers.estimate import NetworkEstimate, disagreement_words, disagreements
-from profet_core.layers.networks import named_networks, native_pixels
+from profet_core.layers.networks import native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.table import Prediction
 from profet_core.units import shared_time_unit
 from ui.columns import TableRow, estimate_columns
 from ui.custom import held_in
-from ui.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
+from ui.fields import (
+    choice,
+    network_name_input,
+    number_field,
+    precision_input,
+    toggle,
+    validation_input,
+    workload_input,
+)
 from ui.frame import run_page
 from ui.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import shown_network
@@ -25,7 +35,7 @@ from ui.resources import Resources
 from ui.session import NetworkFile, Part, session
 from ui.tables import result_table
 from ui.uploads import network_file
-from ui.words import plain, sentence, show_error, show_warning
+from ui.words import error_words, plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
     f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. If it is too big with its "
@@ -33,19 +43,21 @@ _FILE_TIP = (
 )
 
 
-def _network_question() -> EstimateQuestion | None:
-    """Ask for the network and its step; None until there is a file."""
+def _network_inputs() -> Callable[[], EstimateQuestion | None]:
+    """Ask for the network and its step; returns what makes the question, None until there is a file."""
     choice("Network", NetworkFile.net_from)
     by_name = session.file.net_from == "name"
     if by_name:
-        select("Network name", NetworkFile.net, {name: name for name in named_networks()}, label_visibility="collapsed")
+        network_name_input(NetworkFile.net, label_visibility="collapsed")
     pixels, batch = st.columns(2, gap="small")
     with pixels:
-        empty = f"{native_pixels(session.file.net)}" if by_name else "from file"
+        empty = "its own" if by_name else "from file"
+        with suppress(InputError):
+            empty = f"{native_pixels(session.file.net)}" if by_name else empty
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
     state = session.file
-    found = named_question(state.net, batch=state.net_batch, pixels=state.net_pixels) if by_name else _of_file()
+    of_file = None if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
@@ -53,7 +65,9 @@ def _network_question() -> EstimateQuestion | None:
         precision_input()
         choice("Training code", NetworkFile.net_code, help="Channels-last: compiled too, in AMP or BF16.")
         toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
-    return found
+    if by_name:
+        return partial(named_question, state.net, batch=state.net_batch, pixels=state.net_pixels)
+    return lambda: of_file
 
 
 def _of_file() -> EstimateQuestion | None:
@@ -77,10 +91,15 @@ def main(resources: Resources) -> None:
         show_many_core()
         return
     with st.sidebar:
-        question = _network_question()
+        ask = _network_inputs()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
+    try:
+        question = ask()
+    except InputError as error:
+        show_error(sentence(error_words(error)))
+        return
     if question is None:
         st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.layers.network import Network as NetworkFile
-from profet_core.layers.networks import counts_of, named_networks, native_pixels
+from profet_core.layers.networks import counts_of, native_pixels
 from profet_core.training.many_core import (
     MAX_THREADS,
     MIN_THREADS,
@@ -28,7 +28,7 @@ from profet_core.training.many_core import (
 from profet_core.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
-from ui.fields import choice, number_field, select
+from ui.fields import choice, network_name_input, number_field
 from ui.session import ManyCore, session
 from ui.tables import Column, result_table
 from ui.uploads import network_file
@@ -47,7 +47,7 @@ def _network_input() -> Network:
         choice("Published network", ManyCore.manycore_network)
         return PUBLISHED[state.manycore_network]
     if state.manycore_from == "named":
-        select("Network name", ManyCore.manycore_name, {name: name for name in named_networks()})
+        network_name_input(ManyCore.manycore_name)
         number_field("Image size (pixels)", ManyCore.manycore_pixels, empty=f"{native_pixels(state.manycore_name)}")
         return scaled_network(state.manycore_name, counts_of(state.manycore_name, state.manycore_pixels).flops.all)
 

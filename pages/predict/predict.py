@@ -64,8 +64,8 @@ def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
     number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    tip = "Cards recommend an instance only if it meets both with this probability."
-    number_field("Confidence for deadline and budget (%)", Training.certainty, tip=tip)
+    tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
+    number_field("Confidence (%)", Training.certainty, tip=tip)
     validation_input()
     second_input(resources)
     whole_nodes_input(held_in(resources, session.profile).profile.meta)

@@ -14,6 +14,7 @@ from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import (
     CUSTOM_PROVIDER,
     ON_DEMAND,
+    RETIRED_MARK,
     cloud_words,
     gpu_words,
     machine_words,
@@ -32,7 +33,6 @@ from profet_core.training.recommend import (
     Recommendation,
     Recommended,
     compare,
-    format_certainty,
     frontier,
     others_of_gpus,
 )
@@ -44,7 +44,15 @@ from profet_core.training.words import (
     comparison_sentences,
     skipped_sentence,
 )
-from profet_core.units import TimeUnit, format_ms, format_significant, format_usd, format_usd_range, shared_time_unit
+from profet_core.units import (
+    TimeUnit,
+    format_certainty,
+    format_ms,
+    format_significant,
+    format_usd,
+    format_usd_range,
+    shared_time_unit,
+)
 from ui.charts import (
     COLORS,
     GRAY,
@@ -55,6 +63,7 @@ from ui.charts import (
     bar_chart,
     framed,
     line_at,
+    muted_color,
     no_markup,
     show_chart,
     show_legend,
@@ -179,29 +188,34 @@ def show_cards(found: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
     if found.none_meets:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
-    limited, unit = found.limits.given and not found.none_meets, per.unit(found.plans)
+    unit = per.unit(found.plans)
     for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
-        help_text = "Lowest time × cost." if Goal.BALANCE in card.goals else None
-        column.markdown("  \n".join(_lines(card, per, unit, limited=limited)), help=help_text)
-    if found.skipped:
-        st.caption(plain(" ".join(skipped_sentence(plan, found.limits) for plan in found.skipped)))
+        is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
+        help_text = "Lowest time × cost." if is_choice else None
+        column.markdown("  \n".join(_lines(found, card, per, unit)), help=help_text)
+    skipped = [(plan, per.share_of(plan)) for plan in found.skipped]
+    lines = [skipped_sentence(plan, found.limits, _totals(shown, per, unit)) for plan, shown in skipped]
+    if lines:
+        st.caption(plain(" ".join(lines)))
 
 
-def _lines(card: Recommendation, per: Period, unit: TimeUnit, *, limited: bool) -> list[str]:
+def _totals(shown: Plan, per: Period, unit: TimeUnit) -> str:
+    return f"{unit.words(shown.total_s)}, {format_usd(shown.total_usd)}{per.cost_suffix}"
+
+
+def _lines(found: Recommended, card: Recommendation, per: Period, unit: TimeUnit) -> list[str]:
     plan, shown = card.plan, per.share_of(card.plan)
-    ends, likely = shown.interval, plan.within_limits
+    ends, likely, limited = shown.interval, plan.within_limits, found.limits.given and not found.none_meets
     spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
-        other = per.share_of(card.alternative)
-        cheaper = card.goals[0] is Goal.CHEAPEST
-        small.append(alternative_sentence(card, unit.words(other.total_s) if cheaper else format_usd(other.total_usd)))
+        small.append(alternative_sentence(card, _totals(per.share_of(card.alternative), per, unit)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
     return [
-        f"{card_title(card, limited=limited)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
+        f"{card_title(found, card)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
         f"**{plain(numbers)}** {spread}",
         *(f":small[{plain(line)}]" for line in small),
     ]
@@ -249,7 +263,7 @@ def show_bars(
             continue
         usual = profiled.get(row.label)
         shown, at_profiled = per.share_of(row.plan), usual and per.share_of(usual)
-        pairs.append(_pair(row, name, shown, at_profiled, unit, dimmed=limits.excess(row.plan) > 1))
+        pairs.append(_pair(row, name, shown, at_profiled, unit, limits))
     times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
@@ -266,11 +280,12 @@ def show_bars(
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
     more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
     more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
+    more += ["▧ may not fit in memory"] if any(plan.fit_chance < limits.certainty for plan in plans) else []
     show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
-def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, *, dimmed: bool) -> tuple[Bar, ...]:
-    """The bars of time and cost of a row's plan; `usual`: the plan at the profiled size."""
+def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, limits: Limits) -> tuple[Bar, ...]:
+    """The bars of time and cost of a period's share of a row's plan; `usual`: at the profiled size."""
     offer, ends, basis = plan.offer, plan.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
@@ -290,8 +305,9 @@ def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUn
             low=ends and ends[0] / seconds,
             high=ends and ends[1] / seconds,
             text=text,
-            dimmed=dimmed,
+            dimmed=row.plan is not None and limits.excess(row.plan) > 1,
             waiting=plan.waiting,
+            doubtful=plan.fit_chance < limits.certainty,
             hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
             usual=before / seconds if before else None,
             usual_end=before_end / seconds,
@@ -321,6 +337,7 @@ def _names(rows: Sequence[OfferRow]) -> list[str]:
     short, names = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows], []
     for row, name in zip(rows, short, strict=True):
         text, code = no_markup(name), no_markup(machine_words(row.offer)[:_CODE_LETTERS])
+        text = text.replace(RETIRED_MARK, f"<span style='color:{muted_color()}'>{RETIRED_MARK}</span>")
         text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
         names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
     return names
@@ -373,7 +390,7 @@ def show_details(
                 cost += f" ({format_usd_range(*ends.usd)})"
             facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
-        _corrections(resources, row)
+        _corrections(resources, network, row)
         if row.plan is not None:
             _against(plans, row.plan)
             if lines := _computed(resources, network, row, row.plan):
@@ -383,7 +400,7 @@ def show_details(
     dialog()
 
 
-def _corrections(resources: Resources, row: OfferRow) -> None:
+def _corrections(resources: Resources, network: Predicted, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
@@ -391,9 +408,13 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
     with price:
         _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
     if not row.is_anchor:
-        tip = "A step latency of this network that you measured there. It corrects the prediction for this GPU."
+        tip = "It replaces the prediction there, and corrects this GPU's at other sizes and on other machines."
+        second = session.network.second and session.network.measured_at == "other"
+        batch_size, pixels = network.training.known[-1 if second else 0].sizes
+        size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
-            _number_there("Measured latency (ms/step)", Network.measured, name, "not measured", tip)
+            label = f"Your step time{size and f' at {size}'} (ms)"
+            _number_there(label, Network.measured, name, "not measured", tip)
             if session.network.second and name in session.network.measured:
                 choice("Measured at", Network.measured_at)
 
@@ -412,7 +433,6 @@ def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, 
 
 def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> dict[str, str]:
     offer = plan.offer
-    retired = ", retired" if offer.status == "retired" else ""
     each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
     step = format_ms(plan.latency_ms)
     if network.batch_size is not None:
@@ -421,7 +441,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
     source = next((part for part in plan.row.note.split("; ") if part.startswith("from ")), None)
     corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
     return {
-        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
+        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)})",
         "Step": plain(step),
         "Basis": plain(f"{plan.basis.words if source is None else f'{plan.basis.word} {source}'}."),
         "All costs": plain(breakdown_line(plan)),

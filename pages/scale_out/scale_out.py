@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -21,12 +22,14 @@ from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.custom import held_in
 from ui.fields import (
+    aside_note,
     choice,
     chosen_parameters,
     more_options,
     number_field,
     parameters_input,
     select,
+    set_aside,
     toggle,
     typed_network,
     validation_input,
@@ -51,7 +54,11 @@ def sidebar(resources: Resources) -> None:
         number_field("Latency (ms)", ScaleOut.one_gpu_ms, empty="measured", at=step)
         number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
+        before, key = session.scale_out.one_gpu_on, ScaleOut.one_gpu_ms.key
+        more: dict[str, Any] = {"index": None, "placeholder": "which GPU?"}
+        more |= {"on_change": lambda: set_aside(key, before, session.scale_out.one_gpu_on, [key])}
+        select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, **more)
+        aside_note(key, session.scale_out.one_gpu_on, str)
         parameters_input(None)
     else:
         network_input(resources)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
-from profet_core.answers.questions import PredictQuestion, ProfileQuestion, SecondProfile, TrainingQuestion
+from profet_core.answers.questions import (
+    MeasuredSteps,
+    PredictQuestion,
+    ProfileQuestion,
+    SecondProfile,
+    TrainingQuestion,
+)
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, Gpu, canonical, requested_precision
@@ -41,16 +47,21 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     more: PredictOptions = {"targets": targets}
     if question.measured.latencies_ms:
         more |= {"measured_ms": question.measured.latencies_ms}
-        if (recorded := question.measured.profile) is not None:
-            # Of the profile that the measured latencies belong to.
-            question_anchor(context, question)
-            try:
-                known_ms = question.measured.anchor_ms
-                more |= {"measured_from": predicted_profile(context, question, recorded, known_ms, targets=targets)}
-            except NoPredictionError as error:
-                lines = f"{{measured_trace}}: {error.args[0]}"
-                raise NoPredictionError(lines, "measured_trace", *error.fields) from None
+        if question.measured.profile is not None:
+            more |= {"measured_from": _measured_workload(context, question, question.measured.profile, targets)}
     return predicted_profile(context, question, profile, question.latency_ms, **more)
+
+
+def _measured_workload(
+    context: Context, question: ProfileQuestion, recorded: Profile, targets: Sequence[str] | None
+) -> Prediction:
+    """Prediction of the profile that the measured latencies belong to, if that is another one."""
+    question_anchor(context, question)
+    try:
+        return predicted_profile(context, question, recorded, question.measured.anchor_ms, targets=targets)
+    except NoPredictionError as error:
+        lines = f"{{measured_trace}}: {error.args[0]}"
+        raise NoPredictionError(lines, "measured_trace", *error.fields) from None
 
 
 def predicted_profile(
@@ -235,7 +246,16 @@ def _second_prediction(
     """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
     try:
         profile = _sized(read_as(second.profile, second.steps), second.batch, second.pixels, "second")
-        found = predicted_profile(context, question, profile, second.latency_ms)
+        more: PredictOptions = {}
+        if question.measured.latencies_ms:
+            recorded = question.measured.profile
+            measured_from = (
+                predicted_question(context, replace(question, measured=MeasuredSteps()))
+                if recorded is None
+                else _measured_workload(context, question, recorded, None)
+            )
+            more = {"measured_ms": question.measured.latencies_ms, "measured_from": measured_from}
+        found = predicted_profile(context, question, profile, second.latency_ms, **more)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:

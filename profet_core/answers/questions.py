@@ -469,13 +469,15 @@ class AdviseQuestion(TrainingQuestion):
 
     deadline_hours: float | None = option("deadline; recommends the cheapest offer that meets it", unit="H")
     budget_usd: float | None = option("budget; recommends the fastest offer within it", unit="USD")
-    certainty: float = option("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
+    certainty: float = option(
+        "required probability of fitting in memory and of meeting the limits (default: 0.9)", default=0.9, unit="SHARE"
+    )
     market: str = option("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
     spot_discount: float | None = option(
         "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
     )
     other_costs: OtherCosts = part(OtherCosts)
-    include_retired: bool = option("include retired instances", default=False)
+    include_retired: bool = option("include retired instances, which are never recommended", default=False)
     compare: Sequence[str] | None = option("compare two instances")
     whole_nodes: bool = option(
         "train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",

@@ -16,10 +16,11 @@ from profet_core.prediction.table import Prediction
 from profet_core.training.advise import Advice
 from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
-from profet_core.training.recommend import format_certainty, shortlist
+from profet_core.training.recommend import shortlist
 from profet_core.training.words import answer_sentences, breakdown_line, named_plans
 from profet_core.units import (
     TimeUnit,
+    format_certainty,
     format_duration,
     format_ms,
     format_usd,
@@ -113,7 +114,7 @@ def _training(work: Workload) -> str:
 
 def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
     offer, ends = plan.offer, plan.interval
-    code = plan.code + (", retired" if offer.status == "retired" else "")
+    code = plan.code
     price_of = ", ".join(part for part in (offer.region, offer.as_of) if part) or offer.market
     cells = (
         (_NUMBER, unit.words(plan.total_s)),

@@ -164,6 +164,7 @@ class ScaleQuestion:
     other_size : pixels along batch, batch size along pixels.
     largest : a profile at the largest size.
     fixed_classes : along pixels, the number of classes stays fixed.
+    known_at, known_ms : another size between, and its latency.
     """
 
     instance: str
@@ -175,6 +176,8 @@ class ScaleQuestion:
     other_size: int | None = None
     largest: Profile | None = None
     fixed_classes: bool = False
+    known_at: int | None = None
+    known_ms: float | None = None
 
 
 def answer_scale(
@@ -191,6 +194,7 @@ def answer_scale(
         known_there = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
         if question.other_size is not None:
             known_there = replace(known_there, other_size=question.other_size)
+    known_there = replace(known_there, known_at=question.known_at, known_ms=question.known_ms)
     scaled = scale(*ends, question.at, method=question.method, context=known_there)
     curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else np.array([])
     return replace(scaled, instance=question.instance), curve.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from profet_core.latency import StepTime
 
 
-STATUSES = ("available", "retired")
+AVAILABLE, RETIRED = STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
 #: Auction prices of private hosts: they change hourly and are never shown as on-demand.
 MARKETPLACE = "marketplace"
 #: Custom hardware at its hourly cost; it is available in every market.
 CUSTOM_HARDWARE = "own"
 MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, CUSTOM_HARDWARE)
+#: Behind the name of what can't be rented any more.
+RETIRED_MARK = f" ({RETIRED})"
 #: Market name that `Catalog.with_prices` uses for a typed price.
 CUSTOM_PRICE = "own price"
 
@@ -228,17 +230,19 @@ def gpu_words(offer: Instance) -> str:
 def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
     """The name that people see: 'B200 · Verda', 'A100 (1 of 8) · GCP', with all GPUs of a node '8 × A100 · GCP spot'.
 
-    Custom hardware has its own name in place of a cloud's. `joined` : " at " in a sentence.
+    What can't be rented any more says so: 'K80 · AWS (retired)'. Custom hardware has its own name in place of a
+    cloud's. `joined` : " at " in a sentence.
     """
     gpu = gpu_words(offer)
     if gpus > 1:
         gpu = f"{gpus} × {gpu}"
     elif offer.gpu_count > 1:
         gpu = f"{gpu} (1 of {offer.gpu_count})"
+    retired = RETIRED_MARK if offer.status == RETIRED else ""
     if offer.provider == CUSTOM_PROVIDER:
-        return f"{gpu}{joined}{offer.name}"
+        return f"{gpu}{joined}{offer.name}{retired}"
     market = "" if offer.market in (ON_DEMAND, CUSTOM_PRICE) else f" {offer.market}"
-    return f"{gpu}{joined}{cloud_words(offer.provider)}{market}"
+    return f"{gpu}{joined}{cloud_words(offer.provider)}{market}{retired}"
 
 
 def price_age_years(as_of: str, today: date | None = None) -> int:
@@ -263,8 +267,8 @@ def old_price_note(offer: Instance, today: date | None = None) -> str:
 
 
 def price_words(offer: Instance) -> str:
-    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
-    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
+    """US dollars an hour of the whole machine, with the year where that is not this one."""
+    old = f" · {offer.as_of[:4]}" if offer.as_of and int(offer.as_of[:4]) != date.today().year else ""
     return f"{format_usd(offer.usd_per_hour)}{old}"
 
 
@@ -277,14 +281,29 @@ def price_source(entry: Instance) -> str:
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the newest prices are from."""
-    dates = sorted({offer.as_of for offer in offers if offer.as_of})
-    if not dates:
+    """When the prices are from, the month where it is known: 'Prices as of June 2026; 2021: M60 · AWS.'"""
+    by_month: dict[str, dict[str, None]] = {}
+    for offer in sorted(offers, key=lambda offer: offer.as_of, reverse=True):
+        by_month.setdefault(offer.as_of[:7], {})[offer_name(offer).removesuffix(RETIRED_MARK)] = None
+    by_month.pop("", None)
+    if not by_month:
         return ""
-    year, _, more = dates[-1].partition("-")
-    newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
-    mixed = price_age_years(dates[0]) > price_age_years(dates[-1])
-    return f"Prices as of {newest}{'; older ones show their year' if mixed else ''}."
+    words = {month: _date_words(month, list(names)) for month, names in by_month.items()}
+    most = max(by_month, key=lambda month: len(by_month[month]))
+    if len(by_month[most]) > _NAMED_PRICES or len(words) == 1:
+        words = {most: _date_words(most, [])} | {month: text for month, text in words.items() if month != most}
+    return f"Prices as of {'; '.join(words.values())}."
+
+
+#: Offers whose price date a line names one by one.
+_NAMED_PRICES = 4
+
+
+def _date_words(month: str, names: Sequence[str]) -> str:
+    year, _, number = month.partition("-")
+    date_words = f"{calendar.month_name[int(number)]} {year}" if number else year
+    named = ", ".join(names) if len(names) <= _NAMED_PRICES else f"{len(names)} offers"
+    return f"{date_words}: {named}" if names else date_words
 
 
 def instance_words(entry: Instance) -> str:

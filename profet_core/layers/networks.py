@@ -192,6 +192,16 @@ def network_name(text: str) -> str:
     return found.name
 
 
+def sized_name(text: str) -> str:
+    """The unique name of the CNN that is meant, or the text, if it names a checkpoint of another image size.
+
+    >>> sized_name("ResNet-50"), sized_name("timm/convnext_base.fb_in22k_ft_in1k_384")
+    ('resnet50', 'timm/convnext_base.fb_in22k_ft_in1k_384')
+    """
+    name = network_name(text)
+    return name if native_pixels(name) == native_pixels(text) else text
+
+
 def named_network(text: str) -> NamedNetwork:
     """The network that is meant, spelled as in papers, Python, a library, a hub, or a configuration.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -54,7 +54,8 @@ class PredictOptions(TypedDict, total=False):
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
     training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
-    measured_ms : target -> latency that was measured there with the same network, milliseconds per step.
+    measured_ms : target -> latency that was measured there with the same network, milliseconds per step. It is the
+        answer there, and corrects the GPU's other hosts and, if it is of another profile, this one.
     measured_from : prediction from the profile that these belong to, if that is another one of the network.
     """
 
@@ -278,24 +279,30 @@ class _Question:
     ) -> tuple[StepTable, list[Note]]:
         """The table corrected by latencies that were measured with this profile's workload, or with another one.
 
-        Notes say which measurements are far from the prediction, and what each one changes.
+        At this profile's sizes a measured latency is used as given. Notes say which measurements are far from the
+        prediction, and which are used.
         """
         other, share, anchor, measured_ms = self.measured_from, SHARE_AT_SAME_SIZES, self.anchor.name, self.measured_ms
         ratios = _measured_ratios(table, offers, anchor, measured_ms)
         if other is not None:
             ratios = _measured_ratios(other.table, offers, anchor, measured_ms)
             share = share_transferred(profile.meta, other.profile.meta)
-        factors = {name: ratio**share for name, ratio in ratios.items()}
+        is_here = other is None or other.sizes == (profile.meta.batch_size, profile.meta.pixels)
         words = {offer.name: gpu_words(offer) for offer, _ in offers if offer.name in ratios}
         doubts, notes = [], []
         for name, ratio in ratios.items():
-            measured, factor = format_ms(measured_ms[name]), factors[name]
+            values = {"measured": format_ms(measured_ms[name]), "predicted": format_ms(measured_ms[name] / ratio)}
             if not 1 / SLIP_FACTOR <= ratio <= SLIP_FACTOR:
-                predicted = format_ms(measured_ms[name] / ratio)
-                doubts.append(Note(Code.MEASURED_FAR, measured=measured, instance=name, predicted=predicted))
-            change = f"{abs(100 * (1 - factor)):.0f}% {'faster' if factor <= 1 else 'slower'}"
-            notes.append(Note(Code.CORRECTED, instance=name, gpu=words[name], measured=measured, change=change))
-        return _with_measurements(table, offers, anchor, factors), doubts + notes
+                doubts.append(Note(Code.MEASURED_FAR, instance=name, **values))
+            notes.append(Note(Code.CORRECTED, instance=name, gpu=words[name], **values))
+        factors = {name: ratio**share for name, ratio in ratios.items()}
+        table = _with_measurements(table, offers, anchor, ratios if is_here else factors, factors)
+        if is_here:
+            rows = {target.instance: row for row, target in enumerate(table.targets)}
+            known: dict[str, Any] = {"latency_ms": [measured_ms[name] for name in ratios], "log_sd": 0.0}
+            known |= {"basis": [Basis.GIVEN] * len(ratios), "notes": [()] * len(ratios)}
+            table = table.with_rows([rows[name] for name in ratios], **known)
+        return table, doubts + notes
 
 
 #: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
@@ -345,11 +352,12 @@ def _with_measurements(
     table: StepTable,
     offers: Sequence[tuple[Instance, int]],
     anchor: str,
+    own: Mapping[str, float],
     factors: Mapping[str, float],
 ) -> StepTable:
     """Multiply latencies of measured instances, and of others with the GPU of one, by the factor of the first such one.
 
-    The interval is scaled too and keeps its relative width. A measured instance gets a row of its own.
+    The interval is scaled too and keeps its relative width. A measured instance gets a row and a factor of its `own`.
     """
     measured = {name: row for name, row in table.rows(offers).items() if name in factors}
     new = {name: row for name, row in measured.items() if table.targets[row].instance != name}
@@ -357,7 +365,7 @@ def _with_measurements(
     table = replace(table.take([*range(len(table.targets)), *new.values()]), targets=targets)
     by_gpu = {table.targets[measured[name]].gpu: factor for name, factor in reversed(list(factors.items()))}
     changed = {
-        row: factors.get(target.instance) or by_gpu[target.gpu]
+        row: own.get(target.instance) or by_gpu[target.gpu]
         for row, target in enumerate(table.targets)
         if target.gpu in by_gpu and target.instance != anchor
     }
@@ -365,5 +373,6 @@ def _with_measurements(
     # If one of two errors is new, the error of the ratio is unknown.
     relative_to = tuple("" if row in changed or of in names else of for row, of in enumerate(table.relative_to))
     factor = np.array([changed.get(row, 1.0) for row in range(len(table.targets))])
-    # The parts determine scaling with size, so they stay in proportion.
-    return replace(table, latency_ms=table.latency_ms * factor, relative_to=relative_to)
+    # Other sizes are scaled from the parts.
+    parts = {name: getattr(table, name) * factor for name in ("latency_ms", "free_ms", "launch_ms")}
+    return replace(table, **parts, relative_to=relative_to)

@@ -85,21 +85,42 @@ class ScaleContext:
     fixed_classes : the network keeps its number of classes at every pixel size. In the measurements the classes grow
         with the pixels (32: 10; 64 and 128: 100; 224 and 256: 1000), and so does the head. With a fixed number of
         classes the head scales like the rest. Used along "pixels" only.
+    known_at, known_ms : a size between the endpoints and its latency, which the curve passes through; both or none.
 
     Raises
     ------
-    InputError : a size that is not a positive whole number, or a share outside 0..1.
+    InputError : a size that is not a positive whole number, a share outside 0..1, or one of two known values.
     """
 
     other_size: int | None = None
     head_share: float | None = None
     fixed_classes: bool = False
+    known_at: int | None = None
+    known_ms: float | None = None
 
     def __post_init__(self) -> None:
         if self.other_size is not None:
             whole_number("The size on the other axis", self.other_size, at_least=1)
         if self.head_share is not None and not 0 <= self.head_share <= 1:
             raise InputError(f"The head's share must be between 0 and 1, not {self.head_share}.")
+        if (self.known_at is None) is not (self.known_ms is None):
+            raise InputError("A known latency needs its size, and a known size its latency.")
+
+    def passing(self, axis: str, scaled: FloatArray, low_ms: float, high_ms: float) -> FloatArray:
+        """Scaled latencies of every size of the axis, bent to pass through the known one; they stay non-decreasing."""
+        if self.known_at is None or self.known_ms is None:
+            return scaled
+        (smallest, largest), at = axis_range(axis), check_size(axis, self.known_at)
+        if not smallest < at < largest or not low_ms < self.known_ms < high_ms:
+            raise InputError(
+                f"The known latency must be at a {axis} size between {smallest} and {largest}, and between "
+                f"{low_ms:g} and {high_ms:g} ms."
+            )
+        # Where the curve is level, there is nothing to bend.
+        if not 0 < (before := scaled[at - smallest]) < 1:
+            return scaled
+        after = (self.known_ms - low_ms) / (high_ms - low_ms)
+        return np.maximum.accumulate(monotone_interpolation([0, before, 1], [0, after, 1], scaled))
 
 
 def head_share(profile: Profile) -> float | None:

@@ -124,14 +124,15 @@ def _aligned(*tables: StepTable) -> Tables:
 
 
 def _with_equal_launches(first: StepTable, second: StepTable) -> Tables:
-    """Both with the mean of their launch overheads on each unprofiled GPU."""
+    """Both with the mean of their launch overheads on each unprofiled GPU; measured latencies stay as they are."""
     product = first.launch_ms * second.launch_ms
     differ = (product > 0) & (first.launch_ms != second.launch_ms)
     launch_ms = np.sqrt(np.where(differ, product, np.nan))
 
     def equal(table: StepTable) -> StepTable:
         factor = smooth_max(table.free_ms, launch_ms) / smooth_max(table.free_ms, table.launch_ms)
-        latency_ms = np.where(differ, table.latency_ms * factor, table.latency_ms)
+        measured = np.array([basis.is_exact for basis in table.basis])
+        latency_ms = np.where(differ & ~measured, table.latency_ms * factor, table.latency_ms)
         return replace(table, latency_ms=latency_ms, launch_ms=np.where(differ, launch_ms, table.launch_ms))
 
     return equal(first), equal(second)
@@ -475,7 +476,7 @@ def scale_curve(
         # A head with a fixed number of classes scales like the body, as if there were none.
         head_share = None if context.fixed_classes else context.head_share
         known = (np.nan if value is None else float(value) for value in (context.other_size, head_share))
-        every_size = scaler.scaled(instance or "", low, high, *known)
+        every_size = context.passing(axis, scaler.scaled(instance or "", low, high, *known), low, high)
         scaled = every_size[np.fromiter(wanted, int) - smallest]
     else:
         scaled = scaler.scaled(np.fromiter(wanted, float))

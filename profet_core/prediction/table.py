@@ -181,8 +181,9 @@ TUPLES = ("basis", "notes", "relative_to")
 class InstancePrediction(StepTime):
     """Row of one instance.
 
-    The basis is "given" for the anchor, whose latency is None if not given; "measured" for an instance profiled for the
-    training data; "transferred" for one with an unprofiled GPU, "calibrated" if some of its steps were measured.
+    The basis is "given" for the anchor, whose latency is None if not given, and for a latency that the user measured;
+    "measured" for an instance profiled for the training data; "transferred" for one with an unprofiled GPU,
+    "calibrated" if some of its steps were measured.
 
     Attributes
     ----------
@@ -299,6 +300,11 @@ class Prediction:
     def pixels(self) -> int | None:
         """Height and width of the profile's images; None if unknown."""
         return self.profile.meta.pixels
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """Batch size and pixels of the profile."""
+        return self.batch_size, self.pixels
 
     def is_at(self, batch_size: int, pixels: int | None) -> bool:
         """Whether the profile was recorded at these sizes; pixels None: any pixel size."""

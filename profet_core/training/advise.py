@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from profet_core.catalog.collection import is_custom
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.instance import RETIRED, Instance
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.training.cost import Workload
@@ -88,8 +88,8 @@ class Advice:
 
     @cached_property
     def frontier(self) -> tuple[Plan, ...]:
-        """Plans that no other plan dominates, fastest first."""
-        return tuple(frontier(self._sensible))
+        """Plans to choose from that no other one dominates, fastest first."""
+        return tuple(frontier(self.recommended.choices))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
         """The same training's recommendations among these plans, at least one."""
@@ -179,7 +179,7 @@ def advise(
     plans: list[Plan] = []
     excluded: dict[str, str] = {}
     for row in rows:
-        rentable = [one for one in listed.get(row.instance, []) if include_retired or one.status != "retired"]
+        rentable = [one for one in listed.get(row.instance, []) if include_retired or one.status != RETIRED]
         fit = (fits or {}).get(row.instance)
         if row.estimate.latency_ms is None:
             reason = "no latency given"
@@ -188,13 +188,12 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             reason = f"does not fit in memory: {fit.why}"
         else:
-            doubt = f"memory: {fit.description}" if fit and fit.verdict is Verdict.CANT_TELL else ""
-            plans += [plan_of(workload, row, offer, limits, doubt) for offer in rentable]
+            plans += [plan_of(workload, row, offer, limits, fit) for offer in rentable]
             continue
         excluded[row.instance] = reason
     if not plans:
         reasons = "; ".join(map(": ".join, excluded.items())) or "no instance has a latency"
-        retired = not include_retired and any(one.status == "retired" for several in listed.values() for one in several)
+        retired = not include_retired and any(one.status == RETIRED for several in listed.values() for one in several)
         hint = "; {include_retired} includes retired instances" if retired else ""
         raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
     return Advice(workload, limits, (), excluded).among(plans)
@@ -290,7 +289,7 @@ def preset_rows(
     every = list(rows)
     if preset is Preset.ORIGINAL:
         return [row for row in every if row.offer.name in ORIGINAL]
-    found = [row for row in every if retired or row.offer.status != "retired"]
+    found = [row for row in every if retired or row.offer.status != RETIRED]
     if preset is Preset.AWS:
         found = [row for row in found if row.offer.provider == "aws"]
     if not every_node:

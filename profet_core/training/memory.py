@@ -15,7 +15,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import state_copies, traffic_factor
 from profet_core.errors import InputError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.units import US_PER_MS, positive_number, whole_number
+from profet_core.units import US_PER_MS, format_certainty, positive_number, whole_number
 from profet_recorder.profiles.record import Profile, ProfileMeta
 
 MEMORY_NAME = "memory.json"
@@ -430,7 +430,7 @@ class FitAnswer:
         if self.verdict is Verdict.DOES_NOT_FIT:
             return f"doesn't fit; largest batch {largest:,}" if largest else "doesn't fit in memory"
         if self.verdict is Verdict.CANT_TELL:
-            verdict = "can't tell if it fits" if chance is None else f"{chance:.0%} likely to fit"
+            verdict = "can't tell if it fits" if chance is None else f"{format_certainty(chance)} likely to fit"
         return f"{verdict}; sure up to batch {largest:,}" if largest else verdict
 
 

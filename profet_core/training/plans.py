@@ -11,6 +11,8 @@ from typing import Any, final
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import (
     CUSTOM_PROVIDER,
+    RETIRED,
+    RETIRED_MARK,
     SPOT,
     Instance,
     frame_of,
@@ -21,6 +23,7 @@ from profet_core.catalog.instance import (
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
+from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
@@ -118,7 +121,7 @@ class Plan:
     gpu_ms : the step latency without waiting for images.
     interval : of time and cost; None if the latency has none.
     in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
-    fit_note : caveat about memory; empty if there is none.
+    fit : whether a step fits in one GPU's memory; None if memory is not known of at all.
     """
 
     offer: Instance
@@ -130,7 +133,7 @@ class Plan:
     interval: TotalInterval | None
     in_time: float | None
     in_budget: float | None
-    fit_note: str
+    fit: FitAnswer | None = None
 
     @property
     def basis(self) -> Basis:
@@ -229,6 +232,22 @@ class Plan:
         return several if self.offer.gpu_count > 1 else ""
 
     @property
+    def fit_note(self) -> str:
+        """Caveat about memory; empty if there is none."""
+        fit = self.fit
+        return f"memory: {fit.description}" if fit is not None and fit.verdict is Verdict.CANT_TELL else ""
+
+    @property
+    def fit_chance(self) -> float:
+        """Probability that a step fits in memory: 0 if a doubt has no number, 1 if memory is not known of at all."""
+        return 1.0 if self.fit is None else self.fit.probability or 0.0
+
+    @property
+    def is_rentable(self) -> bool:
+        """Whether the machine can be rented now."""
+        return self.offer.status != RETIRED
+
+    @property
     def note(self) -> str:
         """Caveats: several GPUs, data loading, memory; empty if there are none."""
         return "; ".join(part for part in (self.node_note, self.loading_note, self.fit_note) if part)
@@ -251,7 +270,10 @@ class Plan:
     @property
     def name_and_code(self) -> str:
         """'A100 · GCP (a2-highgpu-1g)', what a command line can name and a person can read."""
-        return self.name if self.offer.provider == CUSTOM_PROVIDER else f"{self.name} ({self.code})"
+        if self.offer.provider == CUSTOM_PROVIDER:
+            return self.name
+        name, retired, _ = self.name.partition(RETIRED_MARK)
+        return f"{name} ({self.code}, {RETIRED})" if retired else f"{name} ({self.code})"
 
     @property
     def instance(self) -> str:
@@ -306,7 +328,9 @@ def bounded_chance(deviations: float, surest: float) -> float:
 _SQRT_2 = math.sqrt(2)
 
 
-def plan_of(work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_LIMITS, fit_note: str = "") -> Plan:
+def plan_of(
+    work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_LIMITS, fit: FitAnswer | None = None
+) -> Plan:
     """Time and cost of a training on `offer` at the step latency of `row`, which must be known."""
     if isinstance(row, NodeTime):
         work = replace(work, batch_size=work.batch_size * row.gpus)
@@ -330,7 +354,7 @@ def plan_of(work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_
             limit_s and chance_at_most(limit_s / total_s if limit_s >= least_s else 0.0, deviation, surest)
             for limit_s in (limits.deadline_s, budget_s)
         )
-    return Plan(offer, work, row, gpu_ms, total_s, total_s * usd_per_s, interval, in_time, in_budget, fit_note)
+    return Plan(offer, work, row, gpu_ms, total_s, total_s * usd_per_s, interval, in_time, in_budget, fit)
 
 
 def _fed(row: StepTime, loading_ms: float) -> StepTime:

@@ -11,6 +11,7 @@ from typing import final
 from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
 from profet_core.training.plans import SUREST, Limits, NodeTime, Plan, bounded_chance, surest_certainty
+from profet_core.units import PERCENT_ROUNDING, format_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
@@ -18,13 +19,13 @@ from profet_core.training.plans import SUREST, Limits, NodeTime, Plan, bounded_c
 ERROR_CORRELATION = 0.42
 #: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same test.
 CAME_TRUE_80_TO_90 = 0.90
+#: Up to so many times the time or cost, one of two statistically tied offers is as fast or as cheap as the other.
+AS_GOOD = 1.05
 #: Below this confidence two offers are statistically tied.
 CLOSE_CALL = 0.80
 #: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
 #: `profet validate --gpus` shows how often such intervals hold.
 CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
-#: In percent: 100 times 0.29 is 28.999999999999996.
-_ROUNDING = 1e-9
 
 
 class Criterion(StrEnum):
@@ -102,27 +103,25 @@ def same_speed(a: Plan, b: Plan) -> bool:
     return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
 
 
-def format_certainty(chance: float) -> str:
-    """Whole percent, rounded down, and never 0 or 100 by rounding.
-
-    >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
-    ('87%', 'over 99%', 'under 1%', '100%')
-    """
-    if 0 < chance < 0.01:
-        return "under 1%"
-    return "over 99%" if 0.99 < chance < 1 else f"{math.floor(100 * chance + _ROUNDING)}%"
-
-
 def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
     """Whether that probability, in whole percent as shown, is enough to state that one plan beats the other."""
     least = CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
-    return 100 * chance + _ROUNDING >= round(100 * least)
+    return 100 * chance + PERCENT_ROUNDING >= round(100 * least)
+
+
+def likeness(pick: Plan, other: Plan, criterion: Criterion) -> str:
+    """How a statistically tied plan compares: 'as fast', beyond 5% 'perhaps as fast (26% likely)'; intervals known."""
+    word = "fast" if criterion is Criterion.FASTER else "cheap"
+    chance = certainty_of(other, pick, criterion)
+    if chance is None or criterion.total(other) <= AS_GOOD * criterion.total(pick):
+        return f"as {word}"
+    return f"perhaps as {word} ({format_certainty(chance)} likely)"
 
 
 def why_too_close(certainty: float) -> str:
     """Suffix for a probability that is too low only because a GPU is unprofiled; else empty."""
     needed = f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
-    return needed if 100 * certainty + _ROUNDING >= round(100 * CLOSE_CALL) else ""
+    return needed if 100 * certainty + PERCENT_ROUNDING >= round(100 * CLOSE_CALL) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,14 +314,17 @@ class Recommended:
 
     Attributes
     ----------
-    cheapest, fastest : of all plans, whatever the limits.
+    choices : plans that can be rented and fit in memory with the confidence of the limits; without one, those that most
+        likely fit; retired ones only where there are no others. All below is of these, but for `skipped`.
+    cheapest, fastest : whatever the limits.
     within : the best under the limits; None without limits.
     cards : one per recommended plan, in the order of `Goal`: of the plans that meet the limits, if any does.
-    skipped : plans that meet the limits by the estimate and are cheaper or faster than the cards', but not likely
-        enough to meet them.
+    skipped : plans that meet the limits by the estimate and are cheaper or faster than the cards', but are retired, or
+        not likely enough to fit or to meet the limits.
     """
 
     plans: tuple[Plan, ...]
+    choices: tuple[Plan, ...]
     limits: Limits
     cheapest: Pick
     fastest: Pick
@@ -349,9 +351,10 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
     The best balance has the lowest product of time and cost: being twice as fast offsets twice the cost.
     """
     every, limits = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), limits or Limits()
-    expected = [plan for plan in every if limits.excess(plan) <= 1]
-    sure = [plan for plan in every if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
-    kept = sure or expected or every
+    choices = _choices(every, limits)
+    expected = [plan for plan in choices if limits.excess(plan) <= 1]
+    sure = [plan for plan in choices if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
+    kept = sure or expected or choices
     balanced = min(kept, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
     cheapest, fastest = pick_of(kept, Criterion.CHEAPER), pick_of(kept, Criterion.FASTER)
     found: dict[Plan, Recommendation] = {}
@@ -364,16 +367,24 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
             found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
         else:
             found[plan] = Recommendation((goal,), plan, other)
-    bolder = {_best(expected, criterion): None for criterion in Criterion} if sure and expected else {}
+    tempting = [plan for plan in every if limits.excess(plan) <= 1]
+    bolder = {_best(tempting, criterion): None for criterion in Criterion} if tempting else {}
     return Recommended(
         plans=tuple(every),
+        choices=tuple(choices),
         limits=limits,
-        cheapest=cheapest if len(kept) == len(every) else pick_of(every, Criterion.CHEAPER),
-        fastest=fastest if len(kept) == len(every) else pick_of(every, Criterion.FASTER),
-        within=_within(every, sure, expected, limits) if limits.given else None,
+        cheapest=cheapest if len(kept) == len(choices) else pick_of(choices, Criterion.CHEAPER),
+        fastest=fastest if len(kept) == len(choices) else pick_of(choices, Criterion.FASTER),
+        within=_within(choices, sure, expected, limits) if limits.given else None,
         cards=tuple(found.values()),
-        skipped=tuple(plan for plan in bolder if plan not in sure),
+        skipped=tuple(plan for plan in bolder if plan not in kept),
     )
+
+
+def _choices(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
+    rentable = [plan for plan in plans if plan.is_rentable] or plans
+    least = min(limits.certainty, max(plan.fit_chance for plan in rentable))
+    return [plan for plan in rentable if plan.fit_chance >= least]
 
 
 def _best(plans: Iterable[Plan], criterion: Criterion) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import CUSTOM_HARDWARE, SPOT
+from profet_core.catalog.instance import CUSTOM_HARDWARE, RETIRED, RETIRED_MARK, SPOT
 from profet_core.training.advise import Advice, Dominated, Upgrade
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.plans import Limits, Plan
@@ -17,12 +17,19 @@ from profet_core.training.recommend import (
     Recommendation,
     Recommended,
     certainty_of,
-    format_certainty,
     is_claimed,
+    likeness,
     same_speed,
     why_too_close,
 )
-from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd, format_usd_range
+from profet_core.units import (
+    S_PER_HOUR,
+    format_certainty,
+    format_duration,
+    format_significant,
+    format_usd,
+    format_usd_range,
+)
 
 SPOT_CAVEAT = (
     "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include the time and money "
@@ -33,21 +40,31 @@ _WORTH_A_TRY = 0.05
 
 
 def headline(found: Recommended) -> str:
-    """The answer as one line: 'Rent V100 at Verda ($0.14/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
+    """The answer as one line: 'Rent V100 at Verda ($0.138/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
     if found.none_meets:
         return closest_sentence(found)
     plan, fastest = found.answer, found.fastest.plan
     verb = "Use" if plan.offer.market == CUSTOM_HARDWARE else "Rent"
     rent = f"{verb} {plan.phrase} ({format_usd(plan.offer.usd_per_hour)}/h): {_totals(plan)}."
+    if plan.fit_chance < found.limits.certainty:
+        rent += f" It {_fit_words(plan)}."
     if found.within is not None:
         best = "fastest" if found.limits.deadline_h is None else "cheapest"
         sure = "" if found.within.sure else "expected to be "
         chance = plan.within_limits
         likely = "" if chance is None else f": {format_certainty(chance)} likely to meet them"
         return f"{rent} It is the {best} {sure}within your limits{likely}."
-    if len(found.plans) == 1:
-        return f"{rent} It is the only option."
+    if len(found.choices) == 1:
+        return f"{rent} It is the only option{_other_options(found)}."
     return f"{rent} It is also the fastest." if fastest == plan else f"{rent} Fastest: {_named(fastest)}."
+
+
+def _other_options(found: Recommended) -> str:
+    """Why the other plans are none: ': the others are retired'."""
+    others = [plan for plan in found.plans if plan not in found.choices]
+    retired = [plan for plan in others if not plan.is_rentable]
+    reasons = [f"are {RETIRED}"] * bool(retired) + ["may not fit in memory"] * (len(retired) < len(others))
+    return f": the others {' or '.join(reasons)}" if others else ""
 
 
 def closest_sentence(found: Recommended) -> str:
@@ -57,12 +74,27 @@ def closest_sentence(found: Recommended) -> str:
     return f"No instance here meets your {_limit_words(found.limits)}. Closest: {nearest.phrase}, {totals}."
 
 
-def skipped_sentence(plan: Plan, limits: Limits) -> str:
-    """'RTX 5090 at RunPod meets both on paper but is only 50% likely to.'"""
+def skipped_sentence(plan: Plan, limits: Limits, totals: str = "") -> str:
+    """'RTX 5090 at RunPod (33.0 h, $30.11) meets both on paper but is only 50% likely to.'
+
+    `totals`: its time and cost as they are shown beside it.
+    """
+    named = f"{plan.phrase.removesuffix(RETIRED_MARK)} ({totals or _totals(plan)})"
+    if not plan.is_rentable:
+        return f"{named} is {RETIRED} and can't be rented."
+    if plan.fit_chance < limits.certainty:
+        return f"{named} {_fit_words(plan)}."
     both = limits.deadline_h is not None and limits.budget_usd is not None
     what, chance = "both" if both else f"the {_limit_words(limits)}", plan.within_limits
     likely = "has no prediction interval" if chance is None else f"is only {format_certainty(chance)} likely to"
-    return f"{plan.phrase} meets {what} on paper but {likely}."
+    return f"{named} meets {what} on paper but {likely}."
+
+
+def _fit_words(plan: Plan) -> str:
+    """'is only 40% likely to fit in memory'."""
+    unknown = plan.fit is None or plan.fit.probability is None
+    chance = "may not" if unknown else f"is only {format_certainty(plan.fit_chance)} likely to"
+    return f"{chance} fit in memory"
 
 
 def _limit_words(limits: Limits) -> str:
@@ -70,8 +102,11 @@ def _limit_words(limits: Limits) -> str:
     return " and ".join(name for name, limit in named if limit is not None)
 
 
-def card_title(card: Recommendation, *, limited: bool) -> str:
+def card_title(found: Recommended, card: Recommendation) -> str:
     """What a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    limited = found.limits.given and not found.none_meets
+    if len(found.choices) == 1 and not limited:
+        return "The only option"
     if len(card.goals) == len(Goal):
         return "Best within your limits" if limited else "Best on all counts"
     first, *others = card.goals
@@ -80,11 +115,12 @@ def card_title(card: Recommendation, *, limited: bool) -> str:
 
 
 def alternative_sentence(card: Recommendation, totals: str) -> str:
-    """'Practically as fast: H200 SXM · Verda, $56.00'; empty without a tied plan. `totals`: its time or cost."""
+    """'As fast: H200 SXM · Verda, 15.7 h, $53.28'; empty without a tied plan. `totals`: its time and cost."""
     if card.alternative is None:
         return ""
-    as_good = "cheap" if card.goals[0] is Goal.CHEAPEST else "fast"
-    return f"Practically as {as_good}: {card.alternative.name}, {totals}"
+    criterion = Criterion.CHEAPER if card.goals[0] is Goal.CHEAPEST else Criterion.FASTER
+    words = likeness(card.plan, card.alternative, criterion)
+    return f"{words[0].upper()}{words[1:]}: {card.alternative.name}, {totals}"
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
@@ -95,6 +131,7 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
         lines += _may_still_meet(found)
     else:
         lines += _confidence(found) if found.within is None else _within_limits(found)
+    lines += [skipped_sentence(plan, found.limits) for plan in found.skipped]
     lines += basis_caveats(named_plans(advice))
     if not found.none_meets:
         if found.answer.note:
@@ -222,7 +259,7 @@ def pick_line(pick: Pick) -> str:
         return ""
     name, chance = pick.rival.name_and_code, format_certainty(pick.certainty)
     if pick.close_rival:
-        return f"statistically tied with {name} ({chance} sure{why_too_close(pick.certainty)})"
+        return f"{likeness(pick.plan, pick.rival, pick.criterion)}: {name}{why_too_close(pick.certainty)}"
     return f"{pick.criterion} than {name}, {chance} sure"
 
 
@@ -265,10 +302,10 @@ def _confidence(found: Recommended) -> list[str]:
     for pick in (found.cheapest, found.fastest):
         superlative = "cheapest" if pick.criterion is Criterion.CHEAPER else "fastest"
         # Offers of one GPU differ only in price.
-        others = any(not same_speed(plan, pick.plan) for plan in found.plans)
+        others = any(not same_speed(plan, pick.plan) for plan in found.choices)
         if (close := pick.close_rival) and pick.certainty is not None:
             lines.append(
-                f"{_named(close)}, may be just as {'cheap' if superlative == 'cheapest' else 'fast'}: "
+                f"{_named(close)}, is {likeness(pick.plan, close, pick.criterion)}: "
                 f"{format_certainty(pick.certainty)} sure that {pick.plan.phrase} is "
                 f"{pick.criterion}{why_too_close(pick.certainty)}."
             )
@@ -301,7 +338,7 @@ def _within_limits(found: Recommended) -> list[str]:
         if within.surest is not None and within.surest != answer:
             surest = f"; most likely: {_named(within.surest)}{_likely(within.surest, ' ({})')}"
         return [f"No offer is {least} sure to meet the limits{surest}."]
-    lines = [skipped_sentence(plan, found.limits) for plan in found.skipped]
+    lines = []
     if (close := pick.close_rival) and pick.certainty is not None:
         chance = f"{format_certainty(pick.certainty)} sure that {pick.plan.phrase} is {pick.criterion}"
         lines.append(f"{_named(close)}, also meets the limits: {chance}{why_too_close(pick.certainty)}.")

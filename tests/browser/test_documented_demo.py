@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -108,3 +109,60 @@ def test_a_slow_upload_shows_its_percentage(page, app_url):
     seen = page.evaluate("percents")
     assert len(seen) > 3 and all(text.startswith("Uploading large.json: ") and text.endswith("%") for text in seen)
     expect(page.locator(".profet-upload")).to_have_text("")
+
+
+def test_answers_are_kept_where_edit_was_opened_before_continue(page, app_url, flat):
+    open_page(page, app_url)
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    click(page, "Upload")
+    give_file(page, flat, "vgg16_128ds_16bs.json")
+    settle(page)
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_role("spinbutton", name="Steps in the file")).to_have_value("2")
+    page.keyboard.press("Escape")
+    proceed(page)
+    type_number(page, "Epochs", "9")
+    click(page, "Epoch")
+    # The latency shows that the file covers one step, for the closed field too.
+    type_number(page, LATENCY, "61.2 ms", "textbox")
+    click(page, "PROFET's 4")
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+    expect(page).to_have_url(re.compile("profiled_batch=16&profiled_pixels=128"))
+    assert "steps=" not in page.url
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "16")
+    page.get_by_role("button", name="Edit").click()
+    type_number(page, "Batch size", "32")
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "32")
+
+
+def test_a_latency_typed_for_one_anchor_is_not_used_for_another_until_the_visitor_says_so(page, app_url, flat):
+    latency = page.get_by_role("textbox", name=LATENCY)
+    open_page(page, f"{app_url}/?preset=original")
+    expect(latency).to_have_value("552.844 ms")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    # It was the sample's own.
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("ms was for")).to_have_count(0)
+    click(page, "Upload")
+    give_file(page, flat, "vgg16_128ds_16bs.json")
+    proceed(page)
+    type_number(page, LATENCY, "122400 us", "textbox")
+    measured = bars(page, "cost-bars")
+    choose_gpu(page, ANCHOR, "p3.2xlarge")
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("122.4 ms was for M60.")).to_be_visible()
+    predicted = bars(page, "cost-bars")
+    page.get_by_role("button", name="Use it for V100 SXM").click()
+    settle(page)
+    expect(latency).to_have_value("122400 us")
+    assert bars(page, "cost-bars") != predicted
+    type_number(page, LATENCY, "30", "textbox")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    expect(latency).to_have_value("")
+    expect(page.get_by_text("30 ms was for V100 SXM.")).to_be_visible()
+    choose_gpu(page, ANCHOR, "p3.2xlarge")
+    expect(latency).to_have_value("30")
+    choose_gpu(page, ANCHOR, "g3s.xlarge")
+    type_number(page, LATENCY, "122400 us", "textbox")
+    assert bars(page, "cost-bars") == measured
+    expect(page.get_by_text("ms was for")).to_have_count(0)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import csv
 import re
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_whole_flow import bars, open_page, press, settle
+from tests.browser.test_whole_flow import bars, open_page, press, settle, type_number
 
 pytestmark = pytest.mark.browser
 
@@ -165,13 +167,16 @@ def test_header_and_toolbar_are_one_line_each(page, app_url, width, query):
     assert abs(heading["y"] + heading["height"] / 2 - button["y"] - button["height"] / 2) <= 4
 
 
+def open_details(page: Page, typed: str) -> None:
+    page.get_by_role("combobox", name="Details of an instance").focus()
+    page.keyboard.type(typed)
+    page.keyboard.press("Enter")
+
+
 def test_a_bar_is_opened_by_keyboard(page, app_url):
     open_page(page, f"{app_url}/?preset=original")
-    details = page.get_by_role("combobox", name="Details of an instance")
     for _ in range(2):
-        details.focus()
-        page.keyboard.type("V100")
-        page.keyboard.press("Enter")
+        open_details(page, "V100")
         expect(page.get_by_role("dialog")).to_contain_text("p3.2xlarge")
         settle(page)
         page.keyboard.press("Escape")
@@ -200,3 +205,142 @@ def test_the_wait_for_four_vcpus_is_drawn_as_a_hatched_part_of_the_bars(page, ap
     assert any(
         fill.startswith("url(") for fill in drawn.evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
     )
+
+
+def cards(page: Page) -> list[str]:
+    """The text of each recommendation's card."""
+    found = page.locator("[data-testid=stMain] [data-testid=stColumn]").filter(
+        has_text=re.compile(r"^(Cheapest|Fastest|Best|The only)")
+    )
+    expect(found.first).to_be_visible()
+    return [text.replace("\n", " ") for text in found.all_inner_texts()]
+
+
+def amount(text: str) -> float:
+    return float(re.search(r"[\d,.]*\d", text)[0].replace(",", ""))
+
+
+def hatched(page: Page, chart: str) -> list[str]:
+    """Names of the rows whose bar is hatched."""
+    marks = page.locator(f".st-key-{chart} .bars .point path")
+    fills = marks.evaluate_all("paths => paths.map(path => getComputedStyle(path).fill)")
+    return [name for (name, _), fill in zip(bars(page, chart), fills, strict=False) if fill.startswith("url(")]
+
+
+def click(page: Page, name: str, role: Literal["radio", "button"] = "radio") -> None:
+    page.get_by_role(role, name=name, exact=True).click()
+    settle(page)
+
+
+def test_a_tied_offer_is_as_cheap_or_as_fast_only_within_five_percent_and_has_both_numbers(page, app_url):
+    open_page(page, f"{app_url}/?preset=aws")
+    seen = set()
+    for step in ("deadline", "one per GPU", "AWS"):
+        if step == "deadline":
+            page.get_by_text("More options").click()
+            settle(page)
+            type_number(page, "Deadline (h)", "100")
+        else:
+            click(page, "One per GPU" if step == "one per GPU" else "AWS")
+        hours, usd = dict(bars(page, "latency-bars")), dict(bars(page, "cost-bars"))
+        for text in cards(page):
+            tie = re.search(
+                r"((?:Perhaps as|As) (fast|cheap)(?: \(\D*(\d+)% likely\))?): (.+? · \w+), ([\d.]+ h), (\$[\d,.]+)",
+                text,
+            )
+            if tie is None:
+                continue
+            words, what, chance, name, time, cost = tie.groups()
+            assert (hours[name], usd[name]) == (time, cost)
+            own_usd, own_h = map(amount, re.search(r"(\$[\d,.]+) · ([\d.]+ h)", text).groups())
+            ratio = amount(time) / own_h if what == "fast" else amount(cost) / own_usd
+            assert ratio <= 1.055 if words.startswith("As") else ratio > 1.045, text
+            assert (chance is None) is words.startswith("As")
+            seen.add(words[:2])
+    assert "Pe" in seen
+    assert "Practically" not in page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_what_may_not_fit_is_hatched_said_and_not_recommended(page, app_url):
+    open_page(page, app_url)
+    assert not hatched(page, "cost-bars")
+    assert press(page, "Batch size", "End", 1) == 256
+    doubtful = hatched(page, "cost-bars")
+    assert doubtful and doubtful == hatched(page, "latency-bars")
+    expect(page.get_by_text("▧ may not fit in memory")).to_be_visible()
+    headline = page.get_by_text(re.compile("^Rent ")).inner_text()
+    for name in doubtful:
+        assert not any(name in text for text in cards(page)) and name.replace(" · ", " at ") not in headline
+    # What is lower than the cheapest card's is named.
+    cheapest = amount(re.search(r"\$[\d,.]+", next(text for text in cards(page) if text.startswith("Cheapest")))[0])
+    lowest = min(bars(page, "cost-bars"), key=lambda row: amount(row[1]) if "$" in row[1] else 1e9)
+    if amount(lowest[1]) < cheapest:
+        expect(page.get_by_text(f"{lowest[0].replace(' · ', ' at ')} (")).to_contain_text("likely to fit in memory")
+    page.get_by_text("More options").click()
+    settle(page)
+    type_number(page, "Confidence (%)", "50")
+    assert set(hatched(page, "cost-bars")) <= set(doubtful)
+
+
+def test_a_measurement_of_the_visitor_s_is_shown_as_typed(page, app_url):
+    open_page(page, f"{app_url}/?preset=aws&per=step")
+    name = next(name for name, _ in bars(page, "latency-bars") if name.startswith("A100 80 GB"))
+    open_details(page, "A100 80")
+    dialog = page.get_by_role("dialog")
+    typed = dialog.get_by_role("spinbutton", name="Your step time at batch 64, 224 px (ms)")
+    typed.fill("50")
+    typed.press("Enter")
+    settle(page)
+    expect(dialog).to_contain_text("Step: 50.0 ms")
+    expect(dialog).to_contain_text("Basis: Measured.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    settle(page)
+    assert dict(bars(page, "latency-bars"))[name] == "50.0 ms"
+    click(page, "Table")
+    row = page.get_by_role("row").filter(has_text="A100 80 GB")
+    expect(row).to_contain_text("50.0 ms")
+    expect(row).to_contain_text("Measured")
+    expect(row).not_to_contain_text("Estimated")
+    press(page, "Batch size", "ArrowRight", 1)
+    expect(row).to_contain_text("Scaled")
+    press(page, "Batch size", "ArrowLeft", 1)
+    expect(row).to_contain_text("50.0 ms")
+
+
+def test_retired_machines_say_so_and_are_not_recommended(page, app_url):
+    open_page(page, app_url)
+    click(page, "PROFET's 4")
+    retired = [name for name, _ in bars(page, "cost-bars") if name.endswith("(retired)")]
+    assert len(retired) == 3
+    headline = page.get_by_text(re.compile("^Rent ")).inner_text()
+    assert headline.startswith("Rent T4 at AWS") and "retired" in headline
+    assert [text for text in cards(page) if "V100" in text or "K80" in text or "M60" in text] == []
+    expect(page.get_by_text("is retired and can't be rented")).to_contain_text("V100 SXM at AWS")
+    expect(page.get_by_text("Prices as of")).to_contain_text("2021: M60 · AWS, K80 · AWS")
+    open_details(page, "V100")
+    expect(page.get_by_role("dialog")).to_contain_text("V100 SXM · AWS (retired)")
+
+
+def test_price_times_time_is_the_cost_shown_and_the_csv_has_all_of_it(page, app_url):
+    open_page(page, app_url)
+    headline = page.get_by_text(re.compile("^Rent ")).inner_text()
+    price = amount(re.search(r"\((\$[\d.]+)/h\)", headline)[1])
+    usd, hours = map(amount, re.search(r"(\$[\d,.]+) · ([\d.]+ h)", cards(page)[0]).groups())
+    assert price < 1 and price * hours == pytest.approx(usd, rel=0.006)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
+    cheapest = min(rows, key=lambda row: float(row["training_usd"]))
+    assert cheapest["name"] in headline and cheapest["price_as_of"][:2] == "20"
+    assert float(cheapest["training_low_usd"]) < float(cheapest["training_usd"]) < float(cheapest["training_high_usd"])
+    assert float(cheapest["step_ms"]) > 0 and "plan" not in cheapest
+
+
+def test_the_scaler_says_what_predict_says_at_the_profiled_size(page, app_url):
+    open_page(page, f"{app_url}/?preset=original&per=step&scaler_at_batch=64")
+    predicted = dict(bars(page, "latency-bars"))["V100 SXM · AWS (retired)"]
+    open_page(page, f"{app_url}/scaler?scaler_at_batch=64")
+    expect(page.get_by_test_id("stMetricValue")).to_have_text(f"{predicted}/step")
+    click(page, "PROFET's polynomial")
+    expect(page.get_by_test_id("stMetricValue")).not_to_have_text(f"{predicted}/step")

@@ -268,3 +268,21 @@ def test_a_page_is_found_by_its_own_url_and_a_phone_shows_it_without_sideways_sc
             .map(element => element.outerHTML.slice(0, 120))"""
     )
     assert clipped == []
+
+
+def test_a_network_that_is_not_known_stays_in_its_box_without_another_one_s_numbers(page, app_url):
+    open_page(page, f"{app_url}/estimate?preset=original")
+    box, table = page.get_by_role("combobox", name="Network name"), page.locator("table:has(button[data-does])")
+    before = column(page, "Step")
+    choose_gpu(page, "Network name", "my-net 7")
+    expect(box).to_have_value("my-net 7")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("my-net 7")
+    expect(table).to_have_count(0)
+    page.reload()
+    settle(page)
+    expect(box).to_have_value("my-net 7")
+    expect(table).to_have_count(0)
+    choose_gpu(page, "Network name", "ResNet-50")
+    expect(box).to_have_value("resnet50")
+    assert column(page, "Step") == before
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)

@@ -71,7 +71,7 @@ def test_numbers_of_any_kind_are_taken(value):
 
 SIGNIFICANT = {0: "0", 0.0000255: "0.0000255", 7.349: "7.35", 9.996: "10.0", 999.6: "1,000", 1529.87: "1,530"}
 SIGNIFICANT |= {0.099999: "0.100", 1e-300: "0", math.inf: "inf"}
-DOLLARS = {0: "$0.00", 0.00002551: "$0.000026", 0.0256: "$0.026", 0.0994: "$0.099", 0.0996: "$0.10", 0.9949: "$0.99"}
+DOLLARS = {0: "$0.00", 0.00002551: "$0.0000255", 0.0256: "$0.0256", 0.1381: "$0.138", 0.5: "$0.500", 0.9996: "$1.00"}
 DOLLARS |= {12.344: "$12.34", 99.996: "$100", 999.999: "$1,000", 1234.6: "$1,235"}
 DURATIONS = {0: "0 ms", 0.4213: "421 ms", 9.996: "10.0 s", 59.6: "59.6 s", 3_599.4: "60.0 min"}
 DURATIONS |= {100_000: "27.8 h", 172_799: "48.0 h", 187_200: "2 d 4 h", 331_000: "3 d 20 h"}
@@ -102,7 +102,7 @@ def test_a_written_duration_is_within_half_a_percent_or_half_an_hour(seconds):
 
 
 def test_ranges_of_dollars_energy_and_emissions_are_written_for_people():
-    assert format_usd_range(0.131, 0.219) == "$0.13–0.22" and format_usd_range(98, 1_234) == "$98.00–1,234"
+    assert format_usd_range(0.131, 0.219) == "$0.131–0.219" and format_usd_range(98, 1_234) == "$98.00–1,234"
     assert (format_energy(0.9996), format_energy(0.0004)) == ("1.0 kWh", "0.40 Wh")
     assert (format_co2e(0.9996), format_co2e(0.0004)) == ("1.0 kg", "0.40 g")
 

@@ -14,6 +14,7 @@ from profet_core.training.plans import plan_of
 from profet_core.units import format_ms, format_usd
 from profet_recorder.profiles.profet_json import write_profile
 from tests.pages.conftest import (
+    answer_field,
     as_version_1,
     column,
     compared,
@@ -81,7 +82,7 @@ def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, sampl
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
     custom = "gcp/a2-highgpu-1g own price"
-    assert column(steps, "$/h")[custom] == "$0.25"
+    assert column(steps, "$/h")[custom] == "$0.250"
     sample = samples[FIRST]
     step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]
     assert shown[custom] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
@@ -137,6 +138,21 @@ def assert_as_on_predict(app, name: str):
     assert len(both) >= 9 and {instance: row[instance].removesuffix("*") for instance in both} == both
 
 
+def test_a_latency_typed_for_one_anchor_is_not_used_for_another(open_app, samples):
+    app = open_app("compare", compare_samples=ALEXNET)
+    give(app, ("old.json", as_version_1(samples[VGG].profile.operations)))
+    key = custom(app)["old.json"]
+    anchor, latency = f"compare:anchor:{key}", f"compare:latency:{key}"
+    app.selectbox(key=anchor).set_value("g3s.xlarge").run()
+    app.number_input(key=latency).set_value(323.0).run()
+    app.selectbox(key=anchor).set_value("p3.2xlarge").run()
+    assert app.session_state["custom_profiles"][key].latency_ms is None
+    assert "323 ms was for M60." in lines(app.caption)
+    app.button(key=f"aside:{latency}").click().run()
+    assert app.session_state["custom_profiles"][key].latency_ms == 323
+    assert app.session_state["custom_profiles"][key].anchor == "p3.2xlarge"
+
+
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
     custom = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
@@ -149,7 +165,7 @@ def test_removing_and_renaming_here(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
     key = custom(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
-    app.text_input(key=f"compare:name:{key}").set_value("mine").run()
+    answer_field(app.text_input, f"compare:name:{key}").set_value("mine").run()
     assert list(compared(app))[1:] == ["mine", f"{LENET}.json", title(samples[ALEXNET])]
     app.button(key="compare:remove").click().run()
     assert list(compared(app))[1:] == [f"{LENET}.json", title(samples[ALEXNET])]

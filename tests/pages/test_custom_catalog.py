@@ -91,7 +91,7 @@ def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_ta
     edit(app, "custom-prices", {"instance": "p3.2xlarge", "usd": 2})
     assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
     edit(app, "custom-prices", removed=[0])
-    assert column(app, "$/h")["p3.2xlarge"] == "$3.06" and "price_p3.2xlarge" not in app.query_params
+    assert column(app, "$/h")["p3.2xlarge"] == "$3.06 · 2025" and "price_p3.2xlarge" not in app.query_params
 
 
 def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core, samples, edit):
@@ -103,7 +103,7 @@ def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core
     known = core.context.with_custom_gpus([custom_gpu_from(cells, core.context.gpus)])
     expected = Core(known.models, known.catalog).predict(samples[FIRST]).latencies_ms
     assert steps(app)[MINE] == format_ms(expected["rtx-4080"])
-    assert column(app, "$/h")[MINE] == "$0.20"
+    assert column(app, "$/h")[MINE] == "$0.200"
     assert MINE in column(app, "Instance") and MINE not in before
     app.segmented_control(key="chart").set_value("bars").run()
     assert all("rtx-4080" in chart.proto.spec for chart in app.get("plotly_chart"))
@@ -116,7 +116,7 @@ def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, 
     app = edit(open_app(), "custom-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
     assert not app.error and not app.exception
     assert steps(app)[MINE] == "55.0 ms"
-    assert column(app, "$/h")[MINE] == "$0.064", "its electricity"
+    assert column(app, "$/h")[MINE] == "$0.0640", "its electricity"
     edit(app, "custom-gpus", changed={0: {"usd_per_hour": 2}})
     assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
     assert app.session_state["custom_gpus"][0].source == "a step of 55.0 ms that you measured"
@@ -208,7 +208,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     # The box of anchors is searched by its labels.
     labels = [label for label in mine.selectbox(key="anchor").options if "my." in label]
     assert labels == ["T4 (g4dn.xlarge), my.t4", "NVIDIA L4, my.l4"]
-    assert listed(mine) == {**shipped, "my.l4": "$0.70", "my.t4": "$0.70", "g4dn.xlarge": "$0.40"}
+    assert listed(mine) == {**shipped, "my.l4": "$0.700", "my.t4": "$0.700", "g4dn.xlarge": "$0.400"}
     assert "my.l4" in column(go(mine, "predict"), "Instance") and not mine.error
     for session in (other.run(), open_app(), open_app(price_my_l4="3")):
         assert "my.l4" not in column(session, "Instance")
@@ -255,7 +255,7 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
         for line in lines(open_section(go(app, "about"), "prices").caption)
     ), "on About too"
     found = listed(app)
-    assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
+    assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.700", "$0.400")
 
 
 @pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])

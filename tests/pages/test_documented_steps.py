@@ -12,6 +12,7 @@ from profet_core.units import format_ms
 from profet_recorder.profiles.record import FORWARD_ONLY, STAND_IN
 from tests.pages.conftest import (
     answer,
+    answer_field,
     as_version_1,
     as_version_2,
     column,
@@ -177,7 +178,7 @@ def upload_from_m60(app, *files: tuple[str, bytes]):
 
 
 def number(app, key: str, prefix: str = ""):
-    return app.number_input(key=f"{prefix}:steps:{key}")
+    return answer_field(app.number_input, f"{prefix}:steps:{key}")
 
 
 def covering(samples, steps: int, name: str = VGG) -> bytes:

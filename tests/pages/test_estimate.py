@@ -71,6 +71,14 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
     )
 
 
+def test_a_checkpoint_s_own_size_is_kept(open_app, models, catalog):
+    checkpoint = "timm/convnext_base.fb_in22k_ft_in1k_384"
+    app = open_app("estimate", net=checkpoint, preset="original")
+    stated = expected(models, catalog, counts_of("convnext_base", 384), 32, name="convnext_base")
+    assert not app.error and steps(app)["p3.2xlarge"] == stated["p3.2xlarge"]
+    assert link(app)["net"] in (checkpoint, [checkpoint])
+
+
 def test_runs_multiply_a_training_s_cost_and_not_an_epoch_s(open_app):
     once, often = (
         everything(open_app("estimate", preset="original", retired="True", epochs="2", runs=runs), "estimate")

@@ -96,6 +96,21 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     assert offer in having and len(result_rows(app)) <= len(having)
 
 
+def test_a_step_typed_for_one_gpu_is_not_used_for_another(open_app):
+    app = open_page(open_app, **TYPED)
+    app.selectbox(key="one_gpu_on").set_value("Tesla T4").run()
+    assert app.number_input(key="one_gpu_ms").value is None and "100 ms was for Tesla V100-SXM2-16GB." in lines(
+        app.caption
+    )
+    app.button(key="aside:one_gpu_ms").click().run()
+    assert app.number_input(key="one_gpu_ms").value == 100 and not app.error
+    app.number_input(key="one_gpu_ms").set_value(300).run()
+    app.selectbox(key="one_gpu_on").set_value(V100).run()
+    assert app.number_input(key="one_gpu_ms").value is None
+    app.selectbox(key="one_gpu_on").set_value("Tesla T4").run()
+    assert app.number_input(key="one_gpu_ms").value == 300
+
+
 def test_a_global_batch_is_shared(open_app, samples):
     stated = printed(
         "scaleout", samples[SAMPLE].path, "--global-batch", 256, "--total-gpus", 8, "--images", 50_000,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from profet_core import scale
+from profet_core import ScaleContext, scale
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.questions import AdviseQuestion
@@ -161,8 +161,14 @@ def test_it_starts_with_predict_s_answer_and_has_every_size(open_app, core, mode
     slider = app.slider(key=f"scaler_at_{axis}")
     assert (slider.min, slider.max, slider.step) == (*ends, 1)
     slider.set_value(at).run()
-    expected = scale(models, "p3.2xlarge", axis, low, high, at, method=method)
+    own = {"batch": 64, "pixels": 128}[axis]
+    own_ms = predicted(core, samples[SAMPLE], "p3.2xlarge")
+    context = ScaleContext(known_at=own, known_ms=own_ms) if method == "default" else None
+    expected = scale(models, "p3.2xlarge", axis, low, high, at, method=method, context=context)
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
+    if method == "default":
+        slider.set_value(own).run()
+        assert app.metric[0].value == f"{format_ms(own_ms)}/step", "what Predict says there"
     again = open_app("scaler", **link(app))
     assert again.metric[0].value == app.metric[0].value
 
@@ -174,9 +180,17 @@ def test_a_typed_latency_wins_until_its_field_is_emptied(open_app, models):
     assert fields(app) == (10, high) and link(app) == {"scaler_min_batch": "10"}
     type_in(app, BATCH[1], 100)
     app.selectbox(key="scaler_instance").set_value("g4dn.xlarge").run()
+    assert (
+        10 not in fields(app) and 100 not in fields(app) and "Your latencies were for V100 SXM." in lines(app.caption)
+    )
+    next(one for one in app.button if one.label == "Use them for T4").click().run()
     assert fields(app) == (10, 100)
     expected = scale(models, "g4dn.xlarge", "batch", 10, 100, 128)
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
+    app.selectbox(key="scaler_instance").set_value("p3.2xlarge").run()
+    assert fields(app) == (low, high)
+    app.selectbox(key="scaler_instance").set_value("g4dn.xlarge").run()
+    assert fields(app) == (10, 100), "they are back with their GPU"
     app.selectbox(key="scaler_instance").set_value("p3.2xlarge").run()
     type_in(type_in(app, BATCH[0], None), BATCH[1], None)
     assert fields(app) == (low, high) and link(app) == {}

@@ -90,7 +90,7 @@ def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_
     drawn, labels = figure.data
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
     assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
-    assert list(drawn.error_x.array) == [0.0, 2.0] and list(drawn.error_x.arrayminus) == [0.0, 0.5]
+    assert list(drawn.error_x.array) == ["none", 2.0] and list(drawn.error_x.arrayminus) == ["none", 0.5]
     assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
     assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
@@ -105,7 +105,7 @@ def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_
     assert list(drawn.marker.opacity) == [0.35, 1]
 
 
-def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_is_hatched():
+def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_or_may_not_fit_is_hatched():
     def end(longest: float) -> float:
         usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
         bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
@@ -118,9 +118,11 @@ def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_is_
     ]
     whole, hatched = (trace for trace in checked(bar_chart(bars, "", name="")).data if trace.type == "bar")
     assert (whole.x, whole.marker.pattern.shape) == ((10, 5), None)
-    assert (hatched.base, hatched.x, hatched.y, hatched.marker.pattern.shape) == ((6,), (4,), (0,), "/")
+    assert (hatched.base, hatched.x, hatched.y, hatched.marker.pattern.shape) == ((6,), (4,), (0,), ("/",))
     assert (hatched.error_x.array, hatched.error_x.arrayminus) == ((2,), (1,)) and not whole.error_x.visible
-    assert len([one for one in checked(bar_chart(bars[1:], "", name="")).data if one.type == "bar"]) == 1
+    doubtful = [bars[1], replace(bars[1], doubtful=True)]
+    (trace,) = (one for one in checked(bar_chart(doubtful, "", name="")).data if one.type == "bar")
+    assert trace.marker.pattern.shape == ("", "\\")
 
 
 def test_the_legend_names_what_is_there():

@@ -131,15 +131,21 @@ def test_a_row_as_it_is_read():
 def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
     first, second = exported_rows(ROWS, COLUMNS)
     assert first == {
+        "name": "T4 at AWS",
         "instance": "slow",
         "gpu": "Tesla T4",
+        "gpu_count": 1,
         "provider": "aws",
+        "market": "on-demand",
+        "price_as_of": "2026",
         "batch_size": 64,
         "step_ms": 200,
         "step_low_ms": pytest.approx(184.2, abs=0.05),
         "step_high_ms": pytest.approx(217.1, abs=0.05),
         "images_per_s": 320,
         "training_usd": pytest.approx(1.0),
+        "training_low_usd": pytest.approx(0.921, abs=0.001),
+        "training_high_usd": pytest.approx(1.086, abs=0.001),
         "fits_in_memory": "fits",
         "largest_batch": 512,
         "basis": "measured",
@@ -227,7 +233,9 @@ def test_the_session_s_order_and_columns_are_shown_and_chosen():
     app.run()
     assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
     assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page)
+    app.session_state["made:columns:open"] = True
+    app.run()
     chooser = app.pills[0]
     assert chooser.value == ["total_s"]
     chooser.set_value(["total_s", "total_usd"]).run()

@@ -72,7 +72,7 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
     for title in ("Basis:", "Recommendations:", "Faster for more money:"):
         assert title in lines
     assert f"  {Basis.MEASURED.words}" in lines
-    assert "V100 SXM · AWS (p3.2xlarge) vs. T4 · AWS (g4dn.xlarge):" in lines
+    assert "V100 SXM · AWS (p3.2xlarge, retired) vs. T4 · AWS (g4dn.xlarge):" in lines
 
 
 @pytest.mark.parametrize(

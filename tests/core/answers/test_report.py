@@ -88,7 +88,7 @@ def test_many_plans_are_counted_and_nodes_say_how_many_gpus_train_and_if_retired
     assert "includes data loading" in read.text
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
-    assert "(1 of 8) · middlemiddle, retired" in text
+    assert "(1 of 8) · middle (retired)" in text
     node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
     step = NodeTime("middle", Estimate(latency_ms=100, log_sd=0.2), gpus=4, scaling_log_sd=0.1)
     of_all = advise([step], [node], HOUR_AT_100_MS)

@@ -25,8 +25,11 @@ from profet_core.catalog.instance import (
     offer_name,
     old_price_note,
     price_age_years,
+    price_line,
+    price_words,
 )
 from profet_core.errors import InputError
+from profet_core.training.advise import ORIGINAL
 from profet_core.training.plans import Confidence
 from tests.made.step_times import offer
 
@@ -180,6 +183,7 @@ def test_an_offer_is_named_by_its_gpus_and_its_cloud():
     assert offer_name(replace(one, market=CUSTOM_PRICE)) == offer_name(one)
     assert offer_name(node) == "A100 40 GB SXM (1 of 8) · AWS" and offer_name(node, 8) == "8 × A100 40 GB SXM · AWS"
     assert offer_name(replace(one, provider="own", name="lab")) == "A100 40 GB SXM · lab"
+    assert offer_name(replace(one, status="retired")) == "A100 40 GB SXM · GCP (retired)"
 
 
 @pytest.mark.parametrize(
@@ -198,3 +202,13 @@ def test_the_age_is_what_a_price_is_at_least(as_of, years):
     assert price_age_years(as_of, TODAY) == years
     old = replace(SHIPPED["azure/Standard_NC4as_T4_v3"], as_of=as_of)
     assert bool(old_price_note(old, TODAY)) == (years > 0)
+
+
+def test_each_price_has_its_month_and_another_year_is_beside_the_price():
+    four = [SHIPPED[name] for name in ORIGINAL]
+    assert price_line(four) == "Prices as of 2026: T4 · AWS; 2025: V100 SXM · AWS; 2021: M60 · AWS, K80 · AWS."
+    many = [replace(four[1], name=f"n{n}", provider=f"p{n}", as_of="2026-06-30") for n in range(5)]
+    assert price_line([*many, four[0]]) == "Prices as of June 2026; 2021: M60 · AWS."
+    assert (price_line(many[:1]), price_line([])) == ("Prices as of June 2026.", "")
+    this_year = replace(four[0], as_of=f"{date.today().year}-01")
+    assert [price_words(one) for one in (this_year, four[0])] == ["$0.750", "$0.750 · 2021"]

@@ -9,8 +9,11 @@ from types import MappingProxyType
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict
-from profet_core.answers.predict import placements
+from profet_core.answers.context import Context
+from profet_core.answers.predict import placements, predicted_training
+from profet_core.answers.questions import AdviseQuestion
 from profet_core.errors import Code
+from profet_core.latency import Basis
 from profet_core.prediction.predict import share_transferred
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from tests.codes import codes
@@ -188,27 +191,73 @@ def correct(models, catalog, samples):
     return predicted
 
 
-def test_a_measured_target_moves_by_the_weighted_error_and_is_questioned_if_far_off(correct):
+def test_a_measured_latency_is_the_answer_there_moves_its_gpu_elsewhere_and_is_questioned_if_far_off(correct):
     before = {row.instance: row for row in correct().predictions}
-    after = {row.instance: row for row in correct({"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
-    factor = 2**0.9
-    moved, was = after["p2.xlarge"], before["p2.xlarge"]
-    assert moved.latency_ms == pytest.approx(factor * was.latency_ms)
-    assert moved.interval.low_ms == pytest.approx(factor * was.interval.low_ms)
-    assert moved.interval.high_ms == pytest.approx(factor * was.interval.high_ms)
-    assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
-    for name, row in after.items():
-        same_gpu = row.offer.gpu == was.offer.gpu
-        assert row.latency_ms == pytest.approx(before[name].latency_ms * (factor if same_gpu else 1)), name
-    # The same workload has the full weight even if the profile tells no sizes.
-    sizeless_ms = correct(meta=ProfileMeta()).latencies_ms["p2.xlarge"]
-    corrected = correct({"p2.xlarge": 2 * sizeless_ms}, meta=ProfileMeta())
-    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(factor * sizeless_ms)
+    was = before["p3.2xlarge"]
+    after = {row.instance: row for row in correct({"p3.2xlarge": 2 * was.latency_ms}).predictions}
+    given = after["p3.2xlarge"]
+    assert (given.latency_ms, given.basis, given.interval) == (2 * was.latency_ms, Basis.GIVEN, None)
+    assert given.cost_per_1000_steps_usd == pytest.approx(2 * was.cost_per_1000_steps_usd)
+    others = {name for name, row in after.items() if row.offer.gpu == was.offer.gpu} - {"p3.2xlarge"}
+    assert others
+    for name in after.keys() - {"p3.2xlarge"}:
+        factor = 2**0.9 if name in others else 1
+        assert after[name].latency_ms == pytest.approx(factor * before[name].latency_ms), name
+        assert after[name].basis is before[name].basis
+    for name in others:
+        assert after[name].interval.high_ms == pytest.approx(2**0.9 * before[name].interval.high_ms)
+    # It is the answer even if the profile tells no sizes.
+    assert correct({"p3.2xlarge": 123.456}, meta=ProfileMeta()).latencies_ms["p3.2xlarge"] == 123.456
     for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
-        corrected = correct({"p2.xlarge": times * was.latency_ms})
+        corrected = correct({"p3.2xlarge": times * was.latency_ms})
         assert (Code.MEASURED_FAR in codes(corrected)) is doubted
-    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(was.latency_ms)
-    assert corrected.warnings[-1].values["change"].startswith("0%")
+    assert corrected.latencies_ms["p3.2xlarge"] == pytest.approx(was.latency_ms)
+
+
+A100, A100_ELSEWHERE, V100, V100_ELSEWHERE = "p4de.24xlarge", "gcp/a2-ultragpu-1g", "p3.2xlarge", "verda/1V100.6V"
+
+
+@pytest.mark.parametrize(
+    ("there", "elsewhere", "measured_ms"), [(A100, A100_ELSEWHERE, 25.0), (V100, V100_ELSEWHERE, 60.0)]
+)
+@pytest.mark.parametrize("at_batch", [32, 128])
+def test_a_measured_latency_corrects_other_sizes_on_every_host_of_its_gpu(
+    models, catalog, samples, there, elsewhere, measured_ms, at_batch
+):
+    def steps(**more):
+        sample = samples["resnet50-128px-b64-g4dn"]
+        asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": None}
+        context = Context(models, catalog, models.transfer.gpus)
+        answer = predicted_training(context, AdviseQuestion.from_fields(**asked, **more))
+        return {row.instance: row for row in answer.step_times}
+
+    measured = {"measured": {there: measured_ms}}
+    ratio = measured_ms / steps()[there].latency_ms
+    assert steps(**measured)[there].latency_ms == measured_ms
+    before, after = steps(at_batch=at_batch), steps(at_batch=at_batch, **measured)
+    assert after[there].basis is Basis.RESIZED and after[there].interval is not None
+    for name, factor in ((there, ratio), (elsewhere, ratio**0.9)):
+        # A host's part of a step doesn't scale with its size.
+        assert after[name].latency_ms / before[name].latency_ms == pytest.approx(factor, rel=0.05), name
+
+
+def test_a_latency_measured_at_the_second_profile_s_size_is_the_answer_there(models, catalog, samples):
+    first, second = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
+    asked = {"profile": first.profile, "anchor": first.anchor, "images": None, "second": second.profile}
+    context = Context(models, catalog, models.transfer.gpus)
+
+    def step(at_batch, name=A100, **more):
+        answer = predicted_training(context, AdviseQuestion.from_fields(**asked, at_batch=at_batch, **more))
+        return next(row for row in answer.step_times if row.instance == name)
+
+    at_second = {"measured": {A100: 120.0}, "measured_trace": second.profile}
+    assert (step(256, **at_second).latency_ms, step(256, **at_second).basis) == (120.0, Basis.GIVEN)
+    assert step(16, **at_second).basis is Basis.TRANSFERRED
+    at_first = {"measured": {A100: 45.0}}
+    assert (step(16, **at_first).latency_ms, step(16, **at_first).basis) == (45.0, Basis.GIVEN)
+    # It is slower than predicted, at the other's size too.
+    assert step(16, **at_second).latency_ms > 1.1 * step(16).latency_ms
+    assert step(256, **at_first).latency_ms > 1.1 * step(256).latency_ms
 
 
 def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct):

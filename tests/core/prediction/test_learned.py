@@ -83,6 +83,24 @@ def test_the_scaling_model_by_hand(axis, high, at, context, latency_ms):
     assert found.latency_ms == pytest.approx(latency_ms, rel=1e-12)
 
 
+@pytest.mark.parametrize(("axis", "known_ms"), [("batch", 40.0), ("batch", 12.0), ("pixels", 30.0)])
+def test_the_curve_passes_through_a_known_latency_between_the_ends(axis, known_ms):
+    context = ScaleContext(known_at=64, known_ms=known_ms)
+    curve = scale_curve(plain(axis), INSTANCE, axis, 10, 100, context=context)
+    smallest, _ = AXIS_RANGE[axis]
+    assert (curve[0], curve[64 - smallest], curve[-1]) == pytest.approx((10, known_ms, 100), rel=1e-12)
+    assert (np.diff(curve) >= 0).all()
+    before = scale(plain(axis), INSTANCE, axis, 10, 100, 128).latency_ms
+    context = ScaleContext(known_at=128, known_ms=before)
+    same = scale(plain(axis), INSTANCE, axis, 10, 100, 64, context=context).latency_ms
+    assert same == pytest.approx(scale(plain(axis), INSTANCE, axis, 10, 100, 64).latency_ms, rel=0.05)
+    for at, known in ((16, 40.0), (64, 5.0), (64, 100.0), (300, 40.0)):
+        with pytest.raises(InputError):
+            scale(plain(axis), INSTANCE, axis, 10, 100, 70, context=ScaleContext(known_at=at, known_ms=known))
+    with pytest.raises(InputError):
+        ScaleContext(known_at=64)
+
+
 @pytest.mark.parametrize(
     ("constants", "at", "latency_ms"),
     [

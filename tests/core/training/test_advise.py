@@ -19,6 +19,7 @@ from profet_core.training.plans import Limits, Period, plan_of
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
+    alternative_sentence,
     answer_sentences,
     comparison_sentences,
     dominated_line,
@@ -26,6 +27,9 @@ from profet_core.training.words import (
     upgrade_line,
 )
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, changed, offer, planned, row
+
+#: What the middle beats costs as much as it.
+CHEAP_BEATEN = (*OFFERS[:3], replace(OFFERS[3], usd_per_hour=1.4))
 
 
 def advised(limits=None, rows=ROWS, offers=OFFERS, **more):
@@ -45,7 +49,7 @@ def test_fastest_cheapest_and_the_trade_off():
     assert advice.answer == advice.cheapest.plan and advice.within is None
     assert (advice.cheapest.rival.label, advice.fastest.rival.label) == ("middle", "middle")
     assert answer_sentences(advice) == (
-        "Rent GPU of slow at slow ($0.50/h): 2.00 h, $1.00. Fastest: GPU of fast at fast, 30.0 min, $2.40.",
+        "Rent GPU of slow at slow ($0.500/h): 2.00 h, $1.00. Fastest: GPU of fast at fast, 30.0 min, $2.40.",
         "GPU of slow at slow is the cheapest: over 99% sure.",
         "GPU of fast at fast is the fastest: over 99% sure.",
     )
@@ -71,7 +75,7 @@ def test_what_one_more_dollar_buys_and_who_dominates_the_dominated():
     assert (first.cheaper.label, first.faster.label) == ("slow", "middle")
     assert (first.saves_h, first.extra_usd, first.hours_per_usd) == pytest.approx((1, 0.5, 2))
     assert (second.saves_h, second.extra_usd, second.hours_per_usd) == pytest.approx((0.5, 0.9, 0.5 / 0.9))
-    assert "60.0 min sooner for $0.50 more, 2.00 h per dollar" in upgrade_line(first)
+    assert "60.0 min sooner for $0.500 more, 2.00 h per dollar" in upgrade_line(first)
     (found,) = advice.dominated
     spread = sd_of_ratio(0.1, 0.2, ERROR_CORRELATION)
     assert (found.plan.label, found.by.label) == ("beaten", "middle")
@@ -112,8 +116,8 @@ def test_the_fastest_within_a_budget_and_both_limits_together_unless_nothing_is_
     ("limits", "nearest", "over_s", "over_usd", "said"),
     [
         (Limits(deadline_h=0.25), "fast", 900, 0, "It is 15.0 min too late."),
-        (Limits(budget_usd=0.75), "slow", 0, 0.25, "It is $0.25 over budget."),
-        (Limits(deadline_h=0.9, budget_usd=1.2), "middle", 360, 0.3, "It is 6.00 min too late and $0.30 over budget."),
+        (Limits(budget_usd=0.75), "slow", 0, 0.25, "It is $0.250 over budget."),
+        (Limits(deadline_h=0.9, budget_usd=1.2), "middle", 360, 0.3, "It is 6.00 min too late and $0.300 over budget."),
     ],
 )
 def test_a_limit_that_nobody_keeps_to_says_by_how_much(limits, nearest, over_s, over_usd, said):
@@ -130,10 +134,19 @@ def test_a_close_call_is_called_one():
     advice = advised(rows=(row("a", 100), row("b", 103)), offers=(offer("a", 1), offer("b", 1)))
     assert advice.cheapest.close_rival and advice.fastest.close_rival
     lines = answer_sentences(advice)
-    assert "60% sure that GPU of a at a is cheaper" in lines[1] and "Neither is clearly" in lines[2]
+    assert "is as cheap: 60% sure that GPU of a at a is cheaper" in lines[1] and "Neither is clearly" in lines[2]
     # The other one is slower and dearer.
     assert [card.alternative for card in advice.recommended.cards] == [None]
-    assert "statistically tied" in pick_line(advice.fastest) and "60%" in pick_line(advice.fastest)
+    assert pick_line(advice.fastest) == "as fast: GPU of b · b"
+    # Beyond 5% the words follow the number.
+    advice = advised(rows=(row("a", 100), row("b", 107)), offers=(offer("a", 1), offer("b", 0.8)))
+    assert pick_line(advice.fastest) == "perhaps as fast (26% likely): GPU of b · b"
+    (_, card) = advice.recommended.cards
+    assert alternative_sentence(card, "1 h, $1") == "Perhaps as fast (26% likely): GPU of b · b, 1 h, $1"
+    advice = advised(rows=(row("a", 100), row("b", 104.9)), offers=(offer("a", 1), offer("b", 0.8)))
+    (_, card) = advice.recommended.cards
+    assert alternative_sentence(card, "1 h, $1") == "As fast: GPU of b · b, 1 h, $1"
+    advice = advised(rows=(row("a", 100), row("b", 103)), offers=(offer("a", 1), offer("b", 1)))
     found = comparison_sentences(compare(*reversed(advice.plans)))
     assert "GPU of a at a is 1.03 times cheaper than GPU of b at b (60% sure)" in found[1]
 
@@ -143,7 +156,9 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     advice = advised(offers=offers)
     assert advice.cheapest.plan.label == "middle"
     assert list(advice.excluded) == ["slow"] and "retired" in advice.excluded["slow"]
-    assert advised(offers=offers, include_retired=True).cheapest.plan.label == "slow"
+    advice = advised(offers=offers, include_retired=True)
+    assert (advice.cheapest.plan.label, names(advice.recommended.skipped)) == ("middle", ["slow"])
+    assert "GPU of slow at slow (2.00 h, $1.00) is retired and can't be rented." in answer_sentences(advice)
     fits = {
         "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
         "middle": FitAnswer(Verdict.CANT_TELL, None, None, "no memory in the profile"),
@@ -151,8 +166,38 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     }
     advice = advised(fits=fits)
     assert [(name, "needs 20 GiB" in reason) for name, reason in advice.excluded.items()] == [("slow", True)]
-    assert advice.answer.note == "memory: can't tell if it fits"
-    assert "Memory: can't tell if it fits." in answer_sentences(advice)
+    assert (advice.answer.label, names(advice.recommended.skipped)) == ("fast", ["middle"])
+    assert "GPU of middle at middle (60.0 min, $1.50) may not fit in memory." in answer_sentences(advice)
+
+
+@pytest.mark.parametrize(
+    ("certainty", "limits", "cards", "skipped"),
+    [
+        (0.9, {}, ["beaten", "fast"], ["slow"]),
+        (0.6, {}, ["middle", "fast"], ["slow"]),
+        (0.5, {}, ["slow", "fast"], []),
+        (0.99, {}, ["fast"], ["slow"]),
+        (0.9, {"deadline_h": 1.2}, ["fast"], ["middle"]),
+        # Nothing else keeps to it.
+        (0.9, {"budget_usd": 1.2}, ["beaten", "fast"], ["slow"]),
+    ],
+)
+def test_only_what_fits_with_the_requested_certainty_is_recommended(certainty, limits, cards, skipped):
+    chances = {"slow": 0.5, "middle": 0.65, "beaten": 0.95, "fast": 0.9996}
+    fits = {
+        name: FitAnswer(Verdict.FITS if chance > 0.9 else Verdict.CANT_TELL, chance, None, "")
+        for name, chance in chances.items()
+    }
+    found = advised(Limits(certainty=certainty, **limits), offers=CHEAP_BEATEN, fits=fits).recommended
+    assert ([card.plan.label for card in found.cards], names(found.skipped)) == (cards, skipped)
+    assert found.answer in found.choices
+
+
+def test_where_nothing_surely_fits_the_likeliest_is_named_with_its_doubt():
+    fits = {name: FitAnswer(Verdict.CANT_TELL, chance, 24, "") for name, chance in (("slow", 0.2), ("middle", 0.4))}
+    advice = advised(rows=ROWS[:2], fits=fits)
+    assert advice.answer.label == "middle"
+    assert "It is only 40% likely to fit in memory." in answer_sentences(advice)[0]
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():

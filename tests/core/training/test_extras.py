@@ -87,7 +87,7 @@ def test_the_breakdown_by_hand():
     assert (found.total_usd, found.total_s, found.interruptions_usd) == pytest.approx((2.222, 3960, 0))
     # The bars leave it out.
     assert (plan.total_s, plan.total_usd) == pytest.approx((3600, 2))
-    assert breakdown_line(plan) == "training $2.00 + start-up $0.20 + storage $0.022 = $2.22 in 66.0 min"
+    assert breakdown_line(plan) == "training $2.00 + start-up $0.200 + storage $0.0220 = $2.22 in 66.0 min"
     assert breakdown_line(planned(row("one", 100), offer("one", 2))) == ""
     several = planned(row("one", 100), offer("one", 2), workload=replace(plan.workload, runs=3, at_once=True))
     assert several.breakdown.total_usd == pytest.approx(3 * found.total_usd)

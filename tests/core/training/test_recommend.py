@@ -30,11 +30,11 @@ from profet_core.training.recommend import (
     ERROR_CORRELATION,
     chance_less,
     compare,
-    format_certainty,
     is_claimed,
     why_too_close,
 )
 from profet_core.training.words import comparison_sentences
+from profet_core.units import format_certainty
 from tests.made.step_times import Z90, offer, planned, row
 
 PROFILED, ESTIMATED = Basis.MEASURED, Basis.TRANSFERRED
