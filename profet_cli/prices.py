@@ -181,7 +181,7 @@ class PriceLists:
         try:
             import gpuhunt
         except ImportError:
-            raise InputError("Published prices need gpuhunt: pip install 'profet-app[prices]'.") from None
+            raise InputError("Published prices need gpuhunt: pip install gpuhunt.") from None
         self.errors = (OSError, ValueError, gpuhunt.GPUHuntError)
         self.catalog = gpuhunt.Catalog(auto_reload=False)
         self._is_loaded = FOLDER_VARIABLE in os.environ

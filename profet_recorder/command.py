@@ -335,6 +335,8 @@ def _script_frames(traceback: TracebackType | None) -> TracebackType | None:
 
 def why_nothing_trained(script: str, ran_session: bool = False) -> str:
     """One line, at the end of a script in which no training step was seen; `ran_session`: one of TensorFlow 1."""
+    from profet_recorder.engine import TENSORFLOW, keras_backend, other_backend_line
+
     if ran_session:
         way_out = (
             f"{script} trains in a session of TensorFlow 1, whose steps can't be recorded: remove "
@@ -352,6 +354,8 @@ def why_nothing_trained(script: str, ran_session: bool = False) -> str:
             f"{script} imported PyTorch, but no optimizer of torch.optim made a step and no backward() ran: put "
             "profet_recorder.record_steps around its loader."
         )
+    elif (backend := keras_backend()) not in (None, TENSORFLOW):
+        way_out = other_backend_line(backend)
     # Whoever trains with JAX may load their data with TensorFlow.
     elif {"keras", "tf_keras"} & set(sys.modules) or ("tensorflow" in sys.modules and "jax" not in sys.modules):
         way_out = (

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import ProfileMeta, several_calls_note
+from profet_recorder.profiles.record import ProfileMeta
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -31,6 +30,8 @@ _CHANNELS = (1, 3)
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
 _MAX_PARTS, _MAX_DEPTH = 64, 6
 _PICTURES_RANK = 4
+#: Of the parameters: so few frozen ones are not worth a word.
+_NEGLIGIBLE_SHARE = 0.001
 
 
 def keras_flavour(model: object) -> str | None:
@@ -41,17 +42,33 @@ def keras_flavour(model: object) -> str | None:
 def framework_of(thing: object) -> str | None:
     """The framework of a model or an optimizer; None if it is of none. Another backend of Keras is itself returned."""
     flavour = keras_flavour(thing)
-    if flavour == "keras" and hasattr(sys.modules["keras"], "config"):
-        backend = sys.modules["keras"].config.backend()
-        return PYTORCH if backend == "torch" else backend
+    if flavour == "keras" and (backend := keras_backend()):
+        return backend
     packages = _packages(thing)
     if flavour or "tensorflow" in packages:
         return TENSORFLOW
     return PYTORCH if "torch" in packages else None
 
 
+def keras_backend() -> str | None:
+    """What Keras 3 runs on, by the names that frameworks have here; None where it isn't loaded."""
+    keras: Any = sys.modules.get("keras")
+    backend = keras.config.backend() if hasattr(keras, "config") else None
+    return PYTORCH if backend == "torch" else backend
+
+
+def other_backend_line(backend: str) -> str:
+    """What to do where Keras runs on neither framework."""
+    return (
+        f"Keras runs on {backend} here, whose steps can't be recorded: set KERAS_BACKEND to tensorflow or torch before "
+        "Keras is imported, in the script or its environment."
+    )
+
+
 def imported_framework() -> str:
     """The one framework that is loaded; refuses none and both."""
+    if (backend := keras_backend()) is not None and backend not in _MODULES:
+        return backend
     loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
     if not loaded:
         raise RecorderError("Import TensorFlow or PyTorch before recording: neither is loaded.")
@@ -136,49 +153,77 @@ class BatchSizes:
 NO_SIZES = BatchSizes()
 
 
+class StepKind(NamedTuple):
+    """What steps have in common whose times may be compared.
+
+    Attributes
+    ----------
+    calls : of the network that is trained.
+    trained : parameters with gradients.
+    tested : the network also ran without gradients.
+    """
+
+    sizes: BatchSizes
+    calls: int
+    trained: int
+    tested: bool = False
+
+    def difference(self, usual: StepKind) -> str:
+        """In what it differs from the usual kind."""
+        if self.sizes.batch_size != usual.sizes.batch_size:
+            return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
+        if self.sizes.pixels != usual.sizes.pixels:
+            return f"images of {self.sizes.pixels} pixels instead of {usual.sizes.pixels}"
+        if self.tested != usual.tested:
+            return f"the network {'also' if self.tested else 'never'} ran without gradients, as in a validation"
+        if self.trained != usual.trained:
+            return f"{self.trained:,} trained parameters instead of {usual.trained:,}"
+        if self.calls != usual.calls:
+            return f"{self.calls} calls of the network instead of {usual.calls}"
+        return f"{self.sizes.height} x {self.sizes.width} instead of {usual.sizes.height} x {usual.sizes.width} pixels"
+
+
 class ObservedSizes:
     """Sizes of each step's batch, where a loop hands its batches over.
 
-    Of several batches in one step, such as a GAN's noise and pictures, that with the largest pictures counts.
+    Of several batches in one step, such as a GAN's noise and pictures, that with the largest pictures counts; batches
+    whose gradients are accumulated count together.
 
     Attributes
     ----------
     last : those of the last step in which any were seen.
+    passes : batches whose gradients were accumulated in the last step; 1 where each had an update.
     """
 
     def __init__(self, *, channels_last: bool) -> None:
         self._channels_last = channels_last
-        self._counts: Counter[BatchSizes] = Counter()
-        self._now = NO_SIZES
+        self._now = self._of_a_pass = NO_SIZES
+        self._passes: list[BatchSizes] = []
+        #: In this step, and in the last one.
         self.last = NO_SIZES
+        self.passes = 1
 
     def observe(self, batch: object) -> None:
-        """Note the sizes of a batch."""
-        self._now = larger(self._now, batch_sizes(batch, channels_last=self._channels_last))
+        """Note the sizes of a batch, or those that are known."""
+        if not isinstance(batch, BatchSizes):
+            batch = batch_sizes(batch, channels_last=self._channels_last)
+        self._now = larger(self._now, batch)
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        # A graph shows its sizes once, when it is traced.
+        if self._now != NO_SIZES:
+            self._of_a_pass, self._now = self._now, NO_SIZES
+        self._passes.append(self._of_a_pass)
 
     def end_step(self) -> None:
         """What is observed next is another step's."""
-        if self._now != NO_SIZES:
-            self.last = self._now
-            self._counts[self.last] += 1
-            self._now = NO_SIZES
-
-    @property
-    def vary(self) -> bool:
-        """The pictures of several steps have different sizes."""
-        return len({(sizes.height, sizes.width) for sizes in self._counts}) > 1
-
-    def odd(self) -> str | None:
-        """Why the last batch is not like the others; None if it is, or they all differ."""
-        others = self._counts - Counter([self.last])
-        if not others:
-            return None
-        last, usual = self.last, others.most_common(1)[0][0]
-        if last.batch_size != usual.batch_size:
-            return f"a batch of {last.batch_size} instead of {usual.batch_size}"
-        if len({sizes.pixels for sizes in others}) == 1 and last.pixels != usual.pixels:
-            return f"images of {last.pixels} pixels instead of {usual.pixels}"
-        return None
+        self.end_pass()
+        examples = sum(sizes.batch_size or 0 for sizes in self._passes)
+        self.passes = len(self._passes)
+        largest = functools.reduce(larger, self._passes)
+        self.last = replace(largest, batch_size=examples or None, is_guess=largest.is_guess and self.passes == 1)
+        self._passes = []
 
 
 def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
@@ -283,8 +328,40 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
 StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
+def updates_made(optimizer: Any) -> int | None:
+    """How often an optimizer of Keras' has updated weights, which isn't each time it is called; None if unknown."""
+    with suppress(Exception):
+        return int(optimizer.iterations)
+    return None
+
+
+def has_updated(model: Any) -> bool:
+    """False where the optimizer of a model of Keras' has accumulated gradients of its last batch, and no more."""
+    given = getattr(model, "optimizer", None)
+    optimizer: Any = getattr(given, "inner_optimizer", given)
+    batches = getattr(optimizer, "gradient_accumulation_steps", None)
+    return not batches or int(optimizer._iterations) % batches == 0
+
+
+def trained_kind(network: Any) -> list[Any]:
+    """Weights of a network of Keras' that may be trained, frozen or not: no statistics, seeds or counters."""
+    flatten = getattr(network, "_flatten_layers", None)
+    found: dict[int, Any] = {}
+    for layer in flatten() if flatten else getattr(network, "layers", [network]):
+        for name in ("_trainable_variables", "_trainable_weights"):
+            found |= {id(weight): weight for weight in vars(layer).get(name, ())}
+    return list(found.values())
+
+
 def step_warnings(
-    optimizers: Iterable[Iterable[int]], calls: int, parameters: tuple[int, int], sizes: BatchSizes, vary: bool
+    optimizers: Iterable[Iterable[int]],
+    calls: int,
+    parameters: tuple[int, int],
+    sizes: BatchSizes,
+    passes: int = 1,
+    *,
+    updates: int = 1,
+    tested: bool = False,
 ) -> Iterator[str]:
     """What makes a step's times less sure, whichever the framework.
 
@@ -293,7 +370,9 @@ def step_warnings(
     optimizers : of each, the `id` of what it updates; one that wraps another has the same.
     calls : of the network, in one step.
     parameters : frozen ones, and all.
-    vary : the images of several steps have different sizes.
+    passes : batches whose gradients are accumulated.
+    updates : in one step, of the optimizer that updates most often.
+    tested : the network that is trained also ran without gradients.
     """
     count, seen = 0, set[int]()
     for weights in map(set, optimizers):
@@ -303,19 +382,27 @@ def step_warnings(
         yield (
             f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
             "same optimizer to its next, and the parameters are those of all networks that are trained."
+            + f" One of them updates {updates} times, and the batch size is that of one update."
+            * (updates > 1)
         )
-    elif calls > 1:
-        yield several_calls_note(calls)
+    if passes > 1:
+        yield (
+            f"Gradients are accumulated over {passes} batches: the step is one update, and its batch size, latency and "
+            f"operations are those of all {passes}."
+        )
+    elif calls > 1 >= count:
+        yield f"The network ran {calls} times in one step: the batch size is that of one call."
+    if tested:
+        yield (
+            "The network also ran without gradients in this step, such as for a test: latency and operations include "
+            "that."
+        )
     frozen, total = parameters
-    if frozen:
+    # A few constants, such as a detector's bins, change nothing.
+    if frozen > _NEGLIGIBLE_SHARE * total:
         yield (
             f"{frozen:,} of the {total:,} parameters are frozen: the step computes no gradients of theirs, and takes "
             "longer once they are trained too."
         )
     if sizes.is_list:
         yield "The images come in a list and may differ in size: the pixels are those of the batch they are padded to."
-    elif vary:
-        yield (
-            "The image size varies from step to step: batch and pixels are those of the profiled step, the latency is "
-            "the median of steps of all sizes."
-        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import get_ident
@@ -16,7 +18,7 @@ from profet_recorder.in_training import RecordingCallback, check_model, recordin
 from profet_recorder.plan import RecorderError, RecordPlan, failure_line, print_once, print_progress, warn_and_continue
 from profet_recorder.pytorch import COMPILE_IS_OFF, OTHER_PROFILERS, can_set_stance
 from profet_recorder.recording import Recording, choose_engine, claim_process, release_process
-from profet_recorder.tensorflow import ObservedKeras
+from profet_recorder.tensorflow import ObservedKeras, is_in_graph, under_tape
 
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
@@ -34,8 +36,8 @@ _LOOPS = ("while_body", "Dataset_")
 class StepMarks:
     """Records from one update of an optimizer to its next, with all that happens in between.
 
-    That is the first to update, unless one comes later that updates less often (a GAN's generator, after several steps
-    of its critic) or instead of it (a fine-tuning, after some steps of another training).
+    That is the one that updates least often (a GAN's generator, beside several steps of its critic), the first of
+    equals, unless another comes instead of it (a fine-tuning, after some steps of another training).
 
     Attributes
     ----------
@@ -49,7 +51,9 @@ class StepMarks:
         #: Weights that the one followed updates, and the ones whose steps were counted before it, such as other folds'.
         self._shapes: list[tuple[int, ...]] = []
         self._before: list[object] = []
+        #: Others that update in the same steps, and how many steps had been seen at each one's last update.
         self._others: list[object] = []
+        self._seen_at: list[int] = []
         self._since = 0
         self.recording: Recording | None = None
 
@@ -76,15 +80,15 @@ class StepMarks:
         if recording is not None and is_new and recording.steps_seen > 1 and shapes and shapes == self._shapes:
             # Another fold, or a new optimizer each epoch: the same kind of step, and it counts on.
             self._before.append(self._followed)
-            self._followed, self._others, self._since = owner, [], 0
+            self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             recording.go_on_with(make_engine())
             for one in trains:
                 recording.engine.trains(one)
             recording.begin_step()
             return False
         was_counted = any(owner is one for one in self._before)
-        if recording is None or self._since > GONE or was_counted or (is_new and recording.steps_seen > 1):
-            self._followed, self._others, self._since = owner, [], 0
+        if recording is None or self._since > GONE or was_counted or self._is_rarer(owner, recording.steps_seen):
+            self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             self._shapes, self._before = shapes, []
             self.recording = recording = self._begin(make_engine)
             for one in trains:
@@ -95,15 +99,32 @@ class StepMarks:
             return False
         if is_new:
             self._others.append(owner)
+            self._seen_at.append(recording.steps_seen)
             for one in trains:
                 recording.engine.trains(one)
         if batch is not None:
             recording.engine.observe_batch(batch)
         return False
 
+    def _is_rarer(self, owner: object, steps_seen: int) -> bool:
+        """True if the one followed has updated more than once since this one last did, or began."""
+        which = next((number for number, other in enumerate(self._others) if other is owner), None)
+        if which is None:
+            return steps_seen > 1
+        seen_at, self._seen_at[which] = self._seen_at[which], steps_seen
+        return steps_seen - seen_at > 1
+
     def forget(self) -> None:
         """Something else trains now: what is marked next is followed."""
         self.recording = self._followed = None
+
+    def end_pass(self, owner: object, batch: object) -> None:
+        """`owner` has accumulated gradients of a batch, or had none to apply, and updated nothing yet."""
+        if self.recording is not None and not self.recording.finished:
+            if batch is not None:
+                self.recording.engine.observe_batch(batch)
+            if owner is self._followed:
+                self.recording.engine.end_pass()
 
 
 def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -147,6 +168,14 @@ class ScriptHooks:
         #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
         self._trained_in: dict[int, tuple[object, list[object]]] = {}
         self._compiled: set[int] = set()
+        #: How often gradients by the same weights, or in the same function, were computed since an optimizer was
+        #: called, and the tape of the last ones.
+        self._gradients = Counter[int]()
+        self._tape: Callable[[], object] = lambda: None
+        #: By `id` of a tf.function: how often it computes gradients by the same weights before an optimizer is called,
+        #: and how often it did so far while it is traced.
+        self._passes_in: dict[int, int] = {}
+        self._traced = Counter[tuple[int, int]]()
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
         #: Backward passes so far; None once an optimizer has begun a step.
@@ -236,14 +265,33 @@ class ScriptHooks:
         if self.recording is None:
             self.recording = Recording(self._plan, make_engine(), self)
         else:
-            print_progress("something else trains now: the recording starts over")
+            print_progress("another optimizer or network marks the steps now: the recording starts over")
             self.recording.start_over(make_engine())
         return self.recording
 
-    def _mark(self, owner: object, make_engine: MakeEngine, *trains_and_batch: Any) -> None:
-        """`owner` has made a training step."""
-        if self.finished or self.refusal or self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
+    def _mark(
+        self, owner: object, make_engine: MakeEngine, trains: Sequence[object] = (), batch: object = None
+    ) -> None:
+        """`owner` has made a training step, or accumulated gradients for one."""
+        self._gradients.clear()
+        if not (self.finished or self.refusal or not trains or self._keras_calls.have_updated()):
+            self._guarded(self._marks.end_pass, owner, batch)
+        elif self.finished or self.refusal or self._guarded(self._marks.mark, owner, make_engine, trains, batch):
             self._stop()
+
+    def _after_gradients(self, key: int, batch: object = None) -> None:
+        """Once more before an optimizer is called, of another batch: gradients are accumulated."""
+        if batch is None and self._keras_calls.is_fed_again:
+            return
+        is_again = self._gradients[key] == max(self._gradients.values(), default=0) > 0
+        self._gradients[key] += 1
+        recording = self._marks.recording
+        if recording is not None and not recording.finished:
+            if is_again:
+                recording.engine.end_pass()
+            self._keras_calls.end_forward()
+            if batch is not None:
+                recording.engine.observe_batch(batch)
 
     def _after_backward(self, owner: object, make_engine: MakeEngine, batch: object = None) -> None:
         """Gradients were computed, by whoever does without an optimizer that is known here."""
@@ -312,7 +360,7 @@ class ScriptHooks:
         self._backward_passes = None
         if self._in_keras:
             return
-        if _in_graph():
+        if is_in_graph():
             self._guarded(self._note_training, optimizer)
         else:
             make_engine = functools.partial(choose_engine, framework_of(optimizer), None, optimizer, self._keras_calls)
@@ -352,26 +400,37 @@ class ScriptHooks:
             if id(function) in self._trained_in:
                 arguments = as_arguments(args, kwargs)
                 if optimizers := self._trained_in[id(function)][1]:
+                    if any(hasattr(one, "element_spec") for one in arguments.values()):
+                        # It takes each batch itself.
+                        for _ in range(self._passes_in.get(id(function), 1) - 1):
+                            self._guarded(self._marks.end_pass, function, arguments)
                     self._mark(function, make_engine, optimizers, arguments)
                 else:
+                    self._guarded(self._after_gradients, id(function), arguments)
                     self._after_backward(function, make_engine, arguments)
                 if id(function) in self._compiled and self.recording is not None:
                     self._guarded(self.recording.engine.trains_compiled)
             return result
 
         @functools.wraps(gradient)
-        def recorded_gradient(*args, **kwargs):
-            gradients = gradient(*args, **kwargs)
-            if not _in_graph():
+        def recorded_gradient(tape, target, sources, *args, **kwargs):
+            gradients = gradient(tape, target, sources, *args, **kwargs)
+            if not is_in_graph():
+                first = next(iter(tensorflow.nest.flatten(sources)), None)
+                # One tape may be asked for the gradients of several losses, or in another one, as for a penalty.
+                if hasattr(first, "assign") and not (self._in_keras or self._tape() is tape or under_tape()):
+                    self._guarded(self._after_gradients, id(first))
+                    self._tape = weakref.ref(tape)
                 self._after_backward(recorded_gradient, make_engine)
             elif not self._in_keras:
-                self._guarded(self._note_training)
+                self._guarded(self._note_training, None, None if self._tape() is tape else sources)
+                self._tape = weakref.ref(tape)
             return gradients
 
         self._patches.put(function_class, "__call__", recorded_call)
         self._patches.put(tensorflow.GradientTape, "gradient", recorded_gradient)
 
-    def _note_training(self, optimizer: object = None) -> None:
+    def _note_training(self, optimizer: object = None, sources: object = None) -> None:
         """Gradients, or an optimizer's update, become part of the outermost tf.function that is being traced."""
         # A strategy traces on a thread of each device; none is traced where a graph is made for a session.
         function = self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
@@ -386,6 +445,12 @@ class ScriptHooks:
                 )
             graph = getattr(graph, "outer_graph", None)
         optimizers = self._trained_in.setdefault(id(function), (function, []))[1]
+        if optimizer is not None:
+            self._traced.clear()
+        elif isinstance(sources, list | tuple) and sources and hasattr(sources[0], "assign"):
+            key = id(function), id(sources[0])
+            self._traced[key] += not self._keras_calls.is_fed_again
+            self._passes_in[key[0]] = max(self._passes_in.get(key[0], 1), self._traced[key])
         if optimizer is not None and all(optimizer is not known for known in optimizers):
             optimizers.append(optimizer)
 
@@ -448,9 +513,3 @@ class ScriptHooks:
         if self._stance is not None:
             stance, self._stance = self._stance, None
             stance.__exit__(None, None, None)
-
-
-def _in_graph() -> bool:
-    """True where operations are traced into a graph of TensorFlow's, not run."""
-    tensorflow = sys.modules.get("tensorflow")
-    return tensorflow is not None and not tensorflow.executing_eagerly()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_recorder.engine import keras_flavour
 from profet_recorder.plan import RecorderError, RecordPlan, absolute, print_progress, record_plan, warn_and_continue
-from profet_recorder.recording import Recording, choose_engine
+from profet_recorder.recording import AlreadyRecordedError, Recording, choose_engine
 
 if TYPE_CHECKING:
     from profet_recorder.recording import Engine
@@ -33,11 +33,13 @@ class StepRecorder:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._failed = False
+        #: Who records in this process instead, such as `profet profile`.
+        self._other: object = None
 
     @property
     def done(self) -> bool:
-        """The profile is written, or won't be; the loop may stop or go on."""
-        return self._recording.finished or self._failed
+        """The profile is written, by whoever records here, or won't be; the loop may stop or go on."""
+        return self._recording.finished or self._failed or bool(getattr(self._other, "finished", False))
 
     def step(self, batch: object = None) -> bool:
         """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
@@ -50,17 +52,20 @@ class StepRecorder:
 
     def _leave(self, where: str) -> None:
         """The loop has ended: say so if it was too short, and undo every switch until the next one."""
-        if not self.done:
+        if not self.done and self._other is None:
             self._try(self._recording.abort)
             if not self._failed:
                 print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
 
     def _try(self, observe: Callable[..., object], *arguments: object) -> None:
         """Observe a step that is still to be recorded; the training goes on if that fails."""
-        if self.done:
+        if self.done or self._other is not None:
             return
         try:
             observe(*arguments)
+        except AlreadyRecordedError as error:
+            self._other = error.owner
+            warn_and_continue(error)
         except Exception as error:
             self._failed = True
             with suppress(Exception):
@@ -240,6 +245,8 @@ class RecordingCallback(_Callback):
         #: The model, its optimizer, and what kind of network it is.
         self._recorded: tuple[object, object, object] | None = None
         self._batches_an_epoch: int | None = None
+        #: The batch that ended last has updated weights; a step that is recorded began, and has not ended.
+        self._has_updated, self._is_in_step = True, False
 
     def set_params(self, params: Mapping[str, Any] | None) -> None:
         """How many batches an epoch has, where Keras knows it."""
@@ -260,8 +267,8 @@ class RecordingCallback(_Callback):
         before = self._recorded
         if self.recording is None or before is None:
             self.recording = self._begin(model)
-        elif before[0] is not model or before[1] is not optimizer:
-            if before[0] is model:
+        elif before[0] is not model or before[1] is not optimizer or (kind and before[2] and kind != before[2]):
+            if before[0] is model and before[1] is not optimizer:
                 self.recording.engine.forget(before[1])
             if kind is not None and kind == before[2]:
                 # Another fold, or another learning rate: the same kind of step, and it counts on.
@@ -294,23 +301,25 @@ class RecordingCallback(_Callback):
         """Have the first batch observed."""
         if recording := self._unfinished():
             # The last batch of an epoch is skipped.
-            in_a_row = recording.profiled_steps
+            accumulated = getattr(self.model.optimizer, "gradient_accumulation_steps", None) or 1
+            in_a_row = recording.profiled_steps * accumulated
             if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
                 raise RecorderError(
-                    f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are "
-                    "profiled, and the last batch is skipped. Take fewer profiled steps, or dataset.repeat() and "
+                    f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} batches in a row are "
+                    "profiled, and the last one is skipped. Take fewer profiled steps, or dataset.repeat() and "
                     "steps_per_epoch."
                 )
-            _observe_first_batch(self.model, recording.engine)
+            _observe_batches(self.model, recording)
 
     @_goes_on
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         """A step begins, unless it is the last of an epoch."""
         if recording := self._unfinished():
             if self._is_last(batch):
-                recording.pause()
-            else:
+                self._drop_step(recording)
+            elif self._has_updated:
                 recording.begin_step()
+                self._is_in_step = True
 
     @_goes_on
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
@@ -318,23 +327,37 @@ class RecordingCallback(_Callback):
         recording = self._unfinished()
         if recording is None:
             return
+        # A step is one update: an optimizer may accumulate gradients of several batches.
+        self._has_updated = recording.engine.has_updated()
         if self._is_last(batch):
             recording.skipped += 1
-        elif recording.end_step() and self._when_done is not None:
-            self._when_done()
+        elif self._is_in_step and not self._has_updated:
+            recording.engine.end_pass()
+        elif self._is_in_step:
+            self._is_in_step = False
+            if recording.end_step() and self._when_done is not None:
+                self._when_done()
 
     @_goes_on
     def on_test_begin(self, logs: object = None) -> None:
         """Ignore validation steps."""
         if recording := self._unfinished():
-            recording.pause()
+            self._drop_step(recording)
 
     @_goes_on
     def on_train_end(self, logs: object = None) -> None:
         """Too early, if the profile is not written."""
+        _stop_observing(self.model)
         if recording := self._unfinished():
-            recording.pause()
+            self._drop_step(recording)
             print_progress(f"{recording.shortage('fit')}; the next fit of this network goes on with it")
+
+    def _drop_step(self, recording: Recording) -> None:
+        """Record nothing of a step that something else interrupts."""
+        recording.pause()
+        if self._is_in_step:
+            recording.engine.end_observed_step()
+        self._is_in_step = False
 
     def _unfinished(self) -> Recording | None:
         """The recording while there is something left to record."""
@@ -365,19 +388,35 @@ def check_model(model: Any) -> None:
         )
 
 
-def _observe_first_batch(model: Any, engine: Engine) -> None:
-    """Show the next batch to `engine` on its way into `model.train_function`, which is then as before."""
-    train_function = model.train_function
+def _observe_batches(model: Any, recording: Recording) -> None:
+    """Show the next batch on its way into `model.train_function`; where sides of images may differ, each one."""
+    _stop_observing(model)
+    train_function, is_keras_3 = model.train_function, not hasattr(model, "_steps_per_execution")
 
     def observe_and_train(batches: object) -> object:
-        model.train_function = train_function
-        return train_function(_observed(batches, engine))
+        sides = [side for part in _flat_specs(batches) for side in part.shape[1:3] if len(part.shape) > 3]
+        shows_each = is_keras_3 and None in sides and not recording.finished
+        if not shows_each:
+            model.train_function = train_function
+        return train_function(_observed(batches, recording.engine, shows_each))
 
+    observe_and_train.trains = train_function  # type: ignore[attr-defined]
     model.train_function = observe_and_train
 
 
-def _observed(batches: Any, engine: Engine) -> object:
-    """`batches`, its first one shown to `engine`."""
+def _stop_observing(model: Any) -> None:
+    model.train_function = getattr(model.train_function, "trains", model.train_function)
+
+
+def _flat_specs(batches: Any) -> list[Any]:
+    """What each tensor of a batch is, as an iterator of tf.data says."""
+    tensorflow = sys.modules.get("tensorflow")
+    specs = getattr(batches, "element_spec", None)
+    return [] if tensorflow is None else [one for one in tensorflow.nest.flatten(specs) if hasattr(one, "shape")]
+
+
+def _observed(batches: Any, engine: Engine, alone: bool) -> object:
+    """`batches`, its first one shown to `engine`; `alone`: that one, for a graph that was made of no iterator."""
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is None or not hasattr(batches, "element_spec"):
         # Keras on PyTorch hands over a list of batches.
@@ -391,6 +430,8 @@ def _observed(batches: Any, engine: Engine) -> object:
     with suppress(Exception):
         engine.observe_batch(batch)
     if isinstance(batches, tensorflow.data.Iterator):
+        if alone:
+            return iter([batch])
         # Of the same specification, so that the train function is not traced a second time.
         one = tensorflow.data.Dataset.from_generator
         with suppress(TypeError, ValueError):

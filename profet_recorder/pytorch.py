@@ -6,7 +6,9 @@ import functools
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +23,10 @@ from profet_recorder.engine import (
     ObservedSizes,
     Patches,
     StepFacts,
+    StepKind,
+    as_arguments,
     either,
+    has_updated,
     keras_flavour,
     larger,
     observed,
@@ -45,7 +50,8 @@ class PyTorchEngine:
 
         self._torch = torch
         self._model = model
-        self._optimizers = [] if optimizer is None else [optimizer]
+        self._optimizers: list[Any] = []
+        self.trains(optimizer)
         self._sizes = ObservedSizes(channels_last=False)
         self._calls = _ObservedCalls(torch)
         #: The context in which compiled modules run as they are written; None where it was not entered.
@@ -56,6 +62,10 @@ class PyTorchEngine:
         self._stepped_aside = False
         #: The GPU the network is on, once it is known: it need not be the current one.
         self._device: Any = None
+        #: By `id`: a sum of each parameter's values since timing began, or since it was first seen.
+        self._sums: dict[int, float] = {}
+        #: What `_parameters` and `_trained` found, for as many networks and weights.
+        self._found: tuple[object, list[Any], set[int]] = (None, [], set())
 
     def trains(self, optimizer: Any) -> None:
         """Add an optimizer's weights; ignore other objects."""
@@ -85,21 +95,32 @@ class PyTorchEngine:
             self._stance.__enter__()
         self._calls.start()
         OTHER_PROFILERS.watch(self._torch)
-        if not self._torch.cuda.is_available():
-            print_once("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
+
+    def sees_gpu(self) -> bool:
+        """True if PyTorch sees a GPU."""
+        return bool(self._torch.cuda.is_available())
 
     def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
         self._sizes.observe(batch)
 
     def stop_observing(self) -> None:
-        """Take the hooks off the modules: they would be timed too."""
-        self._calls.patches.undo()
+        """Observe no more than networks that the script itself calls: the rest would be timed too."""
+        self._calls.narrow()
+        self._sums = self._sums_of(self._parameters())
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
         if self._calls.saw_compiled and self._stance is not None:
             print_once(COMPILE_IS_OFF)
         elif self._calls.saw_compiled:
             print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
+
+    def has_updated(self) -> bool:
+        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
+        return has_updated(self._model)
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
 
     def synchronize(self) -> None:
         """Wait for the network's GPU, before it is known for the current one."""
@@ -123,7 +144,6 @@ class PyTorchEngine:
             record_shapes=True,
             on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(folder / _TRACE_NAME)),
         )
-        self._calls.start()
         self.synchronize()
         OTHER_PROFILERS.set_recorders(self._profiler, self._step_aside)
         self._profiler.start()
@@ -131,10 +151,18 @@ class PyTorchEngine:
     def begin_profiled_step(self, number: int) -> None:
         """Does nothing: the profiler marks steps itself."""
 
-    def end_observed_step(self) -> None:
-        """What is observed next is another step's."""
+    def end_observed_step(self) -> StepKind:
+        """What is observed next is another step's; the kind of this one."""
         self._sizes.end_step()
         self._calls.end_step()
+        parameters, trained = self._known()
+        sizes = self._step_sizes()
+        if sizes.is_list:
+            # Each step has others.
+            sizes = replace(sizes, height=None, width=None)
+        gradients = sum(one.numel() for one in parameters if one.requires_grad)
+        tested = self._calls.ran_without_gradients(trained)
+        return StepKind(sizes, self._calls.calls_in_step(trained), gradients, tested)
 
     def end_profiled_step(self) -> None:
         """Advance the profiler."""
@@ -149,13 +177,8 @@ class PyTorchEngine:
             raise RecorderError("PyTorch's profiler wrote no trace: is there room in the temporary folder?")
         return trace
 
-    def odd_step(self) -> str | None:
-        """Validation in between, or another batch size."""
-        return self._calls.odd_step(self._trained()) or self._sizes.odd()
-
     def discard(self) -> None:
         """Stop the profiler; what it wrote goes with its folder."""
-        self._calls.patches.undo()
         if self._profiler is not None:
             profiler, self._profiler = self._profiler, None
             profiler.stop()
@@ -189,13 +212,20 @@ class PyTorchEngine:
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
         weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
-        frozen = [one for one in weights if not one.requires_grad]
+        # A GAN's loop switches gradients off and on again; statistics and averages of other weights have none, but
+        # change. What is frozen stays as it is.
+        without = [one for one in weights if not one.requires_grad and one.is_floating_point()]
+        without = [one for one in without if id(one) not in calls.updated]
+        now = self._sums_of(without)
+        frozen = [one for one in without if id(one) in now and now[id(one)] == self._sums.get(id(one))]
         yield from step_warnings(
             [map(id, _weights(optimizer)) for optimizer in self._optimizers],
             calls.calls_in_step(trained),
             (sum(one.numel() for one in frozen), sum(one.numel() for one in weights)),
             self._step_sizes(),
-            self._sizes.vary or calls.sizes_vary(trained),
+            max(self._batches(), self._sizes.passes),
+            updates=calls.updates,
+            tested=calls.ran_without_gradients(trained),
         )
         if calls.saw_compiled and self._stance is None and not can_set_stance(self._torch):
             yield "The step ran through torch.compile, which the training data do not hold."
@@ -207,7 +237,32 @@ class PyTorchEngine:
             yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
 
     def _step_sizes(self) -> BatchSizes:
-        return either(self._sizes.last, self._calls.sizes(self._trained()))
+        sizes = either(self._sizes.last, self._calls.sizes(self._known()[1]))
+        return replace(sizes, batch_size=sizes.batch_size and sizes.batch_size * self._batches())
+
+    def _batches(self) -> int:
+        """Batches of the step, whose gradients are accumulated."""
+        batches, calls = self._calls.accumulated, self._calls.calls_in_step(self._known()[1])
+        return min(batches, calls) if calls else batches
+
+    def _known(self) -> tuple[list[Any], set[int]]:
+        """`_parameters` and `_trained`, found again once there are other networks or weights."""
+        groups = [len(group["params"]) for one in self._optimizers for group in one.param_groups]
+        key = (self._calls.count, groups)
+        if self._found[0] != key:
+            self._found = key, self._parameters(), self._trained()
+            self._sums |= self._sums_of(one for one in self._found[1] if id(one) not in self._sums)
+        return self._found[1:]
+
+    def _sums_of(self, weights: Iterable[Any]) -> dict[int, float]:
+        found = {}
+        for one in weights:
+            # One that was never initialized has no values.
+            with suppress(Exception):
+                # Of one that is spread over processes this one's part.
+                part = getattr(one, "_local_tensor", one).detach()
+                found[id(one)] = float(part.sum(dtype=self._torch.float64))
+        return found
 
     def _trained(self) -> set[int]:
         """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
@@ -219,6 +274,9 @@ class PyTorchEngine:
 
     def _parameters(self) -> list[Any]:
         """Parameters of the model given, else of all networks of which any is trained, and what is trained besides."""
+        if keras_flavour(self._model):
+            # Seeds are parameters of PyTorch's too, and no weights.
+            return [weight.value for weight in self._model.weights]
         if self._model is not None:
             return list(self._model.parameters())
         trained = self._trained()
@@ -277,21 +335,83 @@ class _ObservedCalls:
         # Modules are kept by `id`, so that no other gets it.
         self._networks: dict[int, Any] = {}
         self._without_gradient: dict[int, Any] = {}
+        self._ran_without_now, self._ran_without = set[int](), set[int]()
         self._sizes: dict[int, ObservedSizes] = {}
-        #: Of this step and of the last one: how often each network was called, and those that were validated.
+        #: Of this step and of the last one: how often each network was called.
         self._calls_now, self._last_calls = Counter[int](), Counter[int]()
-        self._validated: dict[int, Any] = {}
-        self._last_validated: list[Any] = []
-        #: Steps that were observed, and how many of them had a validation.
-        self._steps = self._validations = 0
         self.autocast: str | None = None
         self.saw_compiled = False
+        #: By `id`: how often each optimizer updated in this step, and the most of the last one.
+        self._updates_now = Counter[int]()
+        self.updates = 1
+        #: By `id`: optimizers since observing last began, and weights for which these had gradients.
+        self._asked, self.updated = set[int](), set[int]()
+        #: Backward passes of this step, those of them since gradients were last set to zero, and whether none came yet.
+        self._passes = self._summed = 0
+        self._is_zero = True
+        self.accumulated = 1
+        #: A network runs that is observed; only classes of networks are.
+        self._is_inside, self._is_narrow = False, True
 
     def start(self) -> None:
-        if not self.patches.undoing:
-            # A hook on every module would not be shown what a network is called with by keyword.
-            module_class = self._torch.nn.Module
-            self.patches.put(module_class, "__call__", observed(module_class.__call__, self._observe))
+        """Observe every module."""
+        self.patches.undo()
+        # A hook on every module would not be shown what a network is called with by keyword.
+        module_class, self._is_narrow = self._torch.nn.Module, True
+        self._start({module_class: observed(module_class.__call__, self._observe)})
+
+    def narrow(self) -> None:
+        """Observe only classes that the script itself called so far; hooks would be saved and copied with a network."""
+        self.patches.undo()
+        kinds = {type(one) for one in (*self.networks, *self._without_gradient.values())} or {self._torch.nn.Module}
+        self._is_narrow = self._torch.nn.Module not in kinds
+        self._start({kind: self._observed_outermost(kind.__call__) for kind in kinds})
+
+    def _start(self, calls: Mapping[Any, Callable[..., Any]]) -> None:
+        self._asked, self.updated = set(), set()
+        for kind, call in calls.items():
+            self.patches.put(kind, "__call__", call)
+        for owner in (self._torch.nn.Module, self._torch.optim.Optimizer):
+            self.patches.put(owner, "zero_grad", _preceded(owner.zero_grad, self._note_zero))
+        hook = sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook
+        self.patches.undoing.append(hook(self._note_update).remove)
+        autograd = self._torch.autograd
+        self.patches.put(autograd, "backward", _preceded(autograd.backward, self._note_backward))
+
+    def _observed_outermost(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def observed_call(module, *inputs, **named):
+            if self._is_inside:
+                return call(module, *inputs, **named)
+            self._is_inside = True
+            try:
+                with suppress(Exception):
+                    self._observe(module, as_arguments(inputs, named), True)
+                return call(module, *inputs, **named)
+            finally:
+                self._is_inside = False
+
+        return observed_call
+
+    def _note_zero(self) -> None:
+        self._is_zero = True
+
+    def _note_update(self, optimizer: Any, *_: object) -> None:
+        self._updates_now[id(optimizer)] += 1
+        if id(optimizer) not in self._asked:
+            self._asked.add(id(optimizer))
+            # Before its step, since gradients may be gone afterwards.
+            self.updated |= {id(one) for one in _weights(optimizer) if one.grad is not None}
+
+    def _note_backward(self) -> None:
+        self._passes += 1
+        self._summed = 1 if self._is_zero else self._summed + 1
+        self._is_zero = False
+
+    @property
+    def count(self) -> int:
+        """Of different modules that were called."""
+        return len(self._networks) + len(self._without_gradient)
 
     @property
     def networks(self) -> list[Any]:
@@ -314,9 +434,9 @@ class _ObservedCalls:
             found = larger(found, self._sizes[id(network)].last)
         return found
 
-    def sizes_vary(self, weights: Collection[int]) -> bool:
-        """True if such a network was fed pictures of several sizes."""
-        return any(self._sizes[id(network)].vary for network in self.trained(weights))
+    def ran_without_gradients(self, weights: Collection[int]) -> bool:
+        """True if such a network was called without gradients, too, in the last step."""
+        return any(_holds(self._without_gradient[key], weights) for key in self._ran_without)
 
     def calls_in_step(self, weights: Collection[int]) -> int:
         """How often such a network was called in the last step, the one that was most often."""
@@ -329,25 +449,20 @@ class _ObservedCalls:
         for sizes in self._sizes.values():
             sizes.end_step()
         self._last_calls, self._calls_now = self._calls_now, Counter()
-        self._last_validated = list(self._validated.values())
-        self._validated.clear()
-        self._steps += 1
-        self._validations += bool(self._last_validated)
-
-    def odd_step(self, weights: Collection[int]) -> str | None:
-        """Why the last step is not like the others, if it is not."""
-        # A network that runs without gradients in every step is no validation.
-        is_usual = 2 * self._validations > self._steps
-        if not is_usual and any(_holds(network, weights) for network in self._last_validated):
-            return "validation ran in it"
-        return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
+        self._ran_without, self._ran_without_now = self._ran_without_now, set()
+        # Where they are set to zero in between, the passes are a GAN's, or on the same batch again.
+        self.accumulated = max(1, self._passes) if self._passes == self._summed else 1
+        self.updates = max(self._updates_now.values(), default=1)
+        self._updates_now.clear()
+        self._passes = self._summed = 0
+        if not self._is_narrow and self.networks:
+            self.narrow()
 
     def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
         if is_outermost and not self._torch.is_grad_enabled():
             if len(self._without_gradient) < MAX_NETWORKS:
                 self._without_gradient[id(module)] = module
-                if not module.training:
-                    self._validated[id(module)] = module
+                self._ran_without_now.add(id(module))
             return
         is_compiled = (
             type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
@@ -372,6 +487,15 @@ class _ObservedCalls:
                 if device == "cuda" and torch.is_autocast_enabled():
                     return str(torch.get_autocast_gpu_dtype()).removeprefix("torch.")
         return None
+
+
+def _preceded(call: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def noted_call(*args, **kwargs):
+        note()
+        return call(*args, **kwargs)
+
+    return noted_call
 
 
 def _holds(network: Any, weights: Collection[int]) -> bool:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
-from profet_recorder.plan import RecorderError, RecordPlan, print_progress, take_turn
+from profet_recorder.engine import (
+    PYTORCH,
+    TENSORFLOW,
+    StepFacts,
+    StepKind,
+    framework_of,
+    imported_framework,
+    keras_backend,
+    other_backend_line,
+)
+from profet_recorder.plan import RecorderError, RecordPlan, print_once, print_progress, take_turn
 from profet_recorder.profiles import Profile, read_profile, write_profile
 from profet_recorder.profiles.record import (
     ACCUMULATED,
@@ -39,12 +52,23 @@ if TYPE_CHECKING:
 MAX_SLOWDOWN = 1.5
 #: Such a step, or one of another batch size, is profiled again, so often at most.
 MAX_REPEATS = 5
+#: The profiler itself slows down shorter steps by more: theirs may take so long.
+_SHORT_MS, _MAX_SHORT_MS = 0.5, 5.0
+#: Steps of another kind in a row, or of another duration, are what the training does from now on.
+_NEW_NORMAL = 6
+#: Where steps vary, so many times the steps are timed at most until enough are alike, and so few are enough.
+_MAX_TIMED, _ENOUGH = 3, 3
 #: A profiler of the script's own may be on for some steps; after so many it is on for good.
 _PATIENCE = 20
 #: What the recorder itself asks the framework to do.
 _SYNC_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
 #: What matters first about a profile of a CPU.
 ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
+#: The same before it begins, and what else there is.
+NO_GPU = (
+    "no GPU is seen, and nothing can be predicted from a CPU's profile: record on a GPU, or go without a profile, by "
+    "the network's name on the app's Predict page or with `profet estimate NAME --batch N`"
+)
 
 
 def choose_engine(
@@ -72,6 +96,8 @@ def choose_engine(
         from profet_recorder.pytorch import PyTorchEngine
 
         return PyTorchEngine(model, optimizer)
+    if framework == keras_backend():
+        raise RecorderError(other_backend_line(framework))
     raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
 
 
@@ -79,16 +105,73 @@ def choose_engine(
 _recorders: list[object] = []
 
 
+class AlreadyRecordedError(RecorderError):
+    """Another, `owner`, records in this process."""
+
+    def __init__(self, owner: object) -> None:
+        super().__init__("This training is being recorded already, and two recordings can't run at once.")
+        self.owner = owner
+
+
 def claim_process(owner: object) -> None:
-    """Let `owner` alone record from here on; RecorderError where another does."""
-    if any(one is not owner for one in _recorders):
-        raise RecorderError("This training is being recorded already, and two recordings can't run at once.")
+    """Let `owner` alone record from here on; AlreadyRecordedError where another does."""
+    for one in _recorders:
+        if one is not owner:
+            raise AlreadyRecordedError(one)
     _recorders[:] = [owner]
 
 
 def release_process(owner: object) -> None:
     """Let others record."""
     _recorders[:] = [one for one in _recorders if one is not owner]
+
+
+class Times:
+    """Latencies of the timed steps, `wanted` or more, and what kind of step each was."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._steps: list[tuple[float, StepKind | None]] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, step_ms: float, kind: StepKind | None) -> None:
+        """One more."""
+        self._steps.append((step_ms, kind))
+
+    def count(self, kind: StepKind | None) -> int:
+        """Timed steps of a kind."""
+        return sum(one == kind for _, one in self._steps)
+
+    def other(self, kind: StepKind) -> StepKind:
+        """A kind of timed steps, not this one if there are several."""
+        return next((one for _, one in self._steps if one not in (kind, None)), None) or kind
+
+    @property
+    def _most_common(self) -> StepKind | None:
+        return Counter(kind for _, kind in self._steps).most_common(1)[0][0]
+
+    @property
+    def usual(self) -> StepKind | None:
+        """The most common kind; None if no kind is common."""
+        return kind if self.of(kind := self._most_common)[1] else None
+
+    def are_enough(self, most: int) -> bool:
+        """True once half as many as are wanted are alike, and after `most` times as many in any case."""
+        count = len(self._steps)
+        return count >= most * self._wanted or (
+            count >= self._wanted and 2 * self.count(self._most_common) >= self._wanted
+        )
+
+    def of(self, kind: StepKind | None) -> tuple[list[float], bool]:
+        """Latencies of a kind of steps, and True; of all steps where those are too few, and False."""
+        alike = [ms for ms, other in self._steps if other == kind]
+        if 2 * len(alike) >= min(self._wanted, 2 * _ENOUGH):
+            return alike, True
+        # Where ever more batches are accumulated, a step takes as long as its batches.
+        calls = kind.calls if kind else 0
+        return [ms * calls / other.calls if other and other.calls and calls else ms for ms, other in self._steps], False
 
 
 class Recording:
@@ -100,7 +183,8 @@ class Recording:
     passes_next : the next step is not recorded, such as a fold's first one, which is traced.
     skipped : steps that could not be recorded, such as the last one of each epoch of Keras'.
     finished : the profile is written for good; further steps are ignored.
-    latencies_ms, peak_memory_mib : of the timed steps so far; the memory once they are over, None on a CPU.
+    latencies_ms : of the timed steps that are like the profiled one, once one was profiled.
+    peak_memory_mib : of the timed steps once they are over, None on a CPU.
     """
 
     def __init__(self, plan: RecordPlan, engine: Engine, owner: object = None) -> None:
@@ -110,11 +194,20 @@ class Recording:
         self.steps_seen = self.skipped = 0
         self.finished = False
         self._owner = self if owner is None else owner
-        #: The best profile so far, which is written already, and how good it is: what is odd about its step, and its
-        #: duration.
+        #: The best profile so far, which is written already, and how good it is: whether its step is of an odd kind,
+        #: how many of that kind were timed (negative), and its duration.
         self._profile: Profile | None = None
-        self._rank: tuple[bool, float] | None = None
+        self._rank: tuple[bool, int, float] | None = None
         self._slowest_ms = 0.0
+        self._times = Times(plan.timed)
+        #: Kinds of the profiled steps, the last kind of any step and how many there were in a row, sides of images.
+        self._profiled: list[StepKind | None] = []
+        self._last_kind: StepKind | None = None
+        self._in_a_row = 0
+        self._sides: set[tuple[int | None, int | None]] = set()
+        #: Of profiled steps that were slow, in a row, and the shortest of those after which steps were timed again.
+        self._slow_ms: list[float] = []
+        self._usually_ms = 0.0
         self.latencies_ms: list[float] = []
         self.peak_memory_mib: float | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
@@ -138,10 +231,14 @@ class Recording:
         """One line: `where` ended too early."""
         if self._profile is not None:
             return f"{where} ended; {self.plan.output} is written, but its step was not like the others"
+        fewer = min(3, self.steps_seen - 1 - self.profiled_steps)
+        hint = f"train longer, or take fewer with --warm-up 1 --timed {fewer} (warm_up=1, timed={fewer})"
+        if fewer < 1:
+            hint = f"train for {2 + self.profiled_steps} steps or more, with --warm-up 1 --timed 1 (warm_up=1, timed=1)"
         return (
             f"{where} ended after {self.steps_seen + self.skipped} of the {self.steps_needed + self.skipped} training "
             f"steps that a recording takes ({self.plan.warm_up} warm-up, {self.plan.timed} timed, the rest profiled or "
-            "skipped): train longer, or take fewer with --warm-up 1 --timed 3 (warm_up=1, timed=3); nothing was written"
+            f"skipped): {hint}; nothing was written"
         )
 
     def prepare(self) -> None:
@@ -152,8 +249,10 @@ class Recording:
             if not self.steps_seen:
                 take_turn()
                 print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
+                if not (self.plan.as_device or self.engine.sees_gpu()):
+                    print_once(NO_GPU)
             self.engine.prepare()
-            if self.latencies_ms:
+            if self._times:
                 self.engine.stop_observing()
 
     def begin_step(self) -> None:
@@ -168,7 +267,7 @@ class Recording:
             self.passes_next = False
             self.skipped += 1
             return
-        if self.steps_seen == self.plan.warm_up and not self.latencies_ms:
+        if self.steps_seen == self.plan.warm_up and not self._times:
             self.engine.stop_observing()
             print_progress(f"timing {self.plan.timed} steps")
         if self._is_profiling():
@@ -183,28 +282,36 @@ class Recording:
         """The training step that began last has ended; True once the profile is written."""
         if self.finished or self._began is None or self._is_disturbed():
             return self.finished
+        step_ms, is_profiling = None, self._is_profiling()
         if self.steps_seen >= self.plan.warm_up:
             self.engine.synchronize()
             step_ms = (perf_counter() - self._began) * MS_PER_S
-            if self._is_profiling():
+            if is_profiling:
                 self.engine.end_profiled_step()
-                self._profiler_steps += 1
-                if self._profiler_steps > self.engine.profiler_warm_up:
-                    self._slowest_ms = max(self._slowest_ms, step_ms)
-            else:
-                self.latencies_ms.append(step_ms)
-        self.pass_step(batch)
+        kind = self.pass_step(batch)
+        if is_profiling:
+            self._profiler_steps += 1
+            if self._profiler_steps > self.engine.profiler_warm_up:
+                self._slowest_ms = max(self._slowest_ms, step_ms or 0.0)
+                self._profiled.append(kind)
+        elif step_ms is not None:
+            self._times.add(step_ms, kind)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
         return self.finished
 
-    def pass_step(self, batch: object = None) -> None:
+    def pass_step(self, batch: object = None) -> StepKind | None:
         """End a step, whether its start was observed or, as of the first of a warm-up, not."""
         self.prepare()
         if batch is not None:
             self.engine.observe_batch(batch)
-        self.engine.end_observed_step()
+        kind = self.engine.end_observed_step()
+        self._in_a_row = self._in_a_row + 1 if kind == self._last_kind else 1
+        self._last_kind = kind
+        if kind is not None and kind.sizes.pixels:
+            self._sides.add((kind.sizes.height, kind.sizes.width))
         self.steps_seen += 1
+        return kind
 
     def pause(self) -> None:
         """Pause for something other than a training step; restart an unfinished profile afterwards."""
@@ -216,8 +323,13 @@ class Recording:
     def start_over(self, engine: Engine) -> None:
         """Forget the steps so far: what follows is another network's training."""
         self.go_on_with(engine)
-        self.steps_seen, self.latencies_ms, self._attempts, self._waited = 0, [], 0, 0
-        self._rank, self.passes_next = None, False
+        self.steps_seen, self._waited, self.passes_next = 0, 0, False
+        self._sides.clear()
+        self._usually_ms = 0.0
+        self._forget_times()
+
+    def _forget_times(self) -> None:
+        self._times, self._slow_ms, self._attempts, self._rank = Times(self.plan.timed), [], 0, None
 
     def go_on_with(self, engine: Engine) -> None:
         """Count on with the same kind of network: another fold, or another optimizer of the same weights."""
@@ -242,7 +354,7 @@ class Recording:
         return True
 
     def _is_profiling(self) -> bool:
-        return len(self.latencies_ms) == self.plan.timed
+        return self._times.are_enough(1 if _trains_with_others() else _MAX_TIMED)
 
     def _is_disturbed(self) -> bool:
         """True while the script's own profiler is on: what it slows down is not timed."""
@@ -278,31 +390,65 @@ class Recording:
     def _take_or_try_again(self, folder: Path) -> None:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
-        other = self.engine.odd_step()
-        median_ms, slowest_ms = median(self.latencies_ms), self._slowest_ms
-        is_slow = slowest_ms > MAX_SLOWDOWN * median_ms
-        odd = other or (f"it took {format_ms(slowest_ms)} instead of {format_ms(median_ms)}" if is_slow else None)
+        kind, usual, slowest_ms = self._profiled[-1], self._times.usual, self._slowest_ms
+        latencies_ms, are_alike = self._times.of(kind)
+        other_kind = next((one for one in self._profiled if usual is not None and one not in (usual, None)), None)
+        # Where steps vary, any may be slower than their median.
+        limit_ms = max(slow_from_ms(median(latencies_ms)), MAX_SLOWDOWN * self._usually_ms)
+        is_slow = are_alike and slowest_ms > limit_ms
+        slow = f"it took {format_ms(slowest_ms)} instead of {format_ms(median(latencies_ms))}" if is_slow else None
+        other = other_kind.difference(usual) if other_kind and usual else None
+        self._slow_ms = [*self._slow_ms, slowest_ms] if slow and not other else []
+        # Of a kind with a latency of its own the profile is sound, though not the usual one.
+        odd = slow if are_alike and len(set(self._profiled)) == 1 else other or slow
         # Of processes that train together none may go on alone.
-        again = odd and self._attempts <= MAX_REPEATS and (other or os.environ.get("WORLD_SIZE", "1") in ("", "1"))
-        rank = (other is not None, slowest_ms)
+        is_alone = not _trains_with_others()
+        again = self._attempts <= MAX_REPEATS and (other or (is_alone and slow))
+        rank = (bool(odd and other), -self._times.count(kind), slowest_ms)
         try:
             if self._rank is None or rank < self._rank:
                 # Written even if it is to be profiled again: the training may end before.
                 meta, sizes, warnings = self.engine.facts()
                 peak_mib = None if self.peak_memory_mib is None else round(self.peak_memory_mib, 1)
-                facts = replace(meta, peak_memory_mib=peak_mib), sizes, warnings
-                self._profile = recorded_profile(trace, facts, self.plan, self.latencies_ms, odd)
+                facts = replace(meta, peak_memory_mib=peak_mib), sizes, (*warnings, *self._varying(kind, are_alike))
+                self._profile = recorded_profile(trace, facts, self.plan, latencies_ms, odd)
                 self.plan.write(write_profile(self._profile))
-                self._rank = rank
+                self._rank, self.latencies_ms = rank, latencies_ms
                 self._keep(trace)
-            if again:
-                print_progress(f"that step was not like the others ({odd}); profiling again")
+            if is_alone and other_kind and self._in_a_row >= _NEW_NORMAL:
+                self._time_again(f"steps are different now ({other})")
+            elif is_alone and len(self._slow_ms) == _NEW_NORMAL:
+                self._usually_ms = min(self._slow_ms)
+                self._time_again(f"{_NEW_NORMAL} steps in a row were slower")
+            elif again:
+                print_progress(f"that step was not like the others ({other or slow}); profiling again")
             else:
                 self.engine.restore()
                 assert self._profile is not None
                 self._finish(self._profile)
         finally:
             self._drop_folder()
+
+    def _time_again(self, why: str) -> None:
+        print_progress(f"{why}; timing {self.plan.timed} steps again")
+        self._forget_times()
+        self.engine.stop_observing()
+
+    def _varying(self, kind: StepKind | None, are_alike: bool) -> Iterator[str]:
+        """What the profile is of where steps differ."""
+        if kind is None:
+            return
+        if are_alike and len(self._sides) > 1:
+            yield (
+                f"The image size varies: pixels, latency and operations are those of steps with {kind.sizes.pixels} "
+                "pixels."
+            )
+        elif self._times.usual is None:
+            yield (
+                f"Steps vary, such as {self._times.other(kind).difference(kind)}: batch, pixels and operations are "
+                "those of the profiled step, the latency is the median of all steps; those with more or fewer batches "
+                "are scaled to its number."
+            )
 
     def _finish(self, profile: Profile) -> None:
         self.finished = True
@@ -323,7 +469,20 @@ class Recording:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-        self._profiler_steps, self._slowest_ms = 0, 0.0
+        self._profiler_steps, self._slowest_ms, self._profiled = 0, 0.0, []
+
+
+def slow_from_ms(latency_ms: float) -> float:
+    """Above how long a profiled step did something else besides.
+
+    >>> slow_from_ms(0.2), slow_from_ms(10.0)
+    (5.0, 15.0)
+    """
+    return MAX_SLOWDOWN * latency_ms if latency_ms >= _SHORT_MS else _MAX_SHORT_MS
+
+
+def _trains_with_others() -> bool:
+    return os.environ.get("WORLD_SIZE", "1") not in ("", "1")
 
 
 def recorded_profile(
@@ -346,7 +505,8 @@ def recorded_profile(
             f"The step ran on {meta.gpu}: leave --device cpu (as_device=True) out; nothing was written."
         )
     with trace.open("rb") as file:
-        read = read_profile(file, "the recorded trace")
+        # Whatever marks steps in it: tf_keras marks each of the batches of which a step may have several.
+        read = read_profile(file, "the recorded trace").with_steps(plan.profiled, "marked")
     operations = {name: us for name, us in read.operations.items() if name not in _SYNC_OPERATIONS}
     if meta.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
         raise RecorderError(
@@ -426,3 +586,19 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
     known = [text.format(number) for text, number in numbers.items() if number is not None]
     described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"
+    if meta.gpu is not None or plan.as_device:
+        yield f"next: {next_step(plan.output)}"
+
+
+def next_step(profile: Path) -> str:
+    """What to do with a profile: at the app that the recorder was installed from, if it was."""
+    try:
+        source = distribution("profet-recorder").read_text("direct_url.json")
+    except PackageNotFoundError:
+        source = None
+    address, served, _ = (json.loads(source)["url"] if source else "").rpartition("/recorder/")
+    if served and address.startswith("http"):
+        return f"upload it at {address}"
+    if find_spec("profet_core") is not None:
+        return f"`profet advise {profile.name} --images N` (N: training images), or upload it in the app (`profet app`)"
+    return "upload it on the app's Predict page"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,15 +15,22 @@ from typing import Any
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
+    NO_SIZES,
     PRECISIONS,
     TF32_CAPABILITY,
     ObservedSizes,
     Patches,
     StepFacts,
+    StepKind,
+    batch_sizes,
     either,
+    has_updated,
     keras_flavour,
+    larger,
     observed,
     step_warnings,
+    trained_kind,
+    updates_made,
 )
 from profet_recorder.plan import RecorderError, print_once
 from profet_recorder.profiles.record import ProfileMeta
@@ -103,10 +111,12 @@ class TensorFlowEngine:
             print_once("XLA's automatic clustering is off for the recorded steps")
         if model is not None:
             print_once(f"the model is one of {self._keras()}")
-        if self._gpu() is None:
-            print_once("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
-            if (onednn := _onednn()) is not None:
-                print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+        if not self.sees_gpu() and (onednn := _onednn()) is not None:
+            print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+
+    def sees_gpu(self) -> bool:
+        """True if TensorFlow sees a GPU."""
+        return self._gpu() is not None
 
     def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
@@ -152,10 +162,22 @@ class TensorFlowEngine:
         self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
         self._marker.__enter__()
 
-    def end_observed_step(self) -> None:
-        """What is observed next is another step's."""
+    def has_updated(self) -> bool:
+        """False where gradients were accumulated since this was last called, and no optimizer updated weights."""
+        # What was traced before it was observed is known by the model's own optimizer alone.
+        return self._calls.have_updated(getattr(self._model, "run_eagerly", False)) and has_updated(self._model)
+
+    def end_pass(self) -> None:
+        """Gradients were accumulated: what is observed next is another batch of the same step."""
+        self._sizes.end_pass()
+        self._calls.sizes.end_pass()
+
+    def end_observed_step(self) -> StepKind:
+        """What is observed next is another step's; the kind of this one."""
         self._sizes.end_step()
-        self._calls.sizes.end_step()
+        self._calls.end_step()
+        trained = sum(math.prod(weight.shape) for weight in self._trained().values())
+        return StepKind(either(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
 
     def end_profiled_step(self) -> None:
         """Close the mark."""
@@ -171,10 +193,6 @@ class TensorFlowEngine:
         if not traces:
             raise RecorderError("TensorFlow's profiler wrote no trace: is there room in the temporary folder?")
         return traces[0]
-
-    def odd_step(self) -> str | None:
-        """Another batch size; Keras itself calls when a batch is the last or validation begins."""
-        return self._sizes.odd() or self._calls.sizes.odd()
 
     def discard(self) -> None:
         """Stop the profiler without writing its trace."""
@@ -227,18 +245,24 @@ class TensorFlowEngine:
 
     def _parameters(self) -> int | None:
         weights = {id(weight): weight for network in self._networks() for weight in _weights_of(network)}
+        for network in self._networks():
+            # A model's own, such as sums of gradients and counters; layers have statistics, which count.
+            for name in ("_non_trainable_variables", "_non_trainable_weights"):
+                for weight in vars(network).get(name, ()) if hasattr(network, "layers") else ():
+                    weights.pop(id(weight), None)
         return sum(math.prod(weight.shape) for weight in (weights | self._trained()).values()) or None
 
     def _warnings(self) -> Iterator[str]:
         optimizers = self._calls.optimizers_of(self._trained())
-        layers = [layer for layer in self._layers() if not getattr(layer, "trainable", True)]
-        frozen = {id(weight): weight for layer in layers for weight in _weights_of(layer)}
+        updated = self._calls.weights(optimizers)
+        kind = {id(weight): weight for network in self._networks() for weight in trained_kind(network)}
+        frozen = {key: weight for key, weight in kind.items() if updated and key not in updated}
         yield from step_warnings(
             [self._calls.weights([optimizer]) for optimizer in optimizers],
             1,
             (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
             either(self._sizes.last, self._calls.sizes.last),
-            self._sizes.vary or self._calls.sizes.vary,
+            self._sizes.passes,
         )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
         if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
@@ -325,6 +349,17 @@ class ObservedKeras:
         self._networks: dict[int, Any] = {}
         #: Of each optimizer: itself, so that no other gets its `id`, and the weights it updates.
         self._updates: dict[int, tuple[object, dict[int, Any]]] = {}
+        #: How often each has updated them, as it was last asked; `id` of those that did in this step, and in the last.
+        self._made: dict[int, int | None] = {}
+        #: One of them may be called without updating anything.
+        self._may_skip = False
+        self._moved: set[int] = set()
+        self._last_moved: set[int] = set()
+        #: What layers were fed since gradients were computed, and of each network the tensor that it was fed last.
+        self._fed = NO_SIZES
+        self._inputs: dict[int, Callable[[], object]] = {}
+        #: The network called last was fed the same tensor as before, such as for the second gradient of SAM.
+        self.is_fed_again = False
         self.sizes = ObservedSizes(channels_last=True)
         self.patches = Patches()
 
@@ -348,10 +383,42 @@ class ObservedKeras:
     def forget(self, optimizer: object) -> None:
         """Forget what an optimizer updated."""
         self._updates.pop(id(optimizer), None)
+        self._made.pop(id(optimizer), None)
 
     def optimizers_of(self, weights: Collection[int]) -> list[object]:
-        """Those that update any of these weights."""
-        return [optimizer for optimizer, updated in self._updates.values() if not updated.keys().isdisjoint(weights)]
+        """Those that updated any of these weights in the last step."""
+        keys = self._last_moved & self._updates.keys() or self._updates.keys()
+        return [self._updates[key][0] for key in keys if not self._updates[key][1].keys().isdisjoint(weights)]
+
+    def have_updated(self, may_skip: bool = False) -> bool:
+        """True if one of the optimizers, where any is known, has updated weights since this was last called.
+
+        Parameters
+        ----------
+        may_skip : what isn't called updates nothing; else only an optimizer that is called without updating.
+        """
+        self.end_forward()
+        # To ask them is to wait for the GPU.
+        return self._ask() if self._may_skip or may_skip else True
+
+    def _ask(self) -> bool:
+        made = {key: updates_made(optimizer) for key, (optimizer, _) in self._updates.items()}
+        moved = {key for key, count in made.items() if count is None or count != self._made.get(key, 0)}
+        self._made |= made
+        self._moved |= moved
+        return bool(moved) or not made
+
+    def end_forward(self) -> None:
+        """What layers are fed next may be another batch."""
+        self.sizes.observe(self._fed)
+        self._fed = NO_SIZES
+
+    def end_step(self) -> None:
+        """What is observed next is another step's."""
+        self.end_forward()
+        self._ask()
+        self._last_moved, self._moved = self._moved, set()
+        self.sizes.end_step()
 
     def networks(self, trained: Collection[int]) -> list[Any]:
         """What was called that holds any of these weights."""
@@ -368,17 +435,29 @@ class ObservedKeras:
                 is_pairs = gradients and isinstance(gradients[0], tuple | list)
                 weights = [pair[1] for pair in gradients] if is_pairs else given or optimizer._trainable_variables
                 known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
-                known.update({id(weight): weight for weight in weights})
+                first = [pair[0] for pair in gradients] if is_pairs else gradients
+                pairs = zip(first, weights, strict=False)
+                known.update({id(weight): weight for gradient, weight in pairs if gradient is not None})
+                self._may_skip |= bool(getattr(optimizer, "gradient_accumulation_steps", None)) or _in_branch()
             self._on_update(optimizer)
             return result
 
         return observed_update
 
-    def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
+    def _observe(self, layer: object, inputs: Any, is_outermost: bool) -> None:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
-        if is_outermost and _under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
+        if is_outermost and under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
-            self.sizes.observe(inputs)
+            sizes, known = batch_sizes(inputs, channels_last=True), self.sizes.last
+            # A graph of its own for an epoch's last, smaller batch shows nothing of the steps that follow.
+            is_rest = (
+                is_in_graph() and sizes.pixels == known.pixels and (sizes.batch_size or 0) < (known.batch_size or 0)
+            )
+            self._fed = self._fed if is_rest else larger(self._fed, sizes)
+            # Last, for not everything that is fed can be referred to.
+            first, before = inputs.get(0), self._inputs.pop(id(layer), lambda: None)()
+            self.is_fed_again = first is not None and before is first
+            self._inputs[id(layer)] = weakref.ref(first)
 
 
 def _weights_of(layer: Any) -> list[Any]:
@@ -389,7 +468,22 @@ def _weights_of(layer: Any) -> list[Any]:
         return [weight for part in getattr(layer, "layers", ()) for weight in _weights_of(part)]
 
 
-def _under_tape() -> bool:
+def is_in_graph() -> bool:
+    """True where operations are traced into a graph of TensorFlow's, not run."""
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and not tensorflow.executing_eagerly()
+
+
+def _in_branch() -> bool:
+    """True where operations are traced into a branch of a condition, which may not run."""
+    graph = sys.modules["tensorflow"].compat.v1.get_default_graph() if is_in_graph() else None
+    while graph is not None and type(graph).__name__ != "CondBranchFuncGraph":
+        graph = getattr(graph, "outer_graph", None)
+    return graph is not None
+
+
+def under_tape() -> bool:
+    """True where a gradient tape records what is called."""
     try:
         # No public API has it.
         from tensorflow.python import pywrap_tfe

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import tomllib
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,8 @@ from tests.test_imports import MAY_IMPORT, module_name, modules_of, syntax_tree
 #: Names of libraries as docstrings write them.
 LIBRARIES = {"argparse", "keras", "pandas", "scipy", "st", "sys", "tf", "torch"}
 FILE_ENDINGS = {"css", "csv", "js", "json", "md", "parquet", "toml", "txt"}
+#: Folders of what pip can install.
+INSTALLABLE = (".", "profet_recorder")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SOURCES = {path: syntax_tree(path) for part in MAY_IMPORT for path in modules_of(part)}
 OTHERS = {path: syntax_tree(path) for part in ("benchmarks", "docs", "tests") for path in modules_of(part)}
@@ -84,3 +88,19 @@ def test_dotted_names_in_docstrings_are_those_of_something(part, endings):
 def test_a_name_that_moved_is_found(endings):
     old = ast.parse('"""As `scaling.scale` takes it, one of `units.format_time` and `Column.no_such_field`."""')
     assert [name for name in dotted_names(old) if name not in endings] == ["scaling.scale", "Column.no_such_field"]
+
+
+def test_nothing_is_installed_from_an_index_where_its_name_is_not_ours(repository):
+    ours = {tomllib.loads((repository / at / "pyproject.toml").read_text())["project"]["name"] for at in INSTALLABLE}
+    listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True, check=True).stdout
+    texts = [
+        repository / name for name in listed.splitlines() if name.endswith((".md", ".py", ".toml", ".yaml", ".sh"))
+    ]
+    found = {
+        (path.name, word)
+        for path in texts
+        for words in re.findall(r"\bpip3? install ((?:[^\s`;]+ ?)+)", path.read_text())
+        for word in re.split(r"[\s'\"`,]+", words)
+        if re.split(r"[\[=<>~.]", word)[0].lower().replace("_", "-") in ours | {"profet"}
+    }
+    assert found == set()

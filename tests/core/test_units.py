@@ -160,7 +160,8 @@ def test_what_a_field_holds_is_read_back_as_the_same_number(value):
 
 
 def test_examples_give_what_they_show():
-    paths = [*modules_of("profet_core"), *modules_of("profet_recorder/profiles"), *modules_of("profet_recorder/units")]
+    recorder = [path for name in ("profiles", "recording", "units") for path in modules_of(f"profet_recorder/{name}")]
+    paths = [*modules_of("profet_core"), *recorder]
     names = {module_name(path) for path in paths if ">>> " in path.read_text(encoding="utf-8")}
     assert {
         "profet_core",

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, batch_sizes, either
+from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
 from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
-from profet_recorder.recording import ON_CPU, recorded_profile, summary
+from profet_recorder.recording import ON_CPU, Recording, Times, next_step, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
+from tests.recorder.test_script import CountingEngine
 
 TIMED = (12.0, 10.0, 11.0)
 NOTHING: StepFacts = (ProfileMeta(), NO_SIZES, ())
@@ -49,6 +50,7 @@ def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
     }
     assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
     assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
+    assert list(summary(found, plan(as_device=True), TIMED))[-1].startswith("next: `profet advise profile.json ")
     with pytest.raises(RecorderError, match="leave --device cpu"):
         recorded_profile(trace, ON_T4, plan(as_device=True), TIMED, None)
 
@@ -81,6 +83,76 @@ def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, pla
     (tmp_path / "step.json").write_bytes(chrome_trace(events))
     found = recorded_profile(tmp_path / "step.json", NOTHING, plan(), TIMED, None)
     assert found.warnings[:2] == (NO_DEVICE, NO_WORK)
+
+
+@pytest.mark.parametrize(
+    "url, says",
+    [
+        ("https://example.org/profet/recorder/profet_recorder-1.1.0-py3-none-any.whl", "https://example.org/profet"),
+        ("file:///home/me/recorder/profet_recorder-1.1.0-py3-none-any.whl", "profet advise p.json"),
+    ],
+)
+def test_the_next_step_is_at_the_app_that_the_recorder_came_from(tmp_path, monkeypatch, url, says):
+    info = tmp_path / "profet_recorder-1.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: profet-recorder\nVersion: 1.1.0\n")
+    (info / "direct_url.json").write_text(f'{{"url": "{url}"}}')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert says in next_step(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    "steps, says", [(2, "3 steps or more"), (3, "--timed 1 "), (4, "--timed 2 "), (9, "--timed 3 ")]
+)
+def test_a_short_training_gets_advice_that_its_steps_are_enough_for(plan, steps, says):
+    recording = Recording(plan(), CountingEngine())
+    for _ in range(steps):
+        recording.pass_step()
+    assert says in recording.shortage("The loop")
+    recording.abort()
+
+
+def sized(pixels: int, trained: int = 10, batch: int = 8, calls: int = 1) -> StepKind:
+    return StepKind(BatchSizes(batch, pixels, pixels), calls, trained)
+
+
+SMALL, LARGE = sized(32), sized(48)
+
+
+@pytest.mark.parametrize(
+    "kinds, enough, usual, latencies",
+    [
+        ([SMALL] * 3, False, SMALL, [1, 2, 3]),
+        ([SMALL] * 4, True, SMALL, [1, 2, 3, 4]),
+        ([SMALL, LARGE, SMALL, SMALL], True, SMALL, [1, 3, 4]),
+        ([None] * 4, True, None, [1, 2, 3, 4]),
+        ([sized(side) for side in range(4)], False, None, None),
+        ([sized(side) for side in range(12)], True, None, None),
+        # The latency of the last: two calls; the others have one.
+        ([sized(side) for side in range(11)] + [sized(32, batch=16, calls=2)], True, None, [*range(2, 23, 2), 12]),
+    ],
+)
+def test_the_steps_that_are_timed(kinds, enough, usual, latencies):
+    times = Times(4)
+    for number, kind in enumerate(kinds, start=1):
+        times.add(number, kind)
+    assert (times.are_enough(3), times.usual) == (enough, usual)
+    assert times.of(kinds[-1])[0] == (latencies or list(range(1, len(kinds) + 1)))
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        (sized(32, batch=4), "a batch of 4 instead of 8"),
+        (LARGE, "images of 48 pixels instead of 32"),
+        (SMALL._replace(tested=True), "the network also ran without gradients, as in a validation"),
+        (sized(32, trained=20), "20 trained parameters instead of 10"),
+        (sized(32, calls=3), "3 calls of the network instead of 1"),
+        (StepKind(BatchSizes(8, 16, 64), 1, 10), "16 x 64 instead of 32 x 32 pixels"),
+    ],
+)
+def test_what_is_different(other, says):
+    assert other.difference(SMALL) == says
 
 
 def tensor(*shape: object) -> SimpleNamespace:
@@ -136,25 +208,39 @@ def test_pixels_are_the_side_of_a_square_and_what_one_batch_lacks_the_other_tell
     assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
-def test_another_batch_size_is_noticed_and_the_largest_pictures_of_a_step_count():
+def test_the_largest_pictures_of_a_step_count():
     seen = ObservedSizes(channels_last=True)
 
     def step(*shape):
         seen.observe(tensor(*shape))
         seen.end_step()
-        return seen.odd()
+        return seen.last
 
-    assert [step(8, 32, 32, 3) for _ in range(3)] == [None] * 3
-    assert step(4, 32, 32, 3) == "a batch of 4 instead of 8"
+    assert step(8, 32, 32, 3) == BatchSizes(8, 32, 32)
+    assert step(4, 64, 64, 3) == BatchSizes(4, 64, 64)
     seen.end_step()
     assert seen.last.batch_size == 4, "a step in which nothing was seen"
-    assert step(8, 32, 32, 3) is None and not seen.vary
-    assert step(8, 64, 64, 3) == "images of 64 pixels instead of 32" and seen.vary
-    assert step(8, 48, 48, 3) is None, "they all differ"
-    assert seen.last == BatchSizes(8, 48, 48)
     seen = ObservedSizes(channels_last=True)
     for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
         seen.observe(tensor(*shape))
     seen.end_step()
     assert seen.last == BatchSizes(16, 32, 32)
-    assert seen.odd() is None
+
+
+def test_batches_whose_gradients_are_accumulated_count_together():
+    seen = ObservedSizes(channels_last=True)
+
+    def step(*batches):
+        for batch in batches[:-1]:
+            seen.observe(batch)
+            seen.end_pass()
+        seen.observe(batches[-1])
+        seen.end_step()
+        return seen.last, seen.passes
+
+    eight, four = BatchSizes(8, 32, 32), BatchSizes(4, 32, 32)
+    assert step(eight, eight, eight, four) == (BatchSizes(28, 32, 32), 4)
+    # What a graph was traced with counts for the batches that follow unseen.
+    assert step(eight, NO_SIZES, NO_SIZES) == (BatchSizes(24, 32, 32), 3)
+    assert step(NO_SIZES) == (eight, 1)
+    assert step(BatchSizes(8, is_guess=True), BatchSizes(8, is_guess=True)) == (BatchSizes(16), 2)

@@ -6,15 +6,15 @@ import io
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from profet_cli.main import main
 from profet_recorder import command as script_module
 from profet_recorder import hooks
-from profet_recorder.plan import record_plan
-from profet_recorder.recording import Recording
+from profet_recorder.plan import RecorderError, record_plan
+from profet_recorder.recording import Recording, choose_engine
 
 
 @pytest.fixture(autouse=True)
@@ -169,9 +169,6 @@ class CountingEngine:
     def is_disturbed(self):
         return False
 
-    def odd_step(self):
-        return None
-
     def __getattr__(self, name):
         return lambda *args: None
 
@@ -211,6 +208,9 @@ def recorded(tmp_path):
         ("DDG" * 9, "DG", 9, 2),
         ("CCCCCG" * 9, "CG", 9, 2),
         ("DGG" * 9, "DG", 9, 1),
+        # Its generator begins with the first of five steps of its critic, or a step fails now and then.
+        ("DG" + "DDDDDG" * 9, "DG", 9, 2),
+        ("GDDDDD" * 9, "DG", 9, 1),
         # Some steps of a pretraining.
         ("A" * 5 + "B" * 9, "B", 9, 2),
         ("A" + "B" * 9, "AB", 1, 1),
@@ -230,6 +230,7 @@ def test_the_steps_that_are_recorded(recorded, updates, trained, steps, begun):
         (("torch", "jax"), "record_steps"),
         (("tensorflow",), "record_step "),
         (("tensorflow", "keras"), "record_step "),
+        (("keras", "jax"), "KERAS_BACKEND to tensorflow or torch"),
         (("jax",), "JAX"),
         (("jax", "tensorflow"), "JAX"),
         ((), "neither Keras nor PyTorch"),
@@ -240,5 +241,9 @@ def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name in loaded:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    if loaded == ("keras", "jax"):
+        sys.modules["keras"].config = SimpleNamespace(backend=lambda: "jax")
+        with pytest.raises(RecorderError, match="Keras runs on jax here"):
+            choose_engine()
     monkeypatch.setattr(script_module, "_has_worked_in_children", lambda: False)
     assert said in script_module.why_nothing_trained("train.py")

@@ -3,7 +3,8 @@
 `# expect:` lists facts of the profile (batch, pixels, parameters, precision; None where there is none), the exit
 `status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `plain`: it records itself, and
 Python runs it. `# operations:` are in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on
-neither, `# keeps:` is a file it wrote; `# command:` has options, and after `--` the script's arguments.
+neither, `# keeps:` is a file it wrote; `# warns:` are parts of ALL its warnings, with "|" between, but for those that
+every profile of a CPU or of PyTorch has; `# command:` has options, and after `--` the script's arguments.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from profet_cli.commands import parsed
-from profet_recorder.profiles.record import NO_WORK
+from profet_recorder.profiles.pytorch_trace import TRANSLATED_WARNING
+from profet_recorder.profiles.record import NO_DEVICE, NO_WORK
 from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 
@@ -34,6 +36,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
+_SLOW = "The profiled step was not like the others: it took"
 IN_EVERY_RUN = ("torch", "keras", "tf", "tfkeras")
 _FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
 
@@ -85,6 +88,7 @@ def _variation(kind: str, text: str) -> Script:
     facts, lines = _first_lines(text.lstrip())
     if "status" not in facts:
         facts = {"batch": "8", "pixels": "16", "parameters": "314", "precision": "fp32", **facts}
+        facts = {name: value for name, value in facts.items() if value}
         lines = {"operations": "Conv2DBackpropFilter MatMul", **lines}
     return Script(kind, PREFIXES[kind] + text, facts, lines)
 
@@ -144,6 +148,14 @@ def check(script: Script, done: Run) -> None:
     assert not missing, sorted(profile.operations)
     assert (profile.refusal, profile.steps) == ("", 1) and NO_WORK not in profile.warnings
     assert meta.step_latency_ms > 0
+    # Each has these; and on a busy machine any step may be slow.
+    always = (NO_DEVICE, TRANSLATED_WARNING) if "torch" in script.modules else (NO_DEVICE,)
+    assert profile.warnings[: len(always)] == always
+    warnings = [
+        one for one in profile.warnings[len(always) :] if not one.startswith(_SLOW) or _SLOW in lines.get("warns", "")
+    ]
+    expected = lines["warns"].split(" | ") if lines.get("warns") else []
+    assert len(warnings) == len(expected) and all(map(str.__contains__, warnings, expected)), warnings
 
 
 @pytest.mark.parametrize("script", scripts())

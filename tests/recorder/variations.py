@@ -81,10 +81,11 @@ print("compiled afterwards", torch._dynamo.utils.counters["stats"]["unique_graph
     ("torch", "one too few"): """
 # expect: status=0
 # says: ended after 6 of the 7 training steps
+# silent: or more
 train(net, opt, 6)
 """,
     ("torch", "one profiled step too few, a slow one"): """
-# says: The profiled step was not like the others: it took
+# warns: The profiled step was not like the others: it took
 import time
 for step in range(7):
     time.sleep(0.3 * (step > 4))
@@ -103,7 +104,8 @@ for epoch in range(5):
     time.sleep(0.5)
 """,
     ("torch", "runs without gradients in every step"): """
-# silent: validation ran
+# silent: as in a validation
+# warns: also ran without gradients
 for _ in range(20):
     net.eval()
     with torch.no_grad():
@@ -112,7 +114,7 @@ for _ in range(20):
     train(net, opt, 1)
 """,
     ("torch", "L-BFGS with its 20 evaluations"): """
-# says: ran 20 times in one step
+# warns: ran 20 times in one step
 # silent: no known optimizer
 # operations: Conv2DBackpropFilter MatMul
 images, labels = torch.rand(8, 3, 16, 16), torch.randint(10, (8,))
@@ -129,7 +131,7 @@ for _ in range(14):
 """,
     ("torch", "dicts with an image each"): """
 # expect: batch=5 pixels=22
-# says: images come in a list
+# warns: images come in a list
 class Boxes(nn.Module):
     def forward(self, data):
         size = [max(sides) for sides in zip(*(one["image"].shape for one in data))]
@@ -231,7 +233,7 @@ if __name__ == "__main__":
 """,
     ("torch", "frozen backbone and validation"): """
 # operations: Conv2D MatMul ResourceApplyMomentum
-# says: 224 of the 314 parameters are frozen
+# warns: 224 of the 314 parameters are frozen
 net[0].requires_grad_(False)
 optimizer = torch.optim.SGD(net[-1].parameters(), lr=0.1, momentum=0.9)
 for _ in range(7):
@@ -249,6 +251,7 @@ line = nn.Linear(4, 10)
 train(lambda images: line(images[:, 0, 0, :4]), torch.optim.Adam(line.parameters()))
 """,
     ("torch", "optimizer in the backward pass"): """
+# warns: 4 optimizers update
 optimizers = {one: torch.optim.SGD([one], lr=0.1) for one in net.parameters()}
 
 def step_and_free(parameter):
@@ -282,6 +285,355 @@ for _ in range(40):
         for one in net.parameters():
             one -= 0.05 * one.grad
 """,
+    ("torch", "autocast"): """
+# expect: precision=mixed_bf16
+for _ in range(14):
+    opt.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(net)
+    loss.backward()
+    opt.step()
+""",
+    ("torch", "autocast and accumulated gradients"): """
+# expect: batch=32 precision=mixed_bf16
+# warns: accumulated over 4 batches
+for step in range(60):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(net) / 4
+    loss.backward()
+    if (step + 1) % 4 == 0:
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        opt.zero_grad(set_to_none=False)
+""",
+    ("torch", "two optimizers of one network and accumulated gradients"): """
+# expect: batch=16
+# warns: 2 optimizers update | accumulated over 2 batches
+optimizers = [torch.optim.SGD(net[0].parameters(), lr=0.1), torch.optim.AdamW(net[4].parameters())]
+for step in range(30):
+    loss_of(net).backward()
+    if step % 2:
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+""",
+    ("torch", "epochs that end amid accumulated gradients"): """
+# expect: batch=32
+# command: --timed 4
+# warns: accumulated over 4 batches
+for epoch in range(9):
+    for step in range(6):
+        loss_of(net).backward()
+        if step % 4 == 3 or step == 5:
+            opt.step()
+            opt.zero_grad()
+    for step in range(16):
+        loss_of(net).backward()
+        if step % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+""",
+    ("torch", "ever more accumulated gradients, as of Ultralytics"): """
+# expect: batch=64
+# command: --warm-up 2 --timed 4
+# warns: accumulated over 8 batches
+import copy
+average, last, batches = copy.deepcopy(net).eval(), -1, 160
+for step in range(batches):
+    accumulate = max(1, round(1 + 7 * min(step / 20, 1)))
+    loss_of(net).backward()
+    if step - last >= accumulate:
+        opt.step()
+        opt.zero_grad()
+        last = step
+        with torch.no_grad():
+            for slow, fast in zip(average.state_dict().values(), net.state_dict().values()):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+""",
+    ("torch", "two losses of one pass"): """
+for _ in range(14):
+    opt.zero_grad()
+    made = net(torch.rand(8, 3, 16, 16))
+    made.square().mean().backward(retain_graph=True)
+    made.mean().backward()
+    opt.step()
+""",
+    ("torch", "sharpness-aware: two passes on one batch"): """
+# warns: ran 2 times in one step
+for _ in range(14):
+    images = torch.rand(8, 3, 16, 16)
+    net(images).square().mean().backward()
+    with torch.no_grad():
+        for one in net.parameters():
+            one.add_(0.05 * one.grad)
+    opt.zero_grad()
+    net(images).square().mean().backward()
+    opt.step()
+    opt.zero_grad()
+""",
+    ("torch", "two views of each image"): """
+# warns: ran 2 times in one step
+for _ in range(14):
+    opt.zero_grad()
+    images = torch.rand(8, 3, 16, 16)
+    first, second = net(images), net(images.flip(-1))
+    nn.functional.cosine_similarity(first, second).mean().neg().backward()
+    opt.step()
+""",
+    ("torch", "a mean teacher"): """
+import copy
+teacher = copy.deepcopy(net)
+for one in teacher.parameters():
+    one.detach_()
+for _ in range(14):
+    images = torch.rand(8, 3, 16, 16)
+    with torch.no_grad():
+        target = teacher(images)
+    loss = nn.functional.mse_loss(net(images), target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    for slow, fast in zip(teacher.parameters(), net.parameters()):
+        slow.data.mul_(0.99).add_(fast.data, alpha=0.01)
+""",
+    ("torch", "MoCo"): """
+# expect: parameters=628
+class MoCo(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder_q, self.encoder_k = small(), small()
+        for q, k in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+            k.data.copy_(q.data)
+            k.requires_grad = False
+        self.register_buffer("queue", nn.functional.normalize(torch.randn(10, 32), dim=0))
+
+    def forward(self, im_q, im_k):
+        q = nn.functional.normalize(self.encoder_q(im_q), dim=1)
+        with torch.no_grad():
+            for one, other in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+                other.data = other.data * 0.999 + one.data * 0.001
+            k = nn.functional.normalize(self.encoder_k(im_k), dim=1)
+        logits = torch.cat([(q * k).sum(1, keepdim=True), q @ self.queue.clone()], dim=1)
+        return logits, torch.zeros(len(q), dtype=torch.long)
+
+model = MoCo()
+opt = torch.optim.SGD(model.parameters(), 0.03, momentum=0.9, weight_decay=1e-4)
+for _ in range(14):
+    output, target = model(torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16))
+    loss = nn.functional.cross_entropy(output, target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ("torch", "DINO with its crops"): """
+# expect: pixels=24
+class MultiCrop(nn.Module):
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+
+    def forward(self, crops):
+        large, small = torch.cat(crops[:2]), crops[2:]
+        made = self.backbone(large)
+        return torch.cat([made, self.backbone(torch.cat(small))]) if small else made
+
+student, teacher = MultiCrop(net), MultiCrop(small())
+teacher.load_state_dict(student.state_dict())
+for one in teacher.parameters():
+    one.requires_grad = False
+for _ in range(14):
+    images = [torch.rand(8, 3, 24, 24) for _ in range(2)] + [torch.rand(8, 3, 12, 12) for _ in range(4)]
+    targets, made = teacher(images[:2]), student(images)
+    loss = (made.log_softmax(1)[:16] * -targets.softmax(1)).sum(1).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        for q, k in zip(student.parameters(), teacher.parameters()):
+            k.data.mul_(0.99).add_(0.01 * q.detach().data)
+""",
+    ("torch", "three convolutions of the images"): """
+# expect: parameters=762
+class Stem(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.branches = nn.ModuleList(nn.Conv2d(3, 8, 3, padding=1) for _ in range(3))
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, images):
+        return self.head(sum(branch(images) for branch in self.branches).mean((2, 3)))
+
+net = Stem()
+train(net, torch.optim.Adam(net.parameters()))
+""",
+    ("torch", "CycleGAN"): """
+# expect: parameters=616
+# operations: Conv2DBackpropFilter
+# warns: 3 optimizers update
+import itertools
+G_AB, G_BA = (nn.Conv2d(3, 3, 3, padding=1) for _ in range(2))
+D_A, D_B = (nn.Conv2d(3, 8, 3, 2) for _ in range(2))
+optimizer_G = torch.optim.Adam(itertools.chain(G_AB.parameters(), G_BA.parameters()), lr=2e-4)
+optimizer_D_A, optimizer_D_B = (torch.optim.Adam(one.parameters(), lr=2e-4) for one in (D_A, D_B))
+l1, mse = nn.L1Loss(), lambda made, wanted: (made - wanted).square().mean()
+for _ in range(14):
+    real_A, real_B = torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)
+    optimizer_G.zero_grad()
+    fake_B, fake_A = G_AB(real_A), G_BA(real_B)
+    loss = l1(G_BA(real_A), real_A) + l1(G_AB(real_B), real_B) + mse(D_B(fake_B), 1) + mse(D_A(fake_A), 1)
+    (loss + l1(G_BA(fake_B), real_A) + l1(G_AB(fake_A), real_B)).backward()
+    optimizer_G.step()
+    for D, optimizer, real, fake in ((D_A, optimizer_D_A, real_A, fake_A), (D_B, optimizer_D_B, real_B, fake_B)):
+        optimizer.zero_grad()
+        ((mse(D(real), 1) + mse(D(fake.detach()), 0)) / 2).backward()
+        optimizer.step()
+""",
+    ("torch", "pix2pix switches its critic's gradients off and on"): """
+# expect: parameters=497
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update
+G = nn.Conv2d(3, 3, 3, padding=1)
+D = nn.Sequential(nn.Conv2d(6, 7, 3, 2), nn.LeakyReLU(0.2), nn.Conv2d(7, 4, 1, bias=False))
+opt_G, opt_D = (torch.optim.Adam(one.parameters(), lr=2e-4, betas=(0.5, 0.999)) for one in (G, D))
+
+def set_requires_grad(network, requires_grad):
+    for one in network.parameters():
+        one.requires_grad = requires_grad
+
+for _ in range(14):
+    real_A, real_B = torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)
+    fake_B = G(real_A)
+    set_requires_grad(D, True)
+    opt_D.zero_grad()
+    loss_fake = D(torch.cat([real_A, fake_B.detach()], 1)).square().mean()
+    (loss_fake + (D(torch.cat([real_A, real_B], 1)) - 1).square().mean()).backward()
+    opt_D.step()
+    set_requires_grad(D, False)
+    opt_G.zero_grad()
+    ((D(torch.cat([real_A, fake_B], 1)) - 1).square().mean() + (fake_B - real_B).abs().mean()).backward()
+    opt_G.step()
+""",
+    ("torch", "WGAN, its generator in every fifth batch"): """
+# expect: parameters=308
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 5 times
+G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
+opt_G, opt_D = (torch.optim.RMSprop(one.parameters(), lr=5e-5) for one in (G, D))
+for i in range(60):
+    real, z = torch.rand(8, 3, 16, 16), torch.randn(8, 3, 16, 16)
+    opt_D.zero_grad()
+    (D(G(z).detach()).mean() - D(real).mean()).backward()
+    opt_D.step()
+    for p in D.parameters():
+        p.data.clamp_(-0.01, 0.01)
+    if i % 5 == 0:
+        opt_G.zero_grad()
+        (-D(G(z)).mean()).backward()
+        opt_G.step()
+""",
+    ("torch", "WGAN, its critic five times on each batch"): """
+# expect: parameters=308
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 5 times
+G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
+opt_G, opt_D = (torch.optim.Adam(one.parameters(), lr=5e-5) for one in (G, D))
+for i in range(12):
+    real = torch.rand(8, 3, 16, 16)
+    for _ in range(5):
+        opt_D.zero_grad()
+        (D(G(torch.randn(8, 3, 16, 16)).detach()).mean() - D(real).mean()).backward()
+        opt_D.step()
+    opt_G.zero_grad()
+    (-D(G(torch.randn(8, 3, 16, 16))).mean()).backward()
+    opt_G.step()
+""",
+    ("torch", "trains the head alone, and computes all gradients"): """
+train(net, torch.optim.SGD(net[4].parameters(), lr=0.1))
+""",
+    ("torch", "a base unfrozen in the same optimizer"): """
+# says: steps are different now (314 trained parameters instead of 90); timing 3 steps again
+# silent: are frozen
+net[0].requires_grad_(False)
+train(net, opt, 5)
+net[0].requires_grad_(True)
+train(net, opt, 30)
+""",
+    ("torch", "a base added to the optimizer"): """
+# says: steps are different now (314 trained parameters instead of 90); timing 3 steps again
+# silent: are frozen
+net[0].requires_grad_(False)
+opt = torch.optim.SGD(net[4].parameters(), lr=0.1)
+train(net, opt, 5)
+net[0].requires_grad_(True)
+opt.add_param_group({"params": net[0].parameters(), "lr": 0.01})
+train(net, opt, 30)
+""",
+    ("torch", "slower from a step on"): """
+# says: 6 steps in a row were slower; timing 3 steps again
+import time
+for step in range(60):
+    time.sleep(0.1 * (step > 5))
+    train(net, opt, 1)
+""",
+    ("torch", "larger images after an epoch"): """
+# expect: pixels=24
+# warns: The image size varies: pixels, latency and operations are those of steps with 24 pixels
+for size, steps in ((16, 6), (24, 40)):
+    for _ in range(steps):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+        opt.step()
+""",
+    ("torch", "every third batch of another size"): """
+# expect: pixels=32
+# warns: The image size varies: pixels, latency and operations are those of steps with 32 pixels
+for step in range(60):
+    size = 16 if step % 3 == 2 else 32
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+    opt.step()
+""",
+    ("torch", "every batch of a size of its own"): """
+# expect: pixels=
+# warns: Steps vary, such as images of
+for step in range(60):
+    size = 16 + step
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(torch.rand(8, 3, size, size)), torch.randint(10, (8,))).backward()
+    opt.step()
+""",
+    ("torch", "record_step that leaves its loop, in a recorded script"): """
+# says: being recorded already
+# silent: The block ended
+from profet_recorder import record_step
+with record_step("other.json", model=net) as recorder:
+    for _ in range(60):
+        train(net, opt, 1)
+        if recorder.step(torch.rand(8, 3, 16, 16)):
+            break
+""",
+    ("torch", "full batches with a test pass each"): """
+# warns: also ran without gradients
+loss_fn = nn.CrossEntropyLoss()
+X_train, y_train, X_test = torch.rand(8, 3, 16, 16), torch.randint(10, (8,)), torch.rand(4, 3, 16, 16)
+for epoch in range(20):
+    net.train()
+    loss = loss_fn(net(X_train), y_train)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    net.eval()
+    with torch.inference_mode():
+        test_pred = net(X_test).argmax(dim=1)
+""",
+    ("torch", "three steps"): """
+# expect: status=0
+# says: train for 4 steps or more, with --warm-up 1 --timed 1 (warm_up=1, timed=1); nothing was written
+# silent: take fewer
+train(net, opt, 3)
+""",
     ("keras", "several steps per execution"): """
 # expect: status=2
 # says: steps_per_execution=1
@@ -294,7 +646,7 @@ fit(small())
 """,
     ("keras", "a frozen base"): """
 # operations: MatMul
-# says: 224 of the 314 parameters are frozen
+# warns: 224 of the 314 parameters are frozen
 net.layers[0].trainable = False
 fit()
 """,
@@ -373,5 +725,257 @@ net = keras.Sequential([net.layers[0], layers.BatchNormalization(), *net.layers[
 step = tf.function(update)
 for batch in batches:
     step(*batch)
+""",
+    ("keras", "accumulation by the optimizer"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+opt = keras.optimizers.Adam(gradient_accumulation_steps=4)
+net.compile(opt, loss_of)
+net.fit(x, y, batch_size=8, epochs=6, verbose=0, validation_data=(x[:8], y[:8]))
+""",
+    ("keras", "accumulation by the optimizer, amid which epochs and fits end"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=3), loss_of)
+for _ in range(9):
+    net.fit(x[:80], y[:80], batch_size=8, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, run eagerly from a generator"): """
+# expect: batch=16
+# warns: accumulated over 2 batches
+def generate():
+    while True:
+        yield x[:8], y[:8]
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), loss_of, run_eagerly=True)
+net.fit(generate(), steps_per_epoch=30, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, more batches than an epoch has"): """
+# expect: status=2
+# says: An epoch of 4 batches is too short
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4), loss_of)
+net.fit(x[:32], y[:32], batch_size=8, epochs=20, verbose=0)
+""",
+    ("keras", "accumulation by the optimizer, batch by batch"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=3), loss_of)
+for step in range(40):
+    net.train_on_batch(x[:8], y[:8])
+""",
+    ("keras", "accumulation by the optimizer and a tape"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+opt = keras.optimizers.SGD(0.1, gradient_accumulation_steps=4)
+step = tf.function(update)
+for batch in batches.repeat(4):
+    step(*batch)
+""",
+    ("keras", "accumulation in an eager loop, the last batch smaller"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+net.build((None, 16, 16, 3))
+total = None
+for epoch in range(4):
+    for number, (images, labels) in enumerate(tf.data.Dataset.from_tensor_slices((x[:92], y[:92])).batch(8)):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True)) / 4
+        gradients = tape.gradient(loss, net.trainable_variables)
+        total = [a + b for a, b in zip(total, gradients)] if total else gradients
+        if number % 4 == 3:
+            opt.apply_gradients(zip(total, net.trainable_variables))
+            total = None
+""",
+    ("keras", "accumulation in a function with a condition"): """
+# expect: batch=24
+# warns: accumulated over 3 batches
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+totals = [tf.Variable(tf.zeros_like(weight), trainable=False) for weight in net.trainable_variables]
+
+@tf.function
+def step(number, images, labels):
+    with tf.GradientTape() as tape:
+        loss = loss_of(labels, net(images, training=True))
+    for total, gradient in zip(totals, tape.gradient(loss, net.trainable_variables)):
+        total.assign_add(gradient / 3)
+    if number % 3 == 2:
+        opt.apply_gradients(zip(totals, net.trainable_variables))
+        for total in totals:
+            total.assign(tf.zeros_like(total))
+
+for number, batch in enumerate(batches.repeat(4)):
+    step(tf.constant(number), *batch)
+""",
+    ("keras", "accumulation in a function that takes its batches from an iterator"): """
+# expect: batch=32
+# warns: accumulated over 4 batches
+net.build((None, 16, 16, 3))
+
+@tf.function
+def step(iterator):
+    total = [tf.zeros_like(weight) for weight in net.trainable_variables]
+    for _ in range(4):
+        images, labels = next(iterator)
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True)) / 4
+        total = [a + b for a, b in zip(total, tape.gradient(loss, net.trainable_variables))]
+    opt.apply_gradients(zip(total, net.trainable_variables))
+
+iterator = iter(batches.repeat())
+for _ in range(14):
+    step(iterator)
+""",
+    ("keras", "SAM, two gradients of a batch"): """
+for images, labels in batches:
+    for is_second in (False, True):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True))
+        gradients = tape.gradient(loss, net.trainable_variables)
+        if not is_second:
+            moved = [0.05 * one / tf.linalg.global_norm(gradients) for one in gradients]
+            [weight.assign_add(by) for weight, by in zip(net.trainable_variables, moved)]
+    [weight.assign_sub(by) for weight, by in zip(net.trainable_variables, moved)]
+    opt.apply_gradients(zip(gradients, net.trainable_variables))
+""",
+    ("keras", "one tape for two losses, and a penalty's gradient"): """
+for images, labels in batches:
+    with tf.GradientTape(persistent=True) as tape:
+        with tf.GradientTape() as inner:
+            inner.watch(images)
+            output = net(images, training=True)
+        penalty = tf.reduce_mean(inner.gradient(output, images) ** 2)
+        loss = loss_of(labels, output)
+    first = tape.gradient(loss, net.trainable_variables)
+    second = tape.gradient(penalty, net.trainable_variables, unconnected_gradients="zero")
+    opt.apply_gradients([(a + b, weight) for a, b, weight in zip(first, second, net.trainable_variables)])
+""",
+    ("keras", "a frozen base with batch normalization, called as in inference"): """
+# expect: parameters=346
+# operations: MatMul
+# warns: 240 of the 346 parameters are frozen | Keras 3 takes batch normalization apart
+base = keras.Sequential([keras.Input((16, 16, 3)), net.layers[0], layers.BatchNormalization(), net.layers[1]])
+base.trainable = False
+inputs = keras.Input((16, 16, 3))
+fit(keras.Model(inputs, net.layers[2](base(inputs, training=False))))
+""",
+    ("keras", "a base unfrozen, compiled with the same optimizer"): """
+# says: starts over
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+net.layers[0].trainable = False
+net.compile(opt, loss_of)
+net.fit(x[:40], y[:40], batch_size=8, verbose=0)
+net.layers[0].trainable = True
+fit()
+""",
+    ("keras", "a base unfrozen in an eager loop"): """
+net.build((None, 16, 16, 3))
+opt.build(net.trainable_variables)
+net.layers[0].trainable = False
+for number, batch in enumerate(batches.repeat(4)):
+    net.layers[0].trainable = number > 3
+    update(*batch)
+""",
+    ("keras", "a base frozen in a second phase, with an optimizer of its own"): """
+# operations: MatMul
+# warns: 224 of the 314 parameters are frozen
+def make_step(opt):
+    @tf.function
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, net(images, training=True))
+        opt.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+    return step
+
+for batch in batches.take(4):
+    step = make_step(opt) if net.layers[0].trainable and opt is not None else step
+    step(*batch)
+    opt = None
+net.layers[0].trainable = False
+step = make_step(keras.optimizers.Adam(1e-5))
+for batch in batches.repeat(2):
+    step(*batch)
+""",
+    ("keras", "a teacher in a network of its own"): """
+# expect: parameters=970
+# warns: 656 of the 970 parameters are frozen
+class Distiller(keras.Model):
+    def __init__(self, student, teacher):
+        super().__init__()
+        self.student, self.teacher = student, teacher
+    def call(self, images):
+        return self.student(images)
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, **others):
+        soft = keras.ops.stop_gradient(self.teacher(x, training=False))
+        return loss_of(y, y_pred) + keras.losses.KLDivergence()(soft, y_pred)
+
+teacher = small(17)
+teacher.build((None, 16, 16, 3))
+fit(Distiller(net, teacher), loss=None)
+""",
+    ("keras", "mixed precision and a tape"): """
+# expect: precision=mixed_fp16
+keras.mixed_precision.set_global_policy("mixed_float16")
+net, opt = small(), keras.mixed_precision.LossScaleOptimizer(opt, initial_scale=64.0)
+
+@tf.function
+def step(images, labels):
+    with tf.GradientTape() as tape:
+        loss = opt.scale_loss(loss_of(labels, tf.cast(net(images, training=True), "float32")))
+    opt.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+
+for batch in batches.repeat(2):
+    step(*batch)
+""",
+    ("keras", "WGAN batch by batch"): """
+# expect: parameters=9341 pixels=28
+# warns: 2 optimizers update
+critic = keras.Sequential([keras.Input((28, 28, 1)), layers.Conv2D(4, 3, strides=2), layers.Flatten(), layers.Dense(1)])
+critic.compile("rmsprop", "mse")
+generator = keras.Sequential([keras.Input((10,)), layers.Dense(28 * 28, "tanh"), layers.Reshape((28, 28, 1))])
+both = keras.Sequential([generator, critic])
+both.compile("rmsprop", "mse")
+for epoch in range(12):
+    critic.trainable = True
+    for _ in range(2):
+        critic.train_on_batch(np.random.rand(8, 28, 28, 1), -np.ones((8, 1)))
+        critic.train_on_batch(generator(np.random.rand(8, 10)), np.ones((8, 1)))
+        for layer in critic.layers:
+            layer.set_weights([np.clip(weight, -0.01, 0.01) for weight in layer.get_weights()])
+    critic.trainable = False
+    both.train_on_batch(np.random.rand(8, 10), -np.ones((8, 1)))
+""",
+    ("keras", "images of another size each fit"): """
+# expect: pixels=24
+# warns: The image size varies: pixels, latency and operations are those of steps with 24 pixels
+net.compile(opt, loss_of)
+for side in (16, 24):
+    net.fit(np.random.rand(48, side, side, 3), y[:48], batch_size=8, epochs=side // 8 - 1, verbose=0)
+""",
+    ("keras", "images of another size now and then, as a Sequence yields them"): """
+# warns: The image size varies: pixels, latency and operations are those of steps with 16 pixels
+class Images(keras.utils.PyDataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        side = 24 if index % 4 == 1 else 16
+        return np.random.rand(8, side, side, 3), y[:8]
+
+net.compile(opt, loss_of)
+net.fit(Images(), shuffle=False, verbose=0)
+""",
+    ("tfkeras", "GAN with a discriminator frozen once"): """
+# expect: parameters=9341 pixels=28
+# warns: 2 optimizers update
+critic = keras.Sequential([keras.Input((28, 28, 1)), layers.Conv2D(4, 3, strides=2), layers.Flatten(), layers.Dense(1)])
+critic.compile("adam", "mse")
+generator = keras.Sequential([keras.Input((10,)), layers.Dense(28 * 28, "tanh"), layers.Reshape((28, 28, 1))])
+critic.trainable = False
+both = keras.Sequential([generator, critic])
+both.compile("adam", "mse")
+for epoch in range(12):
+    critic.train_on_batch(np.random.rand(8, 28, 28, 1), np.ones((8, 1)))
+    critic.train_on_batch(generator.predict(np.random.rand(8, 10), verbose=0), np.zeros((8, 1)))
+    both.train_on_batch(np.random.rand(8, 10), np.ones((8, 1)))
 """,
 }

@@ -1,6 +1,6 @@
 # expect: batch=8 pixels=28 parameters=9341 precision=fp32
 # operations: Conv2DBackpropFilter MatMul
-# says: optimizers
+# warns: 2 optimizers update
 import numpy as np
 from keras import Sequential
 from keras.layers import Conv2D, Dense, Flatten, Input, LeakyReLU, Reshape

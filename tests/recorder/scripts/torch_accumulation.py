@@ -1,6 +1,6 @@
-# expect: batch=4 pixels=32 parameters=314 precision=fp32
+# expect: batch=16 pixels=32 parameters=314 precision=fp32
 # operations: Conv2D Conv2DBackpropFilter MatMul
-# says: ran 4 times in one step
+# warns: accumulated over 4 batches
 import torch
 from torch import nn
 

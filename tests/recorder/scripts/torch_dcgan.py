@@ -1,6 +1,6 @@
 # expect: batch=8 pixels=64 parameters=13936 precision=fp32
 # operations: Conv2D Conv2DBackpropInput Conv2DBackpropFilter ResourceApplyAdam
-# says: optimizers
+# warns: 2 optimizers update
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,6 @@
 # expect: batch=4 pixels=64 parameters=260 precision=fp32
 # operations: Conv2D Conv2DBackpropFilter MatMul
-# says: The images come in a list
+# warns: The images come in a list
 import random
 
 import torch

@@ -1,5 +1,6 @@
 # expect: batch=32 pixels=16 parameters=314 precision=fp32
 # operations: Conv2D Conv2DBackpropFilter MatMul
+# warns: ran 4 times in one step
 import torch
 from torch import nn
 

@@ -1,6 +1,6 @@
 # expect: batch=8 parameters=314 precision=fp32
 # operations: Conv2D Conv2DBackpropFilter MatMul
-# says: The image size varies from step to step
+# warns: The image size varies: pixels, latency and operations
 import torch
 from torch import nn
 

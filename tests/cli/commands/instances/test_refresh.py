@@ -95,7 +95,7 @@ def test_a_list_that_is_not_there_is_told_in_one_line(refused, publish, tmp_path
     monkeypatch.setenv("GPUHUNT_CATALOG_URL", (tmp_path / "nothing").as_uri())
     assert "price list of aws can't be fetched" in refused("refresh")
     monkeypatch.setitem(sys.modules, "gpuhunt", None)
-    assert "pip install 'profet-app[prices]'" in refused("refresh")
+    assert "pip install gpuhunt." in refused("refresh")
 
 
 def test_the_published_archive_is_fetched_and_dated(run, tmp_path, monkeypatch):
