@@ -156,7 +156,7 @@ class Code(WordedEnum):
     )
     CODE_IN_HALF = (
         "code_in_half",
-        "Training code changes AMP and BF16 only: nothing published shows what it does to FP32 or TF32. Ranges are "
+        "Training code changes AMP and BF16 only: too little is published on what it does to FP32 or TF32. Ranges are "
         "wider.",
     )
     CONVERTED_PRECISION = (

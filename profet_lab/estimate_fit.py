@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, canonical
+from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, canonical
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts
@@ -35,15 +35,26 @@ from profet_core.layers.rates import (
 )
 from profet_core.transfer.targets import Host, host_named
 from profet_core.units import MS_PER_S
-from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.published import (
+    MLPERF_FILE,
+    MORE_POINTS_FILE,
+    POINTS_FILE,
+    THROUGHPUT_FILE,
+    mlperf_speeds,
+)
 from profet_lab.measurements.tables import WORKLOAD, found_file
 
 #: The source of PROFET's own cells.
 PROFET = "PROFET, TensorFlow 2.5"
 TIMM, POINTS = "timm, PyTorch", "lambdal/deeplearning-benchmark, PyTorch"
-#: A script whose steps have batches of 12 and no optimizer's step, and its fork with the frameworks and hosts of today.
+#: A script whose steps have batches of 12 and no optimizer's step.
 SCRIPT = "pytorch-gpu-benchmark, PyTorch"
-TODAY = f"MatrixSP/{SCRIPT}"
+#: AMD's times of convolutions alone, and NVIDIA's tuned code, by round.
+CONVOLUTIONS, MLPERF = "MIOpen, convolutions alone", "MLPerf, MXNet"
+CONVOLUTIONS_FILE = Path("external") / "miopen_conv_ms_by_network.csv"
+_TUNED_SOURCES = ("NVIDIA, MXNet", "NVIDIA, PaddlePaddle")
+#: What the fit reads of the data folder, besides PROFET's cells.
+FILES = (THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE, MLPERF_FILE, CONVOLUTIONS_FILE)
 #: The network known on a held-out GPU.
 BENCHMARK = "ResNet50"
 #: What the tables call a network -> its name here, by framework where they differ.
@@ -68,6 +79,8 @@ _GPUS = {
     "Tesla V100 (32 GB)": "Tesla V100-SXM2-16GB",
     "Tesla P100": "Tesla P100-PCIE-16GB",
 }
+#: Who published with frameworks of which year; others did in 2020 or before.
+_YEARS = {"MatrixSP": 2025.0, "huggingface": 2022.5, "ml-energy": 2022.0}
 #: Its steps in one table are those of another card.
 _MISNAMED = ("GeForce RTX 2080", "aisensiy")
 #: Files and networks in half precision at a fifth of FP32's throughput or less, where others attain more than FP32's.
@@ -87,9 +100,10 @@ def estimate_rows(all_latencies: pd.DataFrame, folder: Path) -> pd.DataFrame:
     -------
     rows : one a measured step, with its source, gpu (the catalog's name), instance (of PROFET's cells, else ""),
         place (the instance, else the GPU), network, family, mode (`rates.Mode`), pixels, batch_size, case
-        (`rates.Case`), case_key, operations, latency_ms, and the work of each of `rates.KINDS`.
+        (`rates.Case`), case_key, operations, latency_ms, year of its software, starts (1; 0: not a whole step),
+        and the work of each of `rates.KINDS`.
     """
-    rows = pd.DataFrame([*_cells(all_latencies), *_published(folder)])
+    rows = pd.DataFrame([*_cells(all_latencies), *_published(folder), *_tuned(folder), *_convolutions(folder)])
     place = rows["instance"].where(rows["instance"] != "", rows["gpu"])
     return rows.assign(family=rows["network"].map(family_of), place=place)
 
@@ -102,7 +116,13 @@ def _cells(all_latencies: pd.DataFrame) -> Iterator[dict]:
         offer = offers[row["instance"]]
         gpu = gpus.find(offer.gpu, offer.gpu_memory_gib)
         counts = measured_counts(row["model"], int(row["pixels"]))
-        names = {"source": PROFET, "gpu": gpu.name, "instance": row["instance"], "network": row["model"]}
+        names = {
+            "source": PROFET,
+            "gpu": gpu.name,
+            "instance": row["instance"],
+            "network": row["model"],
+            "year": 2021.0,
+        }
         mode = mode_of(gpu, "fp32", PLAIN)
         yield names | _step(counts, mode, int(row["batch_size"]), row["batch_latency_ms"])
 
@@ -130,9 +150,10 @@ def _published(folder: Path) -> Iterator[dict]:
         is_twice = name in network.checkpoints and not name.endswith(_KEPT)
         if is_twice or not network.counts.is_convolutional:
             continue
-        # NVIDIA's examples in half precision have channels last, or are compiled by XLA.
-        is_tuned = source.startswith("NVIDIA") or row["framework"].endswith("NHWC") or "XLA" in source
-        mode = mode_of(gpu, canonical(row["precision"]) or "fp32", CHANNELS_LAST if is_tuned else PLAIN)
+        # NVIDIA's examples in half precision have channels last or are compiled by XLA; two are fused throughout.
+        is_channels_last = source.startswith("NVIDIA") or row["framework"].endswith("NHWC") or "XLA" in source
+        code = TUNED if source in _TUNED_SOURCES else CHANNELS_LAST if is_channels_last else PLAIN
+        mode = mode_of(gpu, canonical(row["precision"]) or "fp32", code)
         names = {"source": source, "gpu": gpu.name, "instance": "", "network": network.name}
         batch_size = int(row["batch_size"])
         step = _step(
@@ -141,7 +162,38 @@ def _published(folder: Path) -> Iterator[dict]:
         if source.endswith(SCRIPT):
             # Its steps update no parameters.
             step |= {kind: step[kind] / 2 for kind in ONCE}
-        yield names | step
+        yield names | step | {"year": software_year(row)}
+
+
+def _tuned(folder: Path) -> Iterator[dict]:
+    """MLPerf's ResNet-50, each round a source: its ratios between GPUs count."""
+    for row in mlperf_speeds(folder).to_dict("records"):
+        gpu, batch_size = load_gpus()[row["gpu"]], int(row["batch_size"])
+        names = {"source": f"{MLPERF} {row['round']}", "gpu": gpu.name, "instance": "", "network": "resnet50"}
+        latency_ms = batch_size / row["images_per_s"] * MS_PER_S
+        yield names | {"year": 2022.0} | _step(counts_of("resnet50", 224), Mode.HALF_TUNED, batch_size, latency_ms)
+
+
+#: Kinds of work of a convolution.
+_OF_CONVOLUTIONS = (*FLOPS, "convolution and product outputs", "convolution and product inputs")
+
+
+def _convolutions(folder: Path) -> Iterator[dict]:
+    """AMD's times of a network's convolutions, forward and backward: no other work, no launch, no start."""
+    table = pd.read_csv(found_file(folder, CONVOLUTIONS_FILE))
+    for row in table.to_dict("records"):
+        gpu = load_gpus()[re.match(r"AMD Instinct MI\d+X?", row["gpu"])[0]]
+        mode = mode_of(gpu, canonical(row["precision"]) or "fp32", PLAIN)
+        step = _step(counts_of(row["network"].lower(), int(row["pixels"])), mode, int(row["batch_size"]), 1.0)
+        step |= {kind: 0.0 for kind in KINDS if kind not in _OF_CONVOLUTIONS}
+        step |= {
+            "kernels": row["convolutions"],
+            "operations": 0.0,
+            "starts": 0.0,
+            "latency_ms": row["all_convolutions_ms"],
+        }
+        names = {"source": CONVOLUTIONS, "gpu": gpu.name, "instance": "", "network": row["network"].lower()}
+        yield names | {"year": 2024.8} | step
 
 
 def _step(counts: Counts, mode: Mode, batch_size: int, latency_ms: float) -> dict:
@@ -154,6 +206,7 @@ def _step(counts: Counts, mode: Mode, batch_size: int, latency_ms: float) -> dic
         "case_key": case_key(case, mode, batch_size),
         "operations": float(counts.layers.operations),
         "latency_ms": latency_ms,
+        "starts": 1.0,
         **dict(zip(KINDS, work_of(counts, batch_size).tolist(), strict=True)),
     }
 
@@ -168,6 +221,15 @@ def _source(row: dict) -> str:
         return f"{repository}, PyTorch"
     xla = "XLA" in f"{row['framework_version']} {row['source_file']}"
     return f"{repository.partition('/')[0]}, {framework.partition(' ')[0]}{' XLA' if xla else ''}"
+
+
+def software_year(row: dict) -> float:
+    """Year of the framework of a published row, by its version or its source's date."""
+    if ngc := re.search(r"NGC (\d\d)\.(\d\d)", str(row["framework_version"])):
+        return 2000 + int(ngc[1]) + int(ngc[2]) / 12
+    if row["source_repo"] == POINTS:
+        return 2020.5 if "older" in row["source"] else 2022.9
+    return _YEARS.get(row["source_repo"].partition("/")[0], 2020.0)
 
 
 def family_of(network: str) -> str:
@@ -187,7 +249,7 @@ _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: Prior standard deviations of the logarithms: of an efficiency; of its change by precision and code, by source, and on
 #: a GPU; of a GPU's or a measured instance's speed, and of a GPU's compute and bandwidth besides; of a source; of its
 #: launches and start, and of its launches on one GPU.
-_EFFICIENCY, _BY_MODE, _ON_GPU = 1.0, 0.4, 0.07
+_EFFICIENCY, _BY_MODE, _ON_GPU = 1.0, 0.25, 0.07
 _SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.2, 0.2, 0.1, 0.8, 1.0
 #: Of cards of one chip around it: their clocks, power limit and memory are in the peaks.
 _SPEED_OF_CARD, _CARD = 0.06, 0.08
@@ -200,10 +262,25 @@ OFTEN = 60
 _BY_SOURCE, _GROUP_BY_SOURCE = {False: 0.05, True: 0.5}, {False: 0.07, True: 0.5}
 #: The same on each of PROFET's four GPUs, which were measured with each network.
 _ON_PROFET, _GROUP_ON_PROFET = 0.2, 0.3
+#: MLPerf's code gets faster from round to round: its ratios within one count.
+_ROUND = 0.3
+#: What frameworks of 2022 and later take for the end of a kernel over those of 2020 and before. The same script ran 23
+#: networks at batch 12 on one A100 1.51 (TF32) and 1.38 (AMP) times faster in PyTorch 1.12 than in 1.7, and within 3 %
+#: of that in 2.9. Those rows are in no file here; their effect is a narrow prior: 0.37 of the end of a kernel gives the
+#: first ratio, 0.5 the second.
+_MODERN_KERNELS, _MODERN_YEARS = (math.log(0.4), 0.1), (2020.5, 2022.0)
+#: The same of launches; and of the ends of kernels by source.
+_MODERN_LAUNCHES, _KERNELS_BY_SOURCE = (0.0, 0.3), 0.5
+#: What a precision and code change of a whole group of kinds, and of one in it.
+_GROUP_BY_MODE = 0.4
+#: The same of tuned code besides channels-last: it fuses what moves values, and computes with the same kernels.
+_TUNED = {"compute": 0.05, "bandwidth": 0.4, "depthwise convolution": 0.05, "depthwise outputs": 0.4}
 #: How rates follow the peaks: a GPU of twice the FLOP/s is so much faster.
 _POWERS, _POWER_SD = {"compute": 0.8, "bandwidth": 0.9}, 0.1
 #: Standard deviation of a row that the effects don't explain; errors beyond it count less.
 _ROW = 0.1
+#: One that a source repeated, or measured on large batches alone.
+_ROWS = {PROFET: 0.07, POINTS: 0.05}
 _ROBUST = 3.0
 _MAX_ITERATIONS, _CONVERGED, _MAX_DAMPING = 40, 1e-5, 1e6
 #: A fit that starts from another one is near its end.
@@ -292,9 +369,10 @@ def problem(rows: pd.DataFrame) -> Problem:
     rows = rows.reset_index(drop=True)
     rows = rows.assign(
         chip=rows["gpu"].map(chip_of),
-        mode_name=[Mode(mode).name for mode in rows["mode"]],
+        mode_name=[base_mode(Mode(mode)).name for mode in rows["mode"]],
         log_limit=rows["gpu"].map(log_power_limit),
         has_own=rows["gpu"].isin(numbers.index[numbers >= OFTEN]),
+        modern=np.interp(rows["year"], _MODERN_YEARS, (0.0, 1.0)),
     )
     peaks = np.stack([_peaks(gpu, mode) for gpu, mode in zip(rows["gpu"], rows["mode"], strict=True)])
     effects = _Effects(len(KINDS) + 2)
@@ -303,7 +381,13 @@ def problem(rows: pd.DataFrame) -> Problem:
     launch, start = len(KINDS), len(KINDS) + 1
     effects.add(rows, launch, (0.0, _SOURCE), "source", rows["source"])
     effects.add(rows, launch, (math.log(_TYPICAL_LAUNCH_MS), _EFFICIENCY), "launch")
-    effects.add(rows, launch, (0.0, _LAUNCH), "launch of source", rows["source"])
+    effects.add(rows, launch, _MODERN_LAUNCHES, "year", "launch", by=rows["modern"])
+    # A user's framework runs operation by operation, as PyTorch does here; each GPU of a script was in another host.
+    is_eager = rows["source"].str.endswith("PyTorch")
+    is_script = rows["source"].str.endswith(SCRIPT)
+    effects.add(rows[is_eager], launch, (0.0, _LAUNCH), "launch", "eager")
+    others = rows[~is_script]
+    effects.add(others, launch, (0.0, _LAUNCH), "launch of source", others["source"])
     effects.add(rows, launch, (0.0, _LAUNCH_ON_GPU), "launch on", rows["source"], rows["place"])
     effects.add(rows, start, (math.log(_TYPICAL_START_MS), _EFFICIENCY), "start")
     effects.add(rows, start, (0.0, _LAUNCH), "start of source", rows["source"])
@@ -311,31 +395,44 @@ def problem(rows: pd.DataFrame) -> Problem:
     shape = len(rows) * effects.parts, len(effects.priors)
     # Launches are relative to those of the reference host.
     launches = rows["operations"] * [host.launch for host in hosts(rows)]
-    amounts = np.column_stack([rows[list(KINDS)], launches, np.ones(len(rows))])
+    amounts = np.column_stack([rows[list(KINDS)], launches, rows["starts"]])
     means, sds = np.array(effects.priors).T
     design = sparse.csr_matrix((values, (places, columns)), shape=shape)
     return Problem(rows, list(effects.places), means, sds, design, amounts)
+
+
+def base_mode(mode: Mode) -> Mode:
+    """The mode whose costs a mode has: tuned code is published for one network, and adds to channels-last groupwise."""
+    return Mode.HALF_CHANNELS_LAST if mode is Mode.HALF_TUNED else mode
 
 
 def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
     """Effects on the log cost of a kind of work."""
     group = group_of(kind)
     is_cell = rows["source"] == PROFET
-    effects.add(rows, part, (0.0, _SOURCE), "source", rows["source"])
+    is_round = rows["source"].str.startswith(MLPERF)
+    effects.add(rows[~is_round], part, (0.0, _SOURCE), "source", rows["source"][~is_round])
+    effects.add(rows[is_round], part, (0.0, _ROUND), "source", rows["source"][is_round])
     effects.add(rows, part, (0.0, _SPEED), "speed", rows["chip"])
     effects.add(rows, part, (0.0, _SPEED_OF_CARD), "speed", rows["gpu"])
     effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), _EFFICIENCY), "kind", kind)
     effects.add(rows, part, (0.0, _BY_MODE), "mode", kind, rows["mode_name"])
     for is_profet, some in ((True, rows[is_cell]), (False, rows[~is_cell])):
-        effects.add(some, part, (0.0, _BY_SOURCE[is_profet]), "kind of source", kind, some["source"])
+        by_source = _KERNELS_BY_SOURCE if kind == "kernels" else _BY_SOURCE[is_profet]
+        effects.add(some, part, (0.0, by_source), "kind of source", kind, some["source"])
         effects.add(some, part, (0.0, _GROUP_BY_SOURCE[is_profet]), "group of source", group, some["source"])
     cells, often = rows[is_cell], rows[~is_cell & rows["has_own"]]
     effects.add(cells, part, (0.0, _SPEED), "speed", cells["instance"])
     effects.add(cells, part, (0.0, _ON_PROFET), "kind on instance", kind, cells["instance"])
     effects.add(cells, part, (0.0, _GROUP_ON_PROFET), "group on instance", group, cells["instance"])
     effects.add(often, part, (0.0, _ON_GPU), "kind on GPU", kind, often["gpu"])
+    if kind == "kernels":
+        effects.add(rows, part, _MODERN_KERNELS, "year", kind, by=rows["modern"])
     if kind in NO_PEAK:
         return
+    effects.add(rows, part, (0.0, _GROUP_BY_MODE), "group in mode", group, rows["mode_name"])
+    tuned = rows[rows["mode"] == Mode.HALF_TUNED]
+    effects.add(tuned, part, (0.0, _TUNED[group]), "group in mode", group, Mode.HALF_TUNED.name)
     name = "compute" if kind in FLOPS else "bandwidth"
     effects.add(rows, part, (_POWERS[name], _POWER_SD), "power", name, by=-peaks)
     effects.add(rows, part, (0.0, _GPU), "gpu", name, rows["chip"], by=-1.0)
@@ -380,17 +477,18 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     means, precision = fit_problem.means, 1 / fit_problem.sds**2
     theta = means.copy() if warm is None else warm.copy()
     log_ms = np.log(fit_problem.rows["latency_ms"].to_numpy())
+    row_sds = fit_problem.rows["source"].map(_ROWS).fillna(_ROW).to_numpy()
 
     def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
         found = _forward(fit_problem, theta)
-        errors = (np.log(found[2] + found[0][:, -1]) - log_ms) / _ROW
+        errors = (np.log(found[2] + found[0][:, -1]) - log_ms) / row_sds
         robust = 2 * _ROBUST**2 * (np.sqrt(1 + (errors / _ROBUST) ** 2) - 1)
         return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
 
     damping, (now, errors, parts) = 1e-2 if warm is None else 1e-4, cost(theta)
     for _ in range(_MAX_ITERATIONS):
         weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
-        slopes = _slopes(fit_problem, *parts) / _ROW
+        slopes = sparse.diags(1 / row_sds) @ _slopes(fit_problem, *parts)
         weighted = slopes.T @ sparse.diags(weights)
         gram = (weighted @ slopes).toarray() + np.diag(precision)
         gradient = weighted @ errors + precision * (theta - means)
@@ -437,19 +535,16 @@ def predicted_ms(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
 _OF_SOURCE = ("source", "kind of source", "group of source", "launch of source", "start of source", "launch on")
 
 
-def today_log_launch(keys: Sequence[Key], values: np.ndarray) -> float:
-    """Launches of frameworks and hosts of today: one script alone has steps that wait for launches."""
-    found = dict(zip(keys, values.tolist(), strict=True))
-    on_gpus = [value for key, value in found.items() if key[:2] == ("launch on", TODAY)]
-    today = found.get(("source", TODAY), 0.0) + found.get(("launch of source", TODAY), 0.0)
-    return float(today + np.mean(on_gpus)) if on_gpus else today
-
-
 def as_new_source(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
     """The effects without those of published sources: what an answer to a user takes."""
-    today = today_log_launch(keys, effects)
-    values = [
-        (today if key[0] == "launch of source" else 0.0) if key[0] in _OF_SOURCE and PROFET not in key else value
-        for key, value in zip(keys, effects.tolist(), strict=True)
+    return np.where([key[0] in _OF_SOURCE and PROFET not in key for key in keys], 0.0, effects)
+
+
+def launch_log_sd(rows: pd.DataFrame, keys: Sequence[Key], effects: np.ndarray) -> float:
+    """Spread of launches between frameworks and hosts, of the script whose small steps wait for them."""
+    values = dict(zip(keys, effects.tolist(), strict=True))
+    places = rows.loc[rows["source"].str.endswith(SCRIPT), ["source", "place"]].drop_duplicates()
+    logs = [
+        values.get(("launch on", source, place), 0.0) for source, place in places.itertuples(index=False, name=None)
     ]
-    return np.array(values)
+    return float(np.sqrt(np.mean(np.square(logs)))) if logs else 0.0

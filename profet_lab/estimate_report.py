@@ -43,23 +43,24 @@ from profet_core.layers.rates import (
 )
 from profet_lab.estimate_fit import (
     BENCHMARK,
+    FILES,
     OFTEN,
     PROFET,
     TIMM,
     Problem,
     as_new_source,
+    base_mode,
     chip_of,
     estimate_rows,
     fit,
     group_of,
     hosts,
+    launch_log_sd,
     launched_shares,
     log_power_limit,
     predicted_ms,
     problem,
-    today_log_launch,
 )
-from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.memory import layers_known
 from profet_lab.models_folder import signed, write_coefficients
@@ -81,11 +82,12 @@ _DIGITS = 4
 def folds_of(rows: pd.DataFrame) -> dict[str, list[Fold]]:
     """What is held out -> its folds.
 
-    Of published rows: families (a GPU known by one family alone stays known), sources, and GPUs but for their
+    Of published steps: families (a GPU known by one family alone stays known), sources, and GPUs but for their
     ResNet-50. Of PROFET's cells, each on all GPUs at once: workloads, networks; and GPUs with their published rows, but
     for one step of ResNet-50.
     """
     is_cell = (rows["source"] == PROFET).to_numpy()
+    is_published = ~is_cell & (rows["starts"] == 1).to_numpy()
     has_others = (rows.groupby("gpu")["family"].transform("nunique") > 1).to_numpy()
     is_benchmark = ~is_cell & rows["network"].isin(["resnet50", "timm/resnet50"]).to_numpy()
     has_benchmark = rows["gpu"].isin(rows.loc[is_benchmark, "gpu"]).to_numpy()
@@ -99,12 +101,12 @@ def folds_of(rows: pd.DataFrame) -> dict[str, list[Fold]]:
     return {
         "families": [
             (learned | ~has_others, judged & has_others)
-            for learned, judged in grouped_folds(rows["family"], ~is_cell, FOLDS)
+            for learned, judged in grouped_folds(rows["family"], is_published, FOLDS)
         ],
-        "sources": grouped_folds(rows["source"], ~is_cell),
+        "sources": grouped_folds(rows["source"].str.replace(r" \d\.\d$", "", regex=True), is_published),
         "gpus": [
             (learned | is_benchmark, judged & ~is_benchmark)
-            for learned, judged in grouped_folds(rows["gpu"], ~is_cell & has_benchmark, FOLDS)
+            for learned, judged in grouped_folds(rows["gpu"], is_published & has_benchmark, FOLDS)
         ],
         "workloads": [(~(is_cell & (numbers == fold)), is_cell & (numbers == fold)) for fold in range(WORKLOAD_FOLDS)],
         "networks": grouped_folds(rows["network"], is_cell),
@@ -157,18 +159,27 @@ def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: 
     if is_known:
         ratios = np.log(learned.rows["latency_ms"].to_numpy() / predicted_ms(learned, effects))
         known = known_steps_in(known_steps(learned.rows, ratios))
-        wanted = zip(known_as(rows), rows["place"], rows["mode"], rows["batch_size"], rows["pixels"], strict=True)
-        corrections, share = np.array(
-            [known.correction(name, place, Mode(mode), batch, pixels) for name, place, mode, batch, pixels in wanted]
-        ).T
+        corrections, share = _corrections(known, rows)
         latency_ms = latency_ms * np.exp(corrections)
     return rows.assign(
         predicted_ms=latency_ms,
         log_error=np.log(latency_ms / rows["latency_ms"]),
         gpu_steps=on_gpu,
         share=share,
-        host_log_sd=launched_shares(judged, effects) * [host.log_sd for host in hosts(rows)],
+        host_log_sd=launched_shares(judged, effects)
+        * np.hypot([host.log_sd for host in hosts(rows)], launch_log_sd(learned.rows, learned.keys, effects)),
     )
+
+
+def _corrections(known: KnownSteps, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Log ratio of each row by what is known of its network, and the share of the variance that is left."""
+    found = np.zeros((2, len(rows)))
+    names = known_as(rows).to_numpy()
+    sizes = rows.assign(name=names, position=np.arange(len(rows))).groupby(["name", "batch_size", "pixels"])
+    for (name, batch_size, pixels), some in sizes:
+        modes = [Mode(mode) for mode in some["mode"]]
+        found[:, some["position"]] = known.corrections(name, list(some["place"]), modes, batch_size, pixels)
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -247,6 +258,8 @@ def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
 
 def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
     """Measured steps of networks by name, sorted by network, as `estimate.json` holds them."""
+    is_step = (rows["starts"] == 1).to_numpy()
+    rows, log_ratios = rows[is_step], log_ratios[is_step]
     network, networks = pd.factorize(known_as(rows), sort=True)
     place, places = pd.factorize(rows["place"], sort=True)
     steps = rows[["mode", "batch_size", "pixels"]].assign(ratio=[_rounded(value) for value in log_ratios.tolist()])
@@ -262,7 +275,8 @@ def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
 def known_as(rows: pd.DataFrame) -> pd.Series:
     """The name of each row's network in the file."""
     names = zip(rows["network"], rows["source"] == PROFET, strict=True)
-    return pd.Series([PROFET_PREFIX + name if is_cell else shared_name(name) for name, is_cell in names])
+    known = [PROFET_PREFIX + name if is_cell else shared_name(name) for name, is_cell in names]
+    return pd.Series(known, index=rows.index)
 
 
 def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
@@ -415,11 +429,12 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     fitted = fit(fit_problem)
     held = held_out_rows(fit_problem, fitted, ("families", "gpus", "sources"), progress)
     doubts = doubts_of(held, fit_problem, fitted)
-    files = (LATENCIES_FILE, THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
+    files = (LATENCIES_FILE, *FILES)
     content = {
         **coefficients(fit_problem, fitted, doubts.few_steps),
         "unknown_gpu_log_sd": _rounded(doubts.unknown_gpu),
         "source_log_sd": _rounded(doubts.source),
+        "launch_log_sd": _rounded(launch_log_sd(fit_problem.rows, fit_problem.keys, fitted)),
         "log_sds": {key: _rounded(value) for key, value in doubts.by_case[-1].items()},
         "fitted_on": {
             "steps": str(len(rows)),
@@ -447,6 +462,12 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
     rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
     chips = set(rows["chip"])
 
+    def log_cost(kind: str, mode: Mode) -> float:
+        base, group = base_mode(mode), group_of(kind)
+        in_mode = effect("mode", kind, base.name) + effect("group in mode", group, base.name)
+        in_mode += effect("group in mode", group, mode.name) if mode is not base else 0.0
+        return effect("kind", kind) + effect("year", kind) + in_mode
+
     def effects_on(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs, chip = [], chip_of(gpu)
         for kind in KINDS:
@@ -467,21 +488,22 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
     return {
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
-        "log_costs": {
-            mode.name: [_rounded(effect("kind", kind) + effect("mode", kind, mode.name)) for kind in KINDS]
-            for mode in Mode
-        },
+        "log_costs": {mode.name: [_rounded(log_cost(kind, mode)) for kind in KINDS] for mode in Mode},
         "powers": {part: _rounded(effect("power", part)) for part in ("compute", "bandwidth")},
         "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
         "average": {
             "log_costs": [0.0] * len(KINDS),
-            "log_launch": _rounded(launch + today_log_launch(fit_problem.keys, fitted)),
+            "log_launch": _rounded(launch + effect("launch", "eager") + effect("year", "launch")),
             "log_start_ms": _rounded(start),
         },
         "measured": {
             "log_costs": [
                 _rounded(
-                    source + effect("kind of source", kind, PROFET) + effect("group of source", group_of(kind), PROFET)
+                    source
+                    + effect("kind of source", kind, PROFET)
+                    + effect("group of source", group_of(kind), PROFET)
+                    # Costs are those of today's software.
+                    - effect("year", kind) * (1 - fit_problem.rows.loc[rows["source"] == PROFET, "modern"].max())
                 )
                 for kind in KINDS
             ],

@@ -280,7 +280,7 @@ AS_PROFILED = "as profiled"
 #: Precisions that a question may ask for.
 PRECISIONS = (AS_PROFILED, FP32, TF32, AMP, BF16)
 #: Training code: as frameworks do by default, or channels-last and compiled, which half precision gains from.
-PLAIN, CHANNELS_LAST = "plain", "channels-last"
+PLAIN, CHANNELS_LAST, TUNED = "plain", "channels-last", "tuned"
 CODES = (PLAIN, CHANNELS_LAST)
 #: Precisions with 16-bit values in most of the step.
 HALF = (AMP, BF16)

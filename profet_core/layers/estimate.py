@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from statistics import median
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import (
     AS_PROFILED,
+    CHANNELS_LAST,
     CODES,
     PLAIN,
     TF32,
+    TUNED,
     Gpu,
     Gpus,
     has_tensor_cores,
@@ -24,7 +27,7 @@ from profet_core.catalog.gpus import (
     runs_as,
 )
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
+from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -322,81 +325,130 @@ def _gpus_on_hosts(
 
 def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> dict[GpuOnHost, _OnGpu]:
     """The step on each GPU, no slower than on one of its generation that has no more of anything."""
-    found: dict[GpuOnHost, _OnGpu] = {}
-    measured_as = measured_network(step.network)
-    for target in wanted:
-        if target in found:
-            continue
-        gpu, host = target
-        alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
+    groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
+    for gpu, host in wanted:
         # A custom GPU changes no other one.
-        alike = alike if gpu in alike else (*alike, gpu)
-        steps = [_on_gpu(model, step, measured_as, (one, host)) for one in alike]
+        groups.setdefault(_generation(gpus, gpu), {})[host] = None
+    targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
+    steps = _bounded(model, step, targets)
+    start = 0
+    for alike, hosts in groups.items():
+        better = _better(alike)
         fixed = np.array([model.is_well_known(one.name) for one in alike])
-        before = np.array([each.latency_ms for each, _ in steps], float)
-        better = np.array([[no_less(one, other) for other in alike] for one in alike])
         # Where measurements of two GPUs disagree with that order, both take the middle.
         measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
-        slowest = np.where(measured, before[:, None], 0.0).max(axis=0)
-        fastest = np.where(measured, before[None], np.inf).min(axis=1)
-        agreed = np.where(slowest > fastest, np.sqrt(slowest * fastest), before)
-        factors = (in_order(agreed, better, fixed) / before).tolist()
-        for one, (each, regime), factor in zip(alike, steps, factors, strict=True):
-            found[one, host] = (each.scaled(factor) if factor != 1 else each), regime
+        for _ in hosts:
+            rows = slice(start, start := start + len(alike))
+            before_ms = steps.latency_ms[rows]
+            slowest_ms = np.where(measured, before_ms[:, None], 0.0).max(axis=0)
+            fastest_ms = np.where(measured, before_ms[None], np.inf).min(axis=1)
+            agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
+            steps.scale(rows, in_order(agreed_ms, better, fixed) / before_ms)
+    return {target: (steps.estimate(row), steps.regimes[row]) for row, target in enumerate(targets)}
+
+
+def _generation(gpus: Gpus, gpu: Gpu) -> tuple[Gpu, ...]:
+    """The shipped GPUs of a GPU's generation, and itself."""
+    alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
+    return alike if gpu in alike else (*alike, gpu)
+
+
+@lru_cache(maxsize=64)
+def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
+    """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
+    return np.array([[no_less(one, other) for other in alike] for one in alike])
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """One step on many GPUs in hosts; arrays of shape (targets,).
+
+    Attributes
+    ----------
+    work_ms : of the GPU, with the start.
+    has_cells : whether the GPU was measured with PROFET's cells.
+    """
+
+    latency_ms: FloatArray
+    work_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+    has_cells: Sequence[bool]
+    regimes: Sequence[Regime]
+
+    def scale(self, rows: slice, factors: FloatArray) -> None:
+        """Multiply the latencies of some targets, and their parts."""
+        for values in (self.latency_ms, self.work_ms, self.launch_ms):
+            values[rows] *= factors
+
+    def estimate(self, row: int) -> Estimate:
+        """The latency on one target."""
+        return Estimate(
+            latency_ms=self.latency_ms.item(row),
+            log_sd=self.log_sd.item(row),
+            basis=Basis.MEASURED if self.has_cells[row] else Basis.TRANSFERRED,
+            notes=(_REGIME_NOTES[self.regimes[row]],),
+            parts=LatencyParts(self.work_ms.item(row), self.launch_ms.item(row)),
+        )
+
+
+_REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}
+
+
+def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _Steps:
+    """The step on each target: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
+
+    Nor is tuned code slower than channels-last.
+    """
+    found = _by_rates(model, step, targets)
+    if step.precision in (AS_PROFILED, TF32):
+        return found
+    bounds_ms = _by_rates(model, replace(step, precision=TF32), targets).latency_ms
+    bound = np.fmin if is_half(step.precision) else np.fmax
+    if step.training_code == TUNED:
+        bounds_ms = bound(bounds_ms, _by_rates(model, replace(step, training_code=CHANNELS_LAST), targets).latency_ms)
+    has_tensor = np.array([has_tensor_cores(gpu) for gpu, _ in targets])
+    bounded_ms = np.where(has_tensor, bound(found.latency_ms, bounds_ms), found.latency_ms)
+    found.scale(slice(None), bounded_ms / found.latency_ms)
     return found
 
 
-def _on_gpu(model: RateModel, step: NetworkStep, measured: str | None, target: GpuOnHost) -> _OnGpu:
-    """The step on a GPU; on tensor cores FP32 is no faster than TF32, and half precision no slower than either.
-
-    Parameters
-    ----------
-    measured : name of the measured network that it is; None if it is none.
-    """
-    step = replace(step, precision=runs_as(target[0], step.precision)[0])
-    found, regime = _by_rates(model, step, measured, target)
-    if step.precision == TF32 or not has_tensor_cores(target[0]):
-        return found, regime
-    default = _by_rates(model, replace(step, precision=TF32), measured, target)[0].latency_ms
-    latency_ms = found.latency_ms
-    assert latency_ms is not None and default is not None
-    bound = min if is_half(step.precision) else max
-    return found.scaled(bound(latency_ms, default) / latency_ms), regime
-
-
-def _by_rates(model: RateModel, step: NetworkStep, measured: str | None, target: GpuOnHost) -> _OnGpu:
-    """The step on a GPU by its rates, corrected by what was measured of this network."""
-    (gpu, host), network, batch_size = target, step.network, step.batch_size
-    mode = mode_of(gpu, step.precision, step.training_code)
-    instance = next((name for name, one in model.instances.items() if one.gpu == gpu.name), "")
-    kinds_ms, launch_ms, start_ms = model.parts_ms(network, batch_size, target, mode, instance, measured is not None)
-    place = instance if instance and measured else gpu.name
+def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _Steps:
+    """The step on each target by its rates, corrected by what was measured of this network."""
+    network, batch_size, measured = step.network, step.batch_size, measured_network(step.network)
+    modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu, _ in targets]
+    by_gpu = {one.gpu: name for name, one in model.instances.items()}
+    instances = [by_gpu.get(gpu.name, "") for gpu, _ in targets]
+    work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, measured is not None)
+    places = [name if name and measured else gpu.name for (gpu, _), name in zip(targets, instances, strict=True)]
     known_as = measured or shared_name(step.name)
-    log_ratio, share = model.known.correction(known_as, place, mode, batch_size, network.pixels)
-    factor, trained = math.exp(log_ratio), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    work_ms, launch_ms = float(kinds_ms.sum()) * factor * trained, launch_ms * factor * trained
-    start_ms *= factor
-    launched = float(host_share(np.array(work_ms), np.array(0.0), np.array(launch_ms)))
+    log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
+    factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
+    work_ms, launch_ms, start_ms = work_ms * factors * trained, launch_ms * factors * trained, start_ms * factors
+    launched = host_share(work_ms, np.zeros(len(targets)), launch_ms)
+    case = case_of(network)
+    hosts_log_sd = np.array([host.log_sd for _, host in targets])
     log_sd = combined_sd(
-        model.log_sds[case_key(case_of(network), mode, batch_size)] * math.sqrt(share),
-        model.gpu_log_sd(gpu.name),
-        host.log_sd * launched,
+        np.array([model.log_sds[case_key(case, mode, batch_size)] for mode in modes]) * np.sqrt(shares),
+        np.array([model.gpu_log_sd(gpu.name) for gpu, _ in targets]),
+        launched * (hosts_log_sd if measured else np.hypot(hosts_log_sd, model.launch_log_sd)),
         0.0 if measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
         _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
     )
-    regime = Regime.UNSEEN_NETWORK if instance else Regime.UNSEEN_BOTH
-    if measured is not None or known_as in model.known.names:
-        at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
-        regime = at_larger if instance and measured else Regime.UNSEEN_GPU
-    found = Estimate(
-        latency_ms=float(smooth_max(work_ms, launch_ms)) + start_ms,
-        log_sd=float(log_sd),
-        basis=Basis.MEASURED if instance else Basis.TRANSFERRED,
-        notes=(Note(Code.REGIME, text=regime.words),),
-        parts=LatencyParts(work_ms + start_ms, launch_ms),
+    is_known = measured is not None or known_as in model.known.names
+    at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
+    seen, unseen = at_larger if measured else Regime.UNSEEN_GPU, Regime.UNSEEN_GPU
+    if not is_known:
+        seen, unseen = Regime.UNSEEN_NETWORK, Regime.UNSEEN_BOTH
+    return _Steps(
+        latency_ms=smooth_max(work_ms, launch_ms) + start_ms,
+        work_ms=work_ms + start_ms,
+        launch_ms=launch_ms,
+        log_sd=log_sd,
+        has_cells=[bool(name) for name in instances],
+        regimes=[seen if name else unseen for name in instances],
     )
-    return found, regime
 
 
 def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:

@@ -251,15 +251,16 @@ def _no_cnn(text: str) -> InputError:
     return InputError(not_a_cnn(what, "it is a transformer, a mixer or recurrent", "Give a CNN"))
 
 
-def other_definitions(name: str) -> list[str]:
+@cache
+def other_definitions(name: str) -> tuple[str, ...]:
     """Names of networks with the same name in other libraries that have other parameters."""
     own = _table()[name]
     key = _key(own.library_name)
-    return [
+    return tuple(
         one.name
         for one in _table().values()
         if one.name != name and _key(one.library_name) == key and one.counts.parameters != own.counts.parameters
-    ]
+    )
 
 
 def shared_name(name: str) -> str:

@@ -9,16 +9,17 @@ of the kind in that precision and code, times what the GPU's measured steps say 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, Gpu
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
@@ -28,8 +29,8 @@ from profet_core.transfer.targets import Host
 
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (
-    *("convolution", "1 x 1 convolution", "grouped convolution", "depthwise convolution", "matrix product"),
-    *("narrow convolution", "narrow grouped convolution"),
+    *("convolution", "1 x 1 convolution", "grouped convolution", "wide grouped convolution", "depthwise convolution"),
+    *("matrix product", "narrow convolution", "narrow grouped convolution"),
 )
 ELEMENTS = (
     *("convolution and product outputs", "convolution and product inputs", "depthwise outputs", "normalization"),
@@ -51,6 +52,7 @@ class Mode(IntEnum):
     HALF = 2
     HALF_CHANNELS_LAST = 3
     HALF_PLAIN_CORES = 4
+    HALF_TUNED = 5
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
@@ -64,9 +66,10 @@ def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
         return Mode.TF32
     if gpu.fp16_tensor_dense_tflops is None:
         return Mode.HALF_PLAIN_CORES
-    return Mode.HALF_CHANNELS_LAST if code == CHANNELS_LAST else Mode.HALF
+    return {CHANNELS_LAST: Mode.HALF_CHANNELS_LAST, TUNED: Mode.HALF_TUNED}.get(code, Mode.HALF)
 
 
+@lru_cache(maxsize=512)
 def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
     """Logarithms of the peaks that rates follow, (kinds,): TFLOP/s and TB/s."""
     plain = gpu.fp32_tflops
@@ -74,6 +77,7 @@ def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
         Mode.TF32: gpu.tf32_tensor_dense_tflops,
         Mode.HALF: gpu.fp16_tensor_dense_tflops,
         Mode.HALF_CHANNELS_LAST: gpu.fp16_tensor_dense_tflops,
+        Mode.HALF_TUNED: gpu.fp16_tensor_dense_tflops,
     }.get(mode) or plain
     found = np.full(len(KINDS), gpu.bandwidth_gb_per_s / 1e3)
     found[: len(FLOPS)] = [plain if kind in _ON_PLAIN_CORES else tensor for kind in FLOPS]
@@ -88,9 +92,11 @@ def work_of(counts: Counts, batch_size: int) -> FloatArray:
     The backward pass is proportional to the forward one.
     """
     flops, elements = counts.flops, counts.elements
+    # Groups of as many channels as a GPU computes at once run as fast as convolutions without groups.
+    wide_grouped = max(flops.grouped - flops.narrow_grouped, 0.0)
     gigaflops = (
-        flops.convolution - flops.grouped - flops.pointwise,
-        *(flops.pointwise, flops.grouped, flops.depthwise, flops.dense, flops.narrow, flops.narrow_grouped),
+        *(flops.convolution - flops.grouped - flops.pointwise, flops.pointwise, flops.grouped - wide_grouped),
+        *(wide_grouped, flops.depthwise, flops.dense, flops.narrow, flops.narrow_grouped),
     )
     millions = (
         elements.all - elements.other - elements.depthwise,
@@ -218,12 +224,14 @@ class KnownSteps:
         near: FloatArray = np.exp(-apart / 2) * (self.modes[rows][:, None] == modes[None])
         return near, near * (self.places[rows][:, None] == places[None])
 
-    def correction(self, name: str, place: str, mode: Mode, batch_size: int, pixels: int) -> tuple[float, float]:
-        """Log ratio of a network on a GPU or instance, and the share of the variance that is left, 0 to 1."""
+    def corrections(
+        self, name: str, places: Sequence[str], modes: Sequence[Mode], batch_size: int, pixels: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log ratios of a network on GPUs or instances, and the shares of the variance that are left, (places,)."""
         everywhere, near, there, row = self.measured_variances if name.startswith(PROFET) else self.variances
         total = everywhere + near + there
         if name not in self.names:
-            return 0.0, 1.0
+            return np.zeros(len(places)), np.ones(len(places))
         rows = slice(*self.names[name])
         if name not in self.inverses:
             near_here, on_place = self.alike(rows, self.log_sizes[rows], self.modes[rows], self.places[rows])
@@ -231,13 +239,13 @@ class KnownSteps:
             kernel = everywhere + near * near_here + there * on_place + noise
             self.inverses[name] = np.asarray(np.linalg.inv(kernel), float)
         size = np.log([[batch_size, pixels]]) / SIZE_SCALES
-        near_here, on_place = self.alike(rows, size, np.array([int(mode)]), np.array([place]))
-        cross = (everywhere + near * near_here + there * on_place)[:, 0]
+        near_there, on_places = self.alike(rows, size, np.array(modes, int), np.array(places))
+        cross = everywhere + near * near_there + there * on_places
         weights = self.inverses[name] @ cross
-        least = _MIN_SHARES[name.startswith(PROFET)]
         # The last digits depend on how many threads LAPACK uses: every process gives the same without them.
-        log_ratio, share = (round(float(weights @ values), 9) for values in (self.log_ratios[rows], cross / total))
-        return log_ratio, max(1 - share, least)
+        log_ratios = (weights * self.log_ratios[rows, None]).sum(axis=0).round(9)
+        shares = 1 - (weights * cross / total).sum(axis=0).round(9)
+        return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
 @dataclass(frozen=True)
@@ -257,6 +265,7 @@ class RateModel:
     log_sds : "case mode" -> standard deviation of the log error on held-out families.
     known : measured steps of networks by name.
     fitted_on : source -> rows or hash.
+    launch_log_sd : uncertainty of launches: of the frameworks and hosts that published steps ran on.
     checksum : of the file's content.
     """
 
@@ -271,6 +280,7 @@ class RateModel:
     log_sds: Mapping[str, float]
     known: KnownSteps
     fitted_on: Mapping[str, str]
+    launch_log_sd: float
     checksum: str = ""
 
     def costs_ms(
@@ -313,6 +323,36 @@ class RateModel:
         launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
+    def steps_ms(
+        self,
+        counts: Counts,
+        batch_size: int,
+        targets: Sequence[tuple[Gpu, Host]],
+        modes: Sequence[Mode],
+        instances: Sequence[str],
+        is_measured: bool,
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Milliseconds of a step on each target: of its work and its launches, (targets,), and of the start.
+
+        Parameters
+        ----------
+        instances, is_measured : as `parts_ms` takes them.
+        """
+        framework = self.measured if is_measured else self.average
+        work = work_of(counts, batch_size)
+        costs_ms = np.array(
+            [
+                self.costs_ms(gpu, mode, framework, instance, batch_size)
+                for (gpu, _), mode, instance in zip(targets, modes, instances, strict=True)
+            ]
+        )
+        log_launches = [
+            self.instances[instance].log_launch if is_measured and instance else 0.0 for instance in instances
+        ]
+        hosts = np.array([host.launch for _, host in targets])
+        launch_ms = counts.layers.operations * np.exp(framework.log_launch + np.array(log_launches)) * hosts
+        return costs_ms @ work, launch_ms, math.exp(framework.log_start_ms)
+
     def gpu_log_sd(self, gpu: str) -> float:
         """Uncertainty of a GPU's speed."""
         return self.gpus[gpu].log_sd if gpu in self.gpus else self.unknown_gpu_log_sd
@@ -332,7 +372,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 4
+RATES_NAME, RATES_VERSION = "estimate.json", 5
 #: Loaded models, kept as long as the models they belong to.
 _LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
 
@@ -370,6 +410,7 @@ def rate_model(content: JsonObject) -> RateModel:
         instances=MappingProxyType({str(name): _effects(row) for name, row in content["instances"].items()}),
         log_sds=MappingProxyType({str(key): finite_number(value) for key, value in content["log_sds"].items()}),
         known=known_steps_in(content["known"]),
+        launch_log_sd=finite_number(content["launch_log_sd"]),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
         checksum=str(content["checksum"]),
     )

@@ -72,19 +72,18 @@ _MAX_GPUS, _MIN_SUBMITTED_BATCH = 16, 100
 
 
 def mlperf_speeds(folder: Path) -> pd.DataFrame:
-    """MLPerf Training speeds of ResNet-50: gpu (of the catalog), round, images_per_s (per GPU, the best), results."""
+    """MLPerf Training speeds of ResNet-50: gpu (of the catalog), round, images_per_s (per GPU, the best),
+    batch_size (the median), results."""
     table = pd.read_csv(found_file(folder, MLPERF_FILE))
     table = table[(table.gpus <= _MAX_GPUS) & (table.batch_size >= _MIN_SUBMITTED_BATCH)]
     called = table.gpu.str.upper().str.removeprefix("NVIDIA ")
     patterns = {re.compile(rf"{begins}\b"): gpu for begins, gpu in _SUBMITTED.items()}
     gpus = [next((gpu for pattern, gpu in patterns.items() if pattern.match(name)), None) for name in called]
-    groups = (
-        table.assign(gpu=pd.Series(gpus, index=table.index))
-        .dropna(subset="gpu")
-        .groupby(["gpu", "round"])
-        .images_per_s_per_gpu
+    groups = table.assign(gpu=pd.Series(gpus, index=table.index)).dropna(subset="gpu").groupby(["gpu", "round"])
+    speeds = groups.agg(
+        images_per_s=("images_per_s_per_gpu", "max"), batch_size=("batch_size", "median"), results=("gpu", "size")
     )
-    return groups.agg(images_per_s="max", results="size").reset_index()
+    return speeds.reset_index()
 
 
 def mlperf_ratio(speeds: pd.DataFrame, gpu: str, other: str) -> tuple[float, int] | None:

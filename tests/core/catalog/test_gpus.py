@@ -22,6 +22,7 @@ CORES_PER_SM = {
     "Hopper": 128,
     "Blackwell": 128,
     "Blackwell 2.0": 128,
+    "CDNA": 64,
     "CDNA 2": 64,
     "CDNA 3": 64,
 }

@@ -329,10 +329,11 @@ def test_measured_steps_correct_the_same_network():
         variances=(0.01, 0.02, 0.03, 0.04),
         measured_variances=(0.01, 0.02, 0.03, 0.04),
     )
-    # What is alike over that and the row's own part: 6 / 10 of 0.2; 1 - 6 / 10 of the variance is left.
-    assert known.correction("a", "p3.2xlarge", Mode.FP32, 64, 224) == (pytest.approx(0.12), pytest.approx(0.4))
-    # In another mode 1 / 10, on another GPU 3 / 10, at sizes far away 1 / 10.
-    assert known.correction("a", "p3.2xlarge", Mode.HALF, 64, 224)[0] == pytest.approx(0.02)
-    assert known.correction("a", "elsewhere", Mode.FP32, 64, 224)[0] == pytest.approx(0.06)
-    assert known.correction("a", "p3.2xlarge", Mode.FP32, 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
-    assert known.correction("b", "p3.2xlarge", Mode.FP32, 64, 224) == (0.0, 1.0)
+    here, elsewhere = "p3.2xlarge", "elsewhere"
+    asked = [(here, Mode.FP32), (here, Mode.HALF), (elsewhere, Mode.FP32)]
+    log_ratios, shares = known.corrections("a", *zip(*asked, strict=True), 64, 224)
+    # What is alike over that and the row's own part: 6 / 10 of 0.2; 1 - 6 / 10 of the variance is left. In another mode
+    # 1 / 10, on another GPU 3 / 10, at sizes far away 1 / 10.
+    assert log_ratios == pytest.approx([0.12, 0.02, 0.06]) and shares[0] == pytest.approx(0.4)
+    assert known.corrections("a", [here], [Mode.FP32], 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
+    assert known.corrections("b", [here], [Mode.FP32], 64, 224) == (0.0, 1.0)

@@ -224,8 +224,8 @@ def test_about_a_thousand_networks_share_or_tell_apart_their_names():
     assert len(names) == len(set(names)) > 900
     assert {named_network(name).library for name in names} == set(LIBRARIES)
     assert all(network_name(name) == name for name in names)
-    assert other_definitions("resnet50") == ["keras/ResNet50", "PROFET ResNet50"]
-    assert other_definitions("PROFET LeNet5") == []
+    assert other_definitions("resnet50") == ("keras/ResNet50", "PROFET ResNet50")
+    assert other_definitions("PROFET LeNet5") == ()
     shared = [shared_name(name) for name in named_networks()]
     assert all(shared_name(name) == name for name in shared)
     assert {shared_name(name) for name in ("resnet50", "timm/resnet50")} == {"resnet50"}
