@@ -103,7 +103,7 @@ def test_what_other_threads_do_and_waiting_does_not_count(monkeypatch):
 def test_a_slow_file_is_stopped(monkeypatch, name):
     """Each reader has to ask for the time while it reads, not only at its start."""
     data = hostile_files()[name][0]()
-    monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.3)
+    monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.05)
     assert "took more than 0 s of processor time and was stopped: record fewer steps" in refusal(data)
 
 
