@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import smooth_max
@@ -99,13 +100,12 @@ _MAX_STEPS = 1_000
 def _latencies_ms(
     models: Models, model: RateModel, name: str, counts: Counts, batch_size: int, *, is_measured: bool
 ) -> Mapping[str, float]:
-    latencies_ms = {}
-    for instance in models.instances:
-        gpu = models.transfer.gpus[model.instances[instance].gpu]
-        target = gpu, models.transfer.step.hosts[instance]
-        kinds_ms, launch_ms, start_ms = model.parts_ms(counts, batch_size, target, Mode.FP32, instance, is_measured)
-        place = instance if name.startswith(PROFET) else gpu.name
-        known, _ = model.known.correction(shared_name(name), place, Mode.FP32, batch_size, counts.pixels)
-        latency_ms = float(smooth_max(float(kinds_ms.sum()), launch_ms)) + start_ms
-        latencies_ms[instance] = latency_ms * math.exp(known)
-    return latencies_ms
+    names = list(models.instances)
+    gpus = [models.transfer.gpus[model.instances[name].gpu] for name in names]
+    targets = list(zip(gpus, [models.transfer.step.hosts[name] for name in names], strict=True))
+    modes = [Mode.FP32] * len(names)
+    work_ms, launch_ms, start_ms = model.steps_ms(counts, batch_size, targets, modes, names, is_measured)
+    places = names if name.startswith(PROFET) else [gpu.name for gpu in gpus]
+    log_ratios, _ = model.known.corrections(shared_name(name), places, modes, batch_size, counts.pixels)
+    latencies_ms = (smooth_max(work_ms, launch_ms) + start_ms) * np.exp(log_ratios)
+    return dict(zip(names, latencies_ms.tolist(), strict=True))
