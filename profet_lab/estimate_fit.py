@@ -182,7 +182,7 @@ def _convolutions(folder: Path) -> Iterator[dict]:
     """AMD's times of a network's convolutions, forward and backward: no other work, no launch, no start."""
     table = pd.read_csv(found_file(folder, CONVOLUTIONS_FILE))
     for row in table.to_dict("records"):
-        gpu = load_gpus()[re.match(r"AMD Instinct MI\d+X?", row["gpu"])[0]]
+        gpu = load_gpus()[" ".join(row["gpu"].split()[:3])]
         mode = mode_of(gpu, canonical(row["precision"]) or "fp32", PLAIN)
         step = _step(counts_of(row["network"].lower(), int(row["pixels"])), mode, int(row["batch_size"]), 1.0)
         step |= {kind: 0.0 for kind in KINDS if kind not in _OF_CONVOLUTIONS}

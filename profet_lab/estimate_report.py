@@ -174,11 +174,13 @@ def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: 
 def _corrections(known: KnownSteps, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Log ratio of each row by what is known of its network, and the share of the variance that is left."""
     found = np.zeros((2, len(rows)))
-    names = known_as(rows).to_numpy()
-    sizes = rows.assign(name=names, position=np.arange(len(rows))).groupby(["name", "batch_size", "pixels"])
-    for (name, batch_size, pixels), some in sizes:
-        modes = [Mode(mode) for mode in some["mode"]]
-        found[:, some["position"]] = known.corrections(name, list(some["place"]), modes, batch_size, pixels)
+    names = known_as(rows).to_numpy(str)
+    batches, pixels = (rows[size].to_numpy(int) for size in ("batch_size", "pixels"))
+    places, modes = rows["place"].to_numpy(str), rows["mode"].to_numpy(int)
+    for name, batch, side in sorted(set(zip(names.tolist(), batches.tolist(), pixels.tolist(), strict=True))):
+        some = (names == name) & (batches == batch) & (pixels == side)
+        wanted = [Mode(mode) for mode in modes[some]]
+        found[:, some] = known.corrections(name, places[some].tolist(), wanted, batch, side)
     return found[0], found[1]
 
 

@@ -424,7 +424,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     known_as = measured or shared_name(step.name)
     log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
     factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    work_ms, launch_ms, start_ms = work_ms * factors * trained, launch_ms * factors * trained, start_ms * factors
+    work_ms, launch_ms = work_ms * factors * trained, launch_ms * factors * trained
     launched = host_share(work_ms, np.zeros(len(targets)), launch_ms)
     case = case_of(network)
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
@@ -442,8 +442,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     if not is_known:
         seen, unseen = Regime.UNSEEN_NETWORK, Regime.UNSEEN_BOTH
     return _Steps(
-        latency_ms=smooth_max(work_ms, launch_ms) + start_ms,
-        work_ms=work_ms + start_ms,
+        latency_ms=smooth_max(work_ms, launch_ms) + start_ms * factors,
+        work_ms=work_ms + start_ms * factors,
         launch_ms=launch_ms,
         log_sd=log_sd,
         has_cells=[bool(name) for name in instances],
