@@ -55,7 +55,9 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Cali
     published = published_runs(dataset, transfer)
     medians = measured_medians(published)
     measured = measured_latencies(medians)
-    known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
+    known = {
+        name: known_of(transfer.step, medians, name, measured, True, transfer.counters) for name in medians.instances
+    }
     plain = replace(transfer, calibrated={})
     found: list[CalibratedGpu] = []
     without: dict[str, str] = {}

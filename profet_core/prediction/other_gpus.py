@@ -18,7 +18,7 @@ from profet_core.prediction.models import Method, Models
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable
 from profet_core.prediction.targets import Anchor, TransferPlan
 from profet_core.transfer.model import CalibratedGpu, target_of
-from profet_core.transfer.step_model import BANDWIDTH, KINDS, kind_of_class, step_parts
+from profet_core.transfer.step_model import BANDWIDTH, KINDS, floor_of, kind_of_class, step_parts
 from profet_core.transfer.steps import (
     AnchorSteps,
     AsRecorded,
@@ -58,8 +58,6 @@ class RecordedSteps:
 def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, plan: TransferPlan) -> StepTable:
     """Fill the rows of `plan` from those of profiled instances."""
     step_model, steps = models.transfer.step, recorded.steps
-    if steps.floor_ms is None:
-        steps = replace(steps, floor_ms=step_model.floor_ms(steps.parts, steps.anchor, steps.latency_ms))
     others = {
         name: Estimate(
             latency_ms=table.latency_ms[row],
@@ -174,7 +172,12 @@ def profiled_steps(
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     if gpu is None:
         others = [name for name in models.instances if name != batch.anchor]
-        steps = AnchorSteps(batch.anchor, parts, batch.latency_ms)
+        steps = AnchorSteps(
+            batch.anchor,
+            parts,
+            batch.latency_ms,
+            floor_of(transfer.step, transfer.counters[batch.anchor], batch.anchor, parts, batch.latency_ms),
+        )
         return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
     target, speed = target_of(transfer, gpu, anchor.host, tf32)
     back = map_to_profiled(transfer.step, transfer.reference, UnprofiledSteps(target, parts, batch.latency_ms))

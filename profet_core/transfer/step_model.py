@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from types import MappingProxyType
 
 import numpy as np
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.ensemble.members import StepInputs
+from profet_core.files import JsonObject, finite_number
 from profet_core.latency import SMOOTH_MAX_POWER, FloatArray
 from profet_core.transfer.targets import Host, HostColumns, host_named
 
@@ -26,6 +28,21 @@ _KIND_OF_CLASS = {
     "depthwise filter gradient": SCATTERED,
 }
 
+#: Groups of classes whose times are read; others are no work.
+GROUPS = (
+    ("convolution",),
+    ("convolution filter gradient",),
+    ("convolution input gradient",),
+    ("matrix product",),
+    ("depthwise", "depthwise filter gradient", "depthwise input gradient"),
+    ("batch norm", "batch norm gradient"),
+    ("pooling", "pooling gradient"),
+    ("activation", "activation gradient", "bias gradient"),
+    ("addition", "elementwise", "rest"),
+    ("weight update",),
+    ("data movement",),
+)
+
 
 @dataclass(frozen=True)
 class StepParts:
@@ -36,12 +53,14 @@ class StepParts:
     kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`.
     copy_ms, idle_ms : (profiles,).
     host_ms : CPU time of the step's operations, (profiles,); infinity if the profile doesn't indicate it.
+    groups_ms : GPU work by `GROUPS`, (profiles, groups).
     """
 
     kinds_ms: FloatArray
     copy_ms: FloatArray
     idle_ms: FloatArray
     host_ms: FloatArray
+    groups_ms: FloatArray
 
     @property
     def busy_ms(self) -> FloatArray:
@@ -57,7 +76,7 @@ class StepParts:
 
     def of(self, rows: np.ndarray) -> StepParts:
         """A subset of profiles."""
-        return StepParts(self.kinds_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.host_ms[rows])
+        return StepParts(**{name: values[rows] for name, values in vars(self).items()})
 
 
 def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray | None = None) -> StepParts:
@@ -77,12 +96,17 @@ def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArra
         copy_ms=inputs.classes_ms[:, device.index(COPY_CLASS)],
         idle_ms=inputs.classes_ms[:, device.index(IDLE_CLASS)],
         host_ms=np.full(len(kinds_ms), np.inf) if host_ms is None else host_ms,
+        groups_ms=inputs.classes_ms[:, : len(device)] @ _group_sums(device),
     )
 
 
 def kind_of_class(name: str) -> str:
     """Kind of a class of operations: bandwidth-bound unless listed."""
     return _KIND_OF_CLASS.get(name, BANDWIDTH)
+
+
+#: Of `GROUPS`, the place in `KINDS`.
+GROUP_KINDS = [KINDS.index(kind_of_class(group[0])) for group in GROUPS]
 
 
 def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
@@ -100,6 +124,12 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
         if name not in (COPY_CLASS, IDLE_CLASS):
             sums[row, KINDS.index(kind_of_class(name))] = 1.0
     return sums
+
+
+@cache
+def _group_sums(device: tuple[str, ...]) -> FloatArray:
+    """Indicator of GPU class in group, 0 or 1, (classes, groups)."""
+    return np.array([[float(name in group) for group in GROUPS] for name in device])
 
 
 # step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`rates.py`); copy, start
@@ -250,3 +280,88 @@ def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray)
 def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
     """GPU time in a latency, without copy and start, (profiles,)."""
     return np.maximum(latency_ms - fixed_ms, MIN_GPU_SHARE * latency_ms)
+
+
+# The number of kernels follows from the times of a profile's classes.
+
+#: Added to shares of groups before their logarithm.
+_SHARE_AT_LEAST = 0.01
+#: Inputs beyond so many standard deviations of those that were learned from are no more different.
+_FARTHEST = 4.0
+
+
+@dataclass(frozen=True)
+class KernelCounter:
+    """Infers the number of kernels of steps that were profiled on one anchor.
+
+    Attributes
+    ----------
+    mean, scale : of the inputs, (inputs,).
+    centers : standardized inputs of typical steps, (centers, inputs).
+    width : how far from a center a step is like it.
+    weights : of a constant, inputs, and nearness to centers, (1 + inputs + centers,).
+    launch_ms : of one kernel on the reference host.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    centers: FloatArray
+    width: float
+    weights: FloatArray
+    launch_ms: float
+
+    def launches_ms(self, groups_ms: FloatArray) -> FloatArray:
+        """Launches of all kernels on the reference host, (profiles,), from the times of `GROUPS`."""
+        inputs = (kernel_inputs(groups_ms) - self.mean) / self.scale
+        found: FloatArray = self.launch_ms * np.exp(regressors(inputs, self.centers, self.width) @ self.weights)
+        return found
+
+
+def kernel_inputs(groups_ms: FloatArray) -> FloatArray:
+    """Inputs of a counter, (profiles, inputs): shares of the groups, and their sum, as logarithms."""
+    total = np.maximum(groups_ms.sum(axis=1, keepdims=True), 1e-6)
+    return np.column_stack([np.log(groups_ms / total + _SHARE_AT_LEAST), np.log(total)])
+
+
+def regressors(inputs: FloatArray, centers: FloatArray, width: float) -> FloatArray:
+    """Columns that the logarithm of the number is a sum of, (profiles, columns), from standardized inputs."""
+    inputs = np.clip(inputs, -_FARTHEST, _FARTHEST)
+    apart = (inputs**2).sum(axis=1)[:, None] - 2 * inputs @ centers.T + (centers**2).sum(axis=1)
+    return np.column_stack([np.ones(len(inputs)), inputs, np.exp(-apart / (2 * width**2))])
+
+
+#: Weight of the number of kernels beside idle time in a step that its GPU bounds, and from and to which idle time over
+#: busy time it falls to zero: a step that waits for its launches shows them. Chosen by leave-one-GPU-out
+#: (`profet validate --gpus`).
+KERNELS_SHARE, GPU_BOUND, LAUNCH_BOUND = 0.5, 0.2, 1.0
+
+
+def floor_of(
+    step_model: StepModel, counter: KernelCounter, anchor: str, parts: StepParts, latency_ms: FloatArray | None
+) -> FloatArray:
+    """Launch time on the reference host, (profiles,), by idle time and by the number of kernels.
+
+    In a step that hides its launches idle time is mostly noise: two profiles of one step differ. Where a profile has
+    the host's own time, that says all. It is at most the latency on the anchor, if known.
+    """
+    floor_ms = step_model.floor_ms(parts, anchor, latency_ms)
+    idle = parts.idle_ms / np.maximum(parts.busy_ms, 1e-9)
+    share = KERNELS_SHARE * np.clip((LAUNCH_BOUND - idle) / (LAUNCH_BOUND - GPU_BOUND), 0, 1)
+    share = np.where(np.isfinite(parts.host_ms), 0.0, share)
+    found: FloatArray = floor_ms ** (1 - share) * counter.launches_ms(parts.groups_ms) ** share
+    return found if latency_ms is None else np.minimum(found, latency_ms / step_model.hosts[anchor].launch)
+
+
+def counters_of(content: JsonObject) -> Mapping[str, KernelCounter]:
+    """Counters of a file's content by anchor; raises `ValueError` or similar for invalid content."""
+    counters, inputs = {}, len(GROUPS) + 1
+    for anchor, row in content.items():
+        mean, scale, centers, weights = (np.array(row[name], float) for name in ("mean", "scale", "centers", "weights"))
+        shapes = mean.shape, scale.shape, centers.shape[1:], weights.shape
+        if shapes != ((inputs,), (inputs,), (inputs,), (1 + inputs + len(centers),)):
+            raise ValueError("a counter's arrays don't belong together")
+        if not all(np.isfinite(each).all() for each in (mean, centers, weights)) or not (scale > 0).all():
+            raise ValueError("a counter's arrays hold numbers")
+        width, launch_ms = finite_number(row["width"]), finite_number(row["launch_ms"])
+        counters[str(anchor)] = KernelCounter(mean, scale, centers, width, weights, launch_ms)
+    return MappingProxyType(counters)

@@ -12,6 +12,7 @@ import numpy as np
 from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, combined_sd, log_sd_of, smooth_max
 from profet_core.transfer.step_model import (
     BANDWIDTH,
+    GROUP_KINDS,
     KINDS,
     SCATTERED,
     InstanceStep,
@@ -421,7 +422,7 @@ def _as_recorded(
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
         latency_ms=smooth_max(free_ms, launch_ms),
-        parts=StepParts(kinds_ms, copy_ms, idle_ms, parts.host_ms),
+        parts=StepParts(kinds_ms, copy_ms, idle_ms, parts.host_ms, parts.groups_ms * factors[GROUP_KINDS]),
         kind_factors=factors,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed as log_speed_of
-from profet_core.transfer.step_model import StepModel, gpu_time_ms
+from profet_core.transfer.step_model import KernelCounter, StepModel, floor_of, gpu_time_ms
 from profet_core.transfer.steps import (
     WEIGHTS,
     AnchorSteps,
@@ -102,14 +102,23 @@ def plain_specs_log_speed(gpu: Gpu, other: Gpu) -> float:
 
 
 def known_of(
-    step_model: StepModel, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool
+    step_model: StepModel,
+    steps: Steps,
+    anchor: str,
+    known: KnownLatencies,
+    latency_known: bool,
+    counters: Mapping[str, KernelCounter] | None = None,
 ) -> KnownSteps:
-    """What is known of each step, its anchor's latency included or not."""
-    parts = steps.parts(anchor, latency_known)
+    """What is known of each step, its anchor's latency included or not.
+
+    Parameters
+    ----------
+    counters : of kernels; None: launches by idle time alone.
+    """
+    parts, latency_ms = steps.parts(anchor, latency_known), steps.latency_ms[anchor] if latency_known else None
+    floor_ms = None if counters is None else floor_of(step_model, counters[anchor], anchor, parts, latency_ms)
     others = {name: known(anchor, name, latency_known) for name in step_model.instances if name != anchor}
-    return known_steps(
-        step_model, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others
-    )
+    return known_steps(step_model, AnchorSteps(anchor, parts, latency_ms, floor_ms), others)
 
 
 def predict_target(

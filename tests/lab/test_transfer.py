@@ -13,6 +13,7 @@ import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import quantile
+from profet_core.layers.networks import measured_counts
 from profet_core.transfer.custom_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed, no_less
@@ -20,6 +21,7 @@ from profet_core.transfer.step_model import StepModel, StepParts
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_core.transfer.targets import host_named
 from profet_lab.measurements.tables import DataError, data_folder, load_architectures
+from profet_lab.transfer.kernels import fit_counters, with_launches
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
     anchor_spread,
@@ -52,6 +54,7 @@ from profet_lab.transfer.weights import (
     try_settings,
     with_setting,
 )
+from tests.made.step_model import no_groups
 from tests.made.transfer_steps import TAIL_SHARE, made_transfer_steps
 
 pytestmark = pytest.mark.training
@@ -81,7 +84,7 @@ def made_steps() -> Steps:
         bound = latency_ms[name] == floor_ms
         idle_ms = np.where(bound, 2 * latency_ms[name] - busy_ms, 1 + launches * launch / 5)
         kinds_ms = busy_ms[:, None] * np.array([0.6, 0.0, 0.0, 0.4])
-        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf))
+        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf), no_groups(len(busy_ms)))
     return Steps(workloads, latency_ms, parts, parts)
 
 
@@ -140,7 +143,7 @@ def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, step_models):
     """Every other row of the GPU is replaced by nonsense: neither analytical model nor prediction moves."""
     nonsense = {**made.latency_ms, LEFT: np.where(made.benchmark, made.latency_ms[LEFT], 777.0)}
     count = len(made.workloads)
-    garbage = StepParts(np.full((count, 4), 3.0), *(np.full(count, 3.0) for _ in range(3)))
+    garbage = StepParts(np.full((count, 4), 3.0), *(np.full(count, 3.0) for _ in range(3)), no_groups(count))
     parts = {**made.with_latency, LEFT: garbage}
     spoilt = replace(made, latency_ms=nonsense, with_latency=parts, without_latency=parts)
     step_model = fit_step_model(spoilt, OTHERS, everything(spoilt))
@@ -356,3 +359,15 @@ def test_the_nested_error_is_that_of_each_gpus_own_choice():
     }
     assert (chosen(made_up, "a"), chosen(made_up, "b")) == (good, bad)
     assert nested_error(made_up) == (5.0 + 12.0) / 2
+
+
+def test_of_a_held_out_network_the_kernels_are_about_as_many_as_its_layers_say(measurements, models):
+    medians = measured_medians(measurements)
+    for network, anchor in (("VGG16", "g4dn.xlarge"), ("ResNet34", "p3.2xlarge")):
+        own = medians.architectures == network
+        found = with_launches(fit_counters(medians, ~own, network), medians, models.transfer.step, ~own)[anchor]
+        kernels = found.launches_ms(medians.with_latency[anchor].groups_ms[own]) / found.launch_ms
+        counted = measured_counts(network, 224).layers.operations
+        assert np.median(kernels) == pytest.approx(counted, rel=0.25), network
+        shipped = models.transfer.counters[anchor]
+        assert found.launch_ms == pytest.approx(shipped.launch_ms, rel=0.1)

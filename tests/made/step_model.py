@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from profet_core.transfer.step_model import InstanceStep, StepModel, StepParts
+from profet_core.transfer.step_model import GROUPS, InstanceStep, StepModel, StepParts
 from profet_core.transfer.targets import REFERENCE_HOST, Target
 
 #: The benchmark takes 100 ms of work here, 60 of them convolutions.
@@ -42,6 +42,11 @@ STEP_MODEL = StepModel(
 )
 
 
+def no_groups(profiles: int = 1) -> np.ndarray:
+    """Times by group of profiles whose work isn't read."""
+    return np.zeros((profiles, len(GROUPS)))
+
+
 def made_parts(
     *, convolution=60.0, product=0.0, scattered=0.0, bandwidth=40.0, copy=4.0, idle=2.0, host=math.inf
 ) -> StepParts:
@@ -51,6 +56,7 @@ def made_parts(
         copy_ms=np.array([copy]),
         idle_ms=np.array([idle]),
         host_ms=np.array([host]),
+        groups_ms=no_groups(),
     )
 
 

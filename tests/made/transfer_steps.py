@@ -16,6 +16,7 @@ from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import AnchorSteps, known_steps, target_speeds
 from profet_core.transfer.targets import Host, host_named
 from profet_lab.transfer.step_model import HOST_OF, Steps
+from tests.made.step_model import no_groups
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
 SLOWNESS = {"g3s.xlarge": 4.9, "g4dn.xlarge": 2.9, "p2.xlarge": 8.6, "p3.2xlarge": 1.0}
@@ -42,7 +43,7 @@ def made_transfer_steps() -> Steps:
         bound = floor_ms > free_ms
         idle_ms = np.where(bound, np.maximum(PROFILED * latency_ms[name] - busy_ms, 1.0), 1 + floor_ms / 5)
         kinds_ms = np.outer(busy_ms, [0.6, 0.0, 0.0, 0.4])
-        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf))
+        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf), no_groups(len(busy_ms)))
     return Steps(workloads, latency_ms, parts, parts)
 
 

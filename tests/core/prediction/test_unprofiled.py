@@ -18,7 +18,7 @@ from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.model import known_speed
-from profet_core.transfer.step_model import StepParts, step_parts
+from profet_core.transfer.step_model import StepParts, floor_of, step_parts
 from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import host_named
 from tests.made.transfer_steps import estimate_gpus
@@ -35,6 +35,13 @@ def asked(models, catalog, samples):
 def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
     batch = profile_batch([sample.profile], sample.anchor, latency_ms)
     return step_parts(load_operation_classes(), batch.inputs)
+
+
+def recorded_on(models, sample, anchor_ms: np.ndarray) -> AnchorSteps:
+    """A sample's step, with its launches by idle time and number of kernels."""
+    parts, counter = parts_of(sample, anchor_ms), models.transfer.counters[sample.anchor]
+    floor_ms = floor_of(models.transfer.step, counter, sample.anchor, parts, anchor_ms)
+    return AnchorSteps(sample.anchor, parts, anchor_ms, floor_ms)
 
 
 def rows_of(prediction) -> dict:
@@ -64,7 +71,7 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
         if name != sample.anchor
     }
     gpu, anchor_ms = models.transfer.gpus.find("L40S"), np.array([sample.latency_ms])
-    recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
+    recorded = recorded_on(models, sample, anchor_ms)
     gpu_on_host = gpu, host_named(catalog["g6e.xlarge"].host)
     found = estimate_gpus(models.transfer, recorded, known, [gpu_on_host], tf32=True)[gpu_on_host]
     row = rows["g6e.xlarge"]
@@ -112,7 +119,7 @@ def test_a_custom_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, mode
     wider = Catalog([*catalog.values(), own])
     row = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))["my-t4"]
     anchor_ms = np.array([sample.latency_ms])
-    recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
+    recorded = recorded_on(models, sample, anchor_ms)
     host = quantile() * other_host_log_sd(models.transfer.step, recorded, anchor_ms, host_named(own.host))[0]
     assert row.latency_ms == sample.latency_ms
     assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))

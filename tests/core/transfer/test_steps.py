@@ -25,7 +25,7 @@ from profet_core.transfer.steps import (
     transfer_steps,
 )
 from profet_core.transfer.targets import Host, host_named
-from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts, made_target
+from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts, made_target, no_groups
 
 #: Kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.
 KINDS_DIFFER = replace(
@@ -177,7 +177,7 @@ def test_targets_and_many_steps_together_are_each_as_alone():
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
     target = made_target(0.7, host=host_named("rome"))
     one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
-    names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
+    names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms", "groups_ms")
     both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
     together = map_to_profiled(STEP_MODEL, "fast", UnprofiledSteps(target, both, np.array([108.0, 20.0])))
     for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
@@ -252,6 +252,7 @@ def recorded_there(step_model, target, known, carried_ms: float) -> UnprofiledSt
             [launches_ms / typical["floor_per_idle"] + typical["idle_ms"] + typical["idle_per_copy"] * copy_ms]
         ),
         host_ms=np.array([np.inf]),
+        groups_ms=no_groups(),
     )
     return UnprofiledSteps(target, parts, np.array([carried_ms]))
 
@@ -263,7 +264,7 @@ def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name
     row = step_model.instances[anchor]
     target, _ = target_of(shipped, shipped.gpus[name], host_named(host, shipped.gpus[name].compute_capability), True)
     kinds = np.array([row.benchmark_kinds_ms]) * 2
-    parts = StepParts(kinds, np.array([6.0]), np.array([5.0]), np.array([np.inf]))
+    parts = StepParts(kinds, np.array([6.0]), np.array([5.0]), np.array([np.inf]), no_groups())
     here_ms = np.array([2 * row.benchmark_work_ms + 7.0])
     known = known_steps(step_model, AnchorSteps(anchor, parts, here_ms), {})
     there = transfer_steps(known, anchor, [target])

@@ -1,0 +1,153 @@
+"""Fit how the times of a profile's classes tell its number of kernels, on networks whose layers are known.
+
+The measurements have few networks. Others take part with class times that follow from their work: what the classes of
+the measured ones take per amount of each kind, times noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from profet_core.errors import InputError
+from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
+from profet_core.layers.rates import KINDS, work_of
+from profet_core.transfer.step_model import GROUPS, KernelCounter, StepModel, kernel_inputs, regressors
+from profet_lab.models_folder import rounded
+from profet_lab.transfer.step_model import Steps
+
+_KERNELS = KINDS.index("kernels")
+_CONVOLUTIONS = (
+    *("convolution", "1 x 1 convolution", "narrow convolution"),
+    *("convolution and product outputs", "convolution and product inputs"),
+)
+#: Kinds of work in each of `GROUPS`; the ends of kernels are in all.
+_KINDS_OF = (
+    *(_CONVOLUTIONS, _CONVOLUTIONS, _CONVOLUTIONS, ("matrix product",), ("depthwise convolution", "depthwise outputs")),
+    *(("normalization",), ("pooling", "activation function"), ("activation function", "normalization")),
+    ("elementwise", "convolution and product outputs", "parameters", "dense parameters"),
+    *(("parameters", "dense parameters"), ("copy",)),
+)
+#: Grouped convolutions, which no profile here has: kind -> the one without groups, and how many times as long a FLOP
+#: takes, by published steps.
+_GROUPED = {"grouped convolution": ("convolution", 8.0), "narrow grouped convolution": ("narrow convolution", 3.0)}
+#: Steps of each other network, their sizes, the noise of their class times, and how many of them a measured one counts.
+_STEPS, _PIXELS, _LOG_BATCHES = 4, (64, 96, 128, 160, 224, 256), (3, 8)
+_NOISE, _MEASURED = 0.3, 5.0
+#: Centers, how far a step is like one, and penalties of constant, inputs and centers; chosen on held-out networks.
+_CENTERS, _WIDTH, _PENALTIES = 60, 2.5, (0.001, 0.005, 0.1)
+#: Smallest class times count by their own size and this share of the step.
+_SHARE = 0.02
+
+
+@cache
+def _other_steps() -> tuple[tuple[str, ...], np.ndarray]:
+    """Networks by name in lower case, and the work of a step of each, (steps, kinds)."""
+    random, names, work = np.random.default_rng(0), [], []
+    for name in named_networks():
+        network = named_network(name)
+        if name.startswith("PROFET") or not network.counts.is_convolutional or network.counts.has_attention:
+            continue
+        for _ in range(_STEPS):
+            pixels, batch_size = int(random.choice(_PIXELS)), int(2 ** random.uniform(*_LOG_BATCHES))
+            try:
+                work.append(work_of(counts_of(name, pixels), batch_size))
+            except InputError:
+                continue
+            names.append(name.rpartition("/")[2].lower())
+    return tuple(names), np.array(work)
+
+
+def class_costs(groups_ms: np.ndarray, work: np.ndarray) -> np.ndarray:
+    """Milliseconds of each group per amount of each kind, (groups, kinds): non-negative relative least squares."""
+    costs = np.zeros((len(GROUPS), len(KINDS)))
+    for place, kinds in enumerate(_KINDS_OF):
+        columns, times_ms = [*map(KINDS.index, kinds), _KERNELS], groups_ms[:, place]
+        weights = 1 / (times_ms + _SHARE * groups_ms.sum(axis=1))
+        costs[place, columns] = nnls(work[:, columns] * weights[:, None], times_ms * weights)[0]
+        for grouped, (plain, times) in _GROUPED.items():
+            if plain in kinds and grouped in KINDS:
+                costs[place, KINDS.index(grouped)] = times * costs[place, KINDS.index(plain)]
+    return costs
+
+
+def fit_counter(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> KernelCounter:
+    """Fit a counter on measured steps and on other networks' ones; the launch of a kernel is yet to be set.
+
+    Parameters
+    ----------
+    work : of the measured steps, (steps, kinds).
+    without : architecture of which no network counts.
+    """
+    names, others = _other_steps()
+    if without:
+        others = others[[not name.startswith(without.lower()) for name in names]]
+    random, costs = np.random.default_rng(0), class_costs(groups_ms, work)
+    made_ms = np.maximum(others @ costs.T, 1e-6) * np.exp(random.normal(0, _NOISE, (len(others), len(GROUPS))))
+    inputs = kernel_inputs(np.concatenate([made_ms, groups_ms]))
+    mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
+    inputs = (inputs - mean) / scale
+    centers = inputs[random.choice(len(inputs), min(_CENTERS, len(inputs)), replace=False)]
+    rows = np.concatenate([np.ones(len(others)), np.full(len(work), _MEASURED)])
+    columns = regressors(inputs, centers, _WIDTH)
+    penalty = np.repeat(_PENALTIES, (1, inputs.shape[1], len(centers)))
+    weighted = (columns * rows[:, None]).T
+    log_kernels = np.log(np.concatenate([others, work])[:, _KERNELS])
+    weights = np.linalg.solve(weighted @ columns + np.diag(penalty), weighted @ log_kernels)
+    return KernelCounter(mean, scale, centers, _WIDTH, weights, 0.0)
+
+
+def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
+    """Work of measured workloads, (workloads, kinds)."""
+    sizes = zip(workloads["model"], workloads["pixels"], workloads["batch_size"], strict=True)
+    return np.array([work_of(measured_counts(name, int(pixels)), int(batch)) for name, pixels, batch in sizes])
+
+
+def fit_counters(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str, KernelCounter]:
+    """Counters of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
+    work = work_of_workloads(medians.workloads[rows])
+    return {name: fit_counter(parts.groups_ms[rows], work, without) for name, parts in medians.with_latency.items()}
+
+
+def with_launches(
+    counters: Mapping[str, KernelCounter], medians: Steps, step_model: StepModel, rows: np.ndarray
+) -> dict[str, KernelCounter]:
+    """Counters of the analytical model's instances, with the launch of a kernel by its launch times of `rows`."""
+    work = work_of_workloads(medians.workloads[rows])
+    return {
+        name: replace(counters[name], launch_ms=_launch_ms(step_model, medians, name, rows, work))
+        for name in step_model.instances
+    }
+
+
+def _launch_ms(step_model: StepModel, medians: Steps, instance: str, rows: np.ndarray, work: np.ndarray) -> float:
+    """Launch of one kernel on the reference host: of steps that wait for their launches, else of all."""
+    parts = medians.with_latency[instance].of(rows)
+    per_kernel_ms = step_model.floor_ms(parts, instance, medians.latency_ms[instance][rows]) / work[:, _KERNELS]
+    waits = parts.idle_ms > _WAITS * parts.busy_ms
+    return float(np.median(per_kernel_ms[waits] if waits.sum() >= _MIN_STEPS else per_kernel_ms))
+
+
+#: Idle over busy time of a step that waits for its launches, and how many of such steps say what one takes.
+_WAITS, _MIN_STEPS = 0.8, 5
+
+
+def counters_content(counters: Mapping[str, KernelCounter]) -> dict:
+    """As `transfer.json` holds them."""
+    arrays = ("mean", "scale", "centers", "weights")
+    return {
+        name: {
+            "width": one.width,
+            "launch_ms": rounded(one.launch_ms),
+            **{key: np.round(getattr(one, key), _DIGITS).tolist() for key in arrays},
+        }
+        for name, one in counters.items()
+    }
+
+
+_DIGITS = 4
