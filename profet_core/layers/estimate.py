@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from statistics import median
 
 import numpy as np
@@ -353,7 +352,6 @@ def _generation(gpus: Gpus, gpu: Gpu) -> tuple[Gpu, ...]:
     return alike if gpu in alike else (*alike, gpu)
 
 
-@lru_cache(maxsize=64)
 def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
     """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
     return np.array([[no_less(one, other) for other in alike] for one in alike])

@@ -7,7 +7,7 @@ import difflib
 import gzip
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -251,16 +251,19 @@ def _no_cnn(text: str) -> InputError:
     return InputError(not_a_cnn(what, "it is a transformer, a mixer or recurrent", "Give a CNN"))
 
 
-@cache
 def other_definitions(name: str) -> tuple[str, ...]:
     """Names of networks with the same name in other libraries that have other parameters."""
     own = _table()[name]
-    key = _key(own.library_name)
-    return tuple(
-        one.name
-        for one in _table().values()
-        if one.name != name and _key(one.library_name) == key and one.counts.parameters != own.counts.parameters
-    )
+    same = _by_library_name()[_key(own.library_name)]
+    return tuple(one.name for one in same if one.counts.parameters != own.counts.parameters)
+
+
+@cache
+def _by_library_name() -> Mapping[str, Sequence[NamedNetwork]]:
+    found: dict[str, list[NamedNetwork]] = {}
+    for network in _table().values():
+        found.setdefault(_key(network.library_name), []).append(network)
+    return MappingProxyType(found)
 
 
 def shared_name(name: str) -> str:

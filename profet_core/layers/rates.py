@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
@@ -69,7 +68,6 @@ def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
     return {CHANNELS_LAST: Mode.HALF_CHANNELS_LAST, TUNED: Mode.HALF_TUNED}.get(code, Mode.HALF)
 
 
-@lru_cache(maxsize=512)
 def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
     """Logarithms of the peaks that rates follow, (kinds,): TFLOP/s and TB/s."""
     plain = gpu.fp32_tflops

@@ -67,8 +67,8 @@ class CountsWeight:
 #: Whether the anchor's latency is known -> weights, from errors on held-out networks and families. `profet validate`
 #: fits them without those that it judges.
 WEIGHTS: Mapping[bool, CountsWeight] = {
-    True: CountsWeight(0.051, 0.064, 0.72, 0.80),
-    False: CountsWeight(0.074, 0.168, 0.0, 0.84),
+    True: CountsWeight(0.054, 0.069, 0.67, 0.81),
+    False: CountsWeight(0.071, 0.148, 0.0, 0.83),
 }
 #: Error of an estimate on the anchor; of another network than the name says it is larger.
 _ESTIMATE_LOG_SD = 0.25

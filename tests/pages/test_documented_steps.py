@@ -48,9 +48,9 @@ def flat(samples) -> bytes:
 def steps_of(core, samples, flat):
     """Instance -> step, as the table has it, of test data A on the M60."""
 
-    def found(latency_ms: float | None, **sizes: int) -> dict[str, str]:
+    def found(latency_ms: float | None, file_name: str = "", **sizes: int) -> dict[str, str]:
         asked = core.predict(
-            read_profile(flat),
+            read_profile(flat, file_name),
             anchor="g3s.xlarge",
             latency_ms=latency_ms,
             without_latency=latency_ms is None,
@@ -96,16 +96,17 @@ def test_what_is_given_before_an_upload_is_kept(open_app, samples, flat, steps_o
 
 
 def test_upload_first_then_the_form_asks_for_the_anchor(open_app, flat, steps_of):
-    app = upload(open_app(), ("vgg16_128ds_16bs.json", flat), recorded_on=None)
+    file_name = "vgg16_128ds_16bs.json"
+    app = upload(open_app(), (file_name, flat), recorded_on=None)
     assert list(missing(app)) == ["anchor", "batch_size", "pixels"]
     assert not has_results(app) and not app.error and not app.warning
     sizes = [app.number_input(key=missing(app)[name]).value for name in ("batch_size", "pixels")]
     assert sizes == [16, 128], "by the file's name"
     say_missing(app, anchor="g3s.xlarge")
     assert not missing(app)
-    assert_steps(app, steps_of(None, **SIZES))
+    assert_steps(app, steps_of(None, file_name, **SIZES))
     type_in(app, "latency", "122.406")
-    assert_steps(app, steps_of(122.406, **SIZES))
+    assert_steps(app, steps_of(122.406, file_name, **SIZES))
 
 
 def test_another_upload_is_asked_for_its_own_sizes_and_keeps_the_chosen_anchor(open_app, samples, flat):
@@ -286,6 +287,7 @@ def test_a_second_profile_asks_too(open_app, samples):
     view = {"sample": first, "second": "True", "batch": "128"}
     app = open_app(**view)
     meta = {"gpu": "Tesla T4", "pixels": 128, "batch_size": 256, "step_latency_ms": samples[second].latency_ms}
+    meta |= {"network": samples[second].model}
     totals = {name: us * 6 for name, us in one_step(samples, second).items()}
     upload(app, ("six.json", as_version_2(totals, **meta)), slot="second")
     (key,) = custom(app).values()
