@@ -204,11 +204,13 @@ def run_estimate(options: argparse.Namespace) -> None:
         print_json(ESTIMATED.document(answer))
         return
     found, network = answer.estimate, answer.estimate.network
-    print_warnings(answer.warnings)
+    usual = [note for note in answer.warnings if note.code is Code.USUAL]
+    print_warnings([note for note in answer.warnings if note not in usual])
     print(
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers.all} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
+    print(*usual, sep="\n", end="\n" * bool(usual))
     costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
