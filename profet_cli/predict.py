@@ -36,7 +36,7 @@ from profet_core.answers.documents import COSTS, PREDICTION, SCALED
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.instance import offer_name
-from profet_core.errors import InputError
+from profet_core.errors import Code, InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.table import InstancePrediction
 from profet_core.training.memory import FitAnswer

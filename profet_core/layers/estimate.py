@@ -30,7 +30,7 @@ from profet_core.catalog.gpus import (
     runs_as,
 )
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd
+from profet_core.latency import Basis, Estimate, Interval, LatencyParts, combined_sd
 from profet_core.layers.measured import MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
@@ -336,11 +336,15 @@ def _estimates(transfer: TransferModel, step: NetworkStep, on_gpus: _OnGpus) -> 
     return found
 
 
-def _usual(models: Models, step: NetworkStep, one: MeasuredStep, **other: str) -> tuple[Steps, Estimate]:
-    """What a measured step usually takes, in its own or in `other` precision and code."""
-    asked = replace(step, batch_size=one.batch_size, **other)
+def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, Estimate]:
+    """What a step that was measured usually takes."""
+    asked = replace(step, batch_size=one.batch_size)
     found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
     return found.steps.take([found.rows[one.on]]), _estimates(models.transfer, asked, found)[one.on]
+
+
+def _within(latency: Estimate) -> Interval:
+    return latency.interval_at() or Interval(latency.latency_ms, latency.latency_ms)
 
 
 def _scaled(
@@ -368,7 +372,7 @@ def _scaled(
             found[target] = Estimate(latency_ms=latency_ms, log_sd=0.0, basis=Basis.GIVEN)
         else:
             found[target] = replace(latency, basis=Basis.SCALED, notes=(origin, *latency.notes))
-    notes = []
+    notes: list[Note] = []
     for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
         notes.append(_usual_note(models, step, one, estimated, time, gpu))
         if launched >= _LAUNCHED:
@@ -383,15 +387,15 @@ def _named(step: NetworkStep, one: MeasuredStep) -> tuple[str, str]:
 
 def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Estimate, time: str, gpu: str) -> Note:
     """Whether a measured step is what its GPU usually takes, and what would explain it if not."""
-    within = usual.interval_at()
+    within = _within(usual)
     values = {"measured": time, "gpu": gpu, "low": format_significant(within.low_ms), "high": format_ms(within.high_ms)}
     if within.low_ms <= one.latency_ms <= within.high_ms:
         return Note(Code.USUAL, **values)
     slower = one.latency_ms > usual.latency_ms
     causes: list[str] = []
     for words, other in _other_ways(step, slower=slower):
-        explained = _usual(models, step, one, **other)[1]
-        by_that = explained.interval_at()
+        explained = _usual(models, other, one)[1]
+        by_that = _within(explained)
         gained = abs(math.log(explained.latency_ms / usual.latency_ms))
         if gained > _LEAST_CAUSE and by_that.low_ms <= one.latency_ms <= by_that.high_ms:
             causes.append(f"{words} ({format_ms(explained.latency_ms)})")
@@ -413,19 +417,20 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
     return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=said)
 
 
-def _other_ways(step: NetworkStep, *, slower: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Precisions and code that a slower or faster step may have run in."""
-    if slower and is_half(step.precision):
-        yield "FP32 instead of AMP", {"precision": AS_PROFILED, "training_code": PLAIN}
+def _other_ways(step: NetworkStep, *, slower: bool) -> Iterator[tuple[str, NetworkStep]]:
+    """The step in precisions and code that make it slower or faster."""
+    in_half = is_half(step.precision)
+    if slower and in_half:
+        yield "FP32 instead of AMP", replace(step, precision=AS_PROFILED, training_code=PLAIN)
     if slower and step.training_code != PLAIN:
-        yield "plain code", {"training_code": PLAIN}
-    if slower and not is_half(step.precision) and step.precision != FP32:
-        yield "FP32 without TF32", {"precision": FP32}
-    if not slower and not is_half(step.precision):
-        yield "AMP", {"precision": AMP}
-        yield "AMP with channels-last", {"precision": AMP, "training_code": CHANNELS_LAST}
-    elif not slower and step.training_code == PLAIN:
-        yield "channels-last", {"training_code": CHANNELS_LAST}
+        yield "plain code", replace(step, training_code=PLAIN)
+    if slower and not in_half and step.precision != FP32:
+        yield "FP32 without TF32", replace(step, precision=FP32)
+    if not slower and not in_half:
+        yield "AMP", replace(step, precision=AMP)
+        yield "AMP with channels-last", replace(step, precision=AMP, training_code=CHANNELS_LAST)
+    if not slower and in_half and step.training_code == PLAIN:
+        yield "channels-last", replace(step, training_code=CHANNELS_LAST)
 
 
 def _gpus_on_hosts(

@@ -18,7 +18,7 @@ from profet_core.training.memory import MAX_BATCH
 from profet_core.units import MS_PER_S, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
-_TIME = r"(?P<{}>ms(?:ecs?)?|milliseconds?|[uµμ]s|s|secs?|seconds?|m|mins?|minutes?|h|hours?)"
+_TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
 _ITEM = r"(?P<{}>it|iters?|iterations?|steps?|batch|batches|im|imgs?|images?|samples?|examples?|epochs?)"
 _PER = r"\s*(?:/|per)\s*"
 #: "146ms/step", "1.2 s/it", "90 s per epoch"; "7.31it/s", "1,390 images/s".
@@ -159,12 +159,13 @@ def _refusal(typed: str) -> InputError:
     return InputError(f"{_shown(typed)!r} is not a measured time: write it like {ways}.", "measured")
 
 
-# What one step says of another: parts of the variance of a network's error that steps share, and of that of launches.
-# Fitted on the errors of published steps whose source and family were held out (`profet_lab.stopwatch`).
-#: On every GPU; in one generation; on one GPU at any batch size; and there near in batch size. The rest is a row's own.
-EVERYWHERE, IN_GENERATION, ON_GPU, AT_SIZE = 0.30, 0.30, 0.10, 0.25
-#: Launches on GPUs in other hosts, by one program: by judgment.
-OTHER_HOST = 0.5
+# What one step says of another: chosen on pairs of published steps whose source and family no fit saw, see
+# `profet_lab.measured_pairs`. Launches are shared on one GPU alone: other GPUs are in other hosts.
+#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; on one GPU at any batch
+#: size; and there near in batch size. The rest is a row's own.
+EVERYWHERE, IN_GENERATION, ON_GPU, AT_SIZE = 0.5, 0.2, 0.05, 0.15
+#: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
+_WIDER = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 _ITERATIONS = 8
@@ -250,8 +251,7 @@ def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
         + np.outer(steps.network_log_sd, given.network_log_sd) * alike
         + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * on_gpu
     )
-    launch = np.outer(steps.launch_log_sd, given.launch_log_sd) * (OTHER_HOST + (1 - OTHER_HOST) * on_gpu)
-    return work, launch
+    return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu
 
 
 def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps, Steps]:
@@ -260,6 +260,7 @@ def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps
     A measured step that launches explain changes launches, another one the work: what each takes of the step at the
     mean counts, so the mean is found in some iterations.
     """
+    steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
     of_work, of_launch = _covariances(given, given)
     own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - ON_GPU - AT_SIZE)
     log_work, log_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
