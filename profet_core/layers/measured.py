@@ -161,9 +161,9 @@ def _refusal(typed: str) -> InputError:
 
 # What one step says of another: chosen on pairs of published steps whose source and family no fit saw, see
 # `profet_lab.measured_pairs`. Launches are shared on one GPU alone: other GPUs are in other hosts.
-#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; on one GPU at any batch
-#: size; and there near in batch size. The rest is a row's own.
-EVERYWHERE, IN_GENERATION, ON_GPU, AT_SIZE = 0.5, 0.2, 0.05, 0.15
+#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; and on one GPU near in
+#: batch size. The rest is a step's own.
+EVERYWHERE, IN_GENERATION, AT_SIZE = 0.5, 0.2, 0.15
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 _WIDER = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
@@ -214,7 +214,8 @@ class Steps:
         launched = self.launched * self.launch_log_sd
         all_log_sd = combined_sd(self.network_log_sd, self.gpu_log_sd, launched, self.shared_log_sd)
         left = np.sqrt(np.maximum(all_log_sd**2 - self.removed, _LEAST_LOG_SD**2))
-        return np.where(self.removed > 0, left, all_log_sd)
+        found: FloatArray = np.where(self.removed > 0, left, all_log_sd)
+        return found
 
     def take(self, rows: Sequence[int]) -> Self:
         """Some of the steps."""
@@ -245,7 +246,7 @@ def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
     in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
     here = on_gpu * (steps.modes[:, None] == given.modes)
     apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
-    alike = EVERYWHERE + IN_GENERATION * in_generation + here * (ON_GPU + AT_SIZE * np.exp(-(apart**2) / 2))
+    alike = EVERYWHERE + IN_GENERATION * in_generation + here * AT_SIZE * np.exp(-(apart**2) / 2)
     work = (
         np.outer(steps.shared_log_sd, given.shared_log_sd)
         + np.outer(steps.network_log_sd, given.network_log_sd) * alike
@@ -262,7 +263,7 @@ def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps
     """
     steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
     of_work, of_launch = _covariances(given, given)
-    own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - ON_GPU - AT_SIZE)
+    own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - AT_SIZE)
     log_work, log_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
     for _ in range(_ITERATIONS):
         by_launch = now.launched
