@@ -168,7 +168,8 @@ EVERYWHERE, IN_GENERATION, AT_SIZE = 0.5, 0.2, 0.15
 _WIDER = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
-_ITERATIONS = 8
+#: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
+_ITERATIONS, _STEP = 60, 0.3
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,16 @@ class Steps:
         return found
 
     @property
+    def by_host(self) -> FloatArray:
+        """Relative change of each step with all its host does: its launches, and its start."""
+        starts = self.start_ms / self.latency_ms
+        found: FloatArray = self.launched * (1 - starts) + starts
+        return found
+
+    @property
     def log_sd(self) -> FloatArray:
         """Of each step's latency."""
-        launched = self.launched * self.launch_log_sd
+        launched = np.where(self.removed > 0, self.by_host, self.launched) * self.launch_log_sd
         all_log_sd = combined_sd(self.network_log_sd, self.gpu_log_sd, launched, self.shared_log_sd)
         left = np.sqrt(np.maximum(all_log_sd**2 - self.removed, _LEAST_LOG_SD**2))
         found: FloatArray = np.where(self.removed > 0, left, all_log_sd)
@@ -258,30 +266,37 @@ def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
 def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps, Steps]:
     """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
 
-    A measured step that launches explain changes launches, another one the work: what each takes of the step at the
-    mean counts, so the mean is found in some iterations.
+    A measured step that launches explain changes launches and the start, another one the work: what each takes of the
+    step at the mean counts, so the mean is found in some iterations.
     """
     steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
     of_work, of_launch = _covariances(given, given)
     own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - AT_SIZE)
-    log_work, log_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
+    # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
+    for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
     for _ in range(_ITERATIONS):
-        by_launch = now.launched
+        by_launch = now.by_host
         by_work = 1 - by_launch
-        error = np.log(given_ms / now.latency_ms) + by_work * log_work + by_launch * log_launch
+        error = (
+            np.log(given_ms / now.latency_ms) + by_work * (of_work @ for_work) + by_launch * (of_launch @ for_launch)
+        )
         noise = np.diag(by_work**2 * own + _TIME_LOG_SD**2)
-        kernel = np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
-        inverse = np.linalg.inv(kernel)
+        inverse = np.linalg.inv(
+            np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
+        )
         weights = (inverse * error).sum(axis=1)
-        log_work = of_work @ (by_work * weights)
-        log_launch = of_launch @ (by_launch * weights)
-        now = _moved(given, log_work, log_launch)
+        for_work += _STEP * (by_work * weights - for_work)
+        for_launch += _STEP * (by_launch * weights - for_launch)
+        now = _moved(given, of_work @ for_work, of_launch @ for_launch)
     to_work, to_launch = _covariances(steps, given)
-    found = _moved(steps, to_work @ (by_work * weights), to_launch @ (by_launch * weights))
-    launched = found.launched[:, None]
+    found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
+    launched = found.by_host[:, None]
     cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch
     return replace(found, removed=((cross @ inverse) * cross).sum(axis=1)), now
 
 
 def _moved(steps: Steps, log_work: FloatArray, log_launch: FloatArray) -> Steps:
-    return replace(steps, work_ms=steps.work_ms * np.exp(log_work), launch_ms=steps.launch_ms * np.exp(log_launch))
+    work, host = np.exp(log_work), np.exp(log_launch)
+    return replace(
+        steps, work_ms=steps.work_ms * work, launch_ms=steps.launch_ms * host, start_ms=steps.start_ms * host
+    )
