@@ -413,7 +413,9 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
             several = "1 vCPU feeds" if vcpus == 1 else f"{vcpus} vCPUs feed"
             causes.append(f"data loading ({several} about {rate_per_s:,.0f} JPEG images/s, this is {fed_per_s:,.0f})")
     factor = one.latency_ms / usual.latency_ms if slower else usual.latency_ms / one.latency_ms
-    said = f"Possible: {', '.join(causes)}." if causes else "Check the unit, the batch size and the GPU."
+    said = "Check the unit, the batch size and the GPU."
+    if causes:
+        said = f"Possible: {', '.join(causes)}. The other times follow it: if that is so, change it and measure again."
     return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=said)
 
 
