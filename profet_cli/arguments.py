@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, Field, Fields
+from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME
@@ -58,7 +58,7 @@ def _taken(field: Field) -> dict[str, Any]:
         return {"action": "store_true"}
     if field.choices:
         return {"choices": field.choices, "type": argument(field.read)}
-    action = "append" if field.kind is NUMBERS else "store"
+    action = "append" if field.kind in (NUMBERS, TIMES) else "store"
     return {"metavar": field.unit or field.kind.metavar, "type": argument(field.kind.parse), "action": action}
 
 

@@ -36,7 +36,7 @@ from profet_core.answers.documents import COSTS, PREDICTION, SCALED
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.instance import offer_name
-from profet_core.errors import InputError
+from profet_core.errors import Code, InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.prediction.table import InstancePrediction
 from profet_core.training.memory import FitAnswer
@@ -206,11 +206,13 @@ def run_estimate(options: argparse.Namespace) -> None:
         print_json(ESTIMATED.document(answer))
         return
     found, network = answer.estimate, answer.estimate.network
-    print_warnings(answer.warnings)
+    usual = [note for note in answer.warnings if note.code is Code.USUAL]
+    print_warnings([note for note in answer.warnings if note not in usual])
     print(
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers.all} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
+    print(*usual, sep="\n", end="\n" * bool(usual))
     costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}

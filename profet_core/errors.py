@@ -124,6 +124,7 @@ class Code(WordedEnum):
     SPEEDUP = "speedup", "{precision}, {times:.1f} times as fast as {over}"
     FP32_FROM_TF32 = "fp32_from_tf32", "FP32 from the TF32 speed"
     REGIME = "regime", "{text}"
+    SCALED_STEP = "scaled_step", "scaled from your {measured}"
     SCALED_OUT = "scaled_out", "{gpus} GPUs by {strategy} over {link}{assumed}"
     HOST_MEMORY = (
         "host_memory",
@@ -229,6 +230,13 @@ class Code(WordedEnum):
         "measured_far",
         "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
         "and for the same network.",
+    )
+    USUAL = "usual", "{measured} is what {gpu} usually takes for this ({low} to {high})."
+    SLOWER = "slower", "{measured} on {gpu} is {times:.1f} times slower than usual ({low} to {high}). {causes}"
+    FASTER = "faster", "{measured} on {gpu} is {times:.1f} times faster than usual ({low} to {high}). {causes}"
+    LAUNCHES_MEASURED = (
+        "launches_measured",
+        "CPU launches explain {measured} on {gpu}: it says little of the GPU's speed, or of larger batches.",
     )
     CORRECTED = "corrected", "Uses your {measured} on {gpu} (predicted: {predicted})."
     MORE_CLASSES = "more_classes", "Other image size: assumes more classes at larger images, as in the measured data."

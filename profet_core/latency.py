@@ -53,6 +53,7 @@ class Basis(WordedEnum):
     MAPPED = "carried-back", "Estimated from a profile of a GPU that the models have no profiles of"
     SCALED_OUT = "scaled-out", "Scaled from one GPU to all GPUs of the machine"
     CALIBRATED = "calibrated", "Scaled from a few steps measured on this GPU"
+    SCALED = "scaled", "Scaled from a step that you measured on another GPU or at another size"
 
     @property
     def word(self) -> BasisWord:
@@ -72,7 +73,7 @@ class Basis(WordedEnum):
     @property
     def is_rough(self) -> bool:
         """Whether no models were trained on profiles of the GPU, or of the anchor's."""
-        return self in (Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED)
+        return self in (Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED, Basis.SCALED)
 
 
 def quantile(level: float = LEVEL) -> float:

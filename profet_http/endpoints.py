@@ -23,6 +23,7 @@ from profet_core.answers.questions import (
     NUMBERS,
     PREDICT,
     PROFILE,
+    TIMES,
     AdviseQuestion,
     Field,
     Fields,
@@ -238,7 +239,7 @@ def _parameters(fields: Fields) -> list[Document]:
     found: list[Document] = []
     for name, field in fields.items():
         if field.kind is not PROFILE:
-            more = " (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""
+            more = {NUMBERS: " (INSTANCE=NUMBER, repeated)", TIMES: " (GPU=TIME, repeated)"}.get(field.kind, "")
             described = {"description": _described(field) + more, "schema": _as_text(field)}
             found.append({"name": name, "in": "query", "required": field.required, **described})
     return found

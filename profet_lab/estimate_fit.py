@@ -525,6 +525,12 @@ def launched_shares(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     return found
 
 
+def step_parts_ms(fit_problem: Problem, effects: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Milliseconds of each row's work, launches and start, (rows,) each."""
+    parts, work, _ = _forward(fit_problem, effects)
+    return work, parts[:, -2], parts[:, -1]
+
+
 def predicted_ms(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
     """Milliseconds per step, (rows,)."""
     parts, _, joined = _forward(fit_problem, effects)

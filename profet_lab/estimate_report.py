@@ -61,6 +61,7 @@ from profet_lab.estimate_fit import (
     predicted_ms,
     problem,
 )
+from profet_lab.measured_pairs import held_out_steps, pairs_report
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.memory import layers_known
 from profet_lab.models_folder import signed, write_coefficients
@@ -202,10 +203,17 @@ class Doubts:
 
     def half_widths(self, held: pd.DataFrame) -> np.ndarray:
         """Of the intervals of `held_out_rows`, in the logarithm, by families in other folds than the row's family."""
-        steps, is_new = held["gpu_steps"], held["is_new_source"]
-        of_gpu = np.select([steps < 0, steps < OFTEN], [self.unknown_gpu, self.few_steps], 0.0)
+        of_gpu, is_new = self._of_gpus(held), held["is_new_source"]
         of_source = np.hypot(held["host_log_sd"], self.source) * is_new
         return np.asarray(quantile() * np.sqrt(_case_sds(self.by_case, held) ** 2 + of_gpu**2 + of_source**2))
+
+    def _of_gpus(self, held: pd.DataFrame) -> np.ndarray:
+        steps = held["gpu_steps"]
+        return np.select([steps < 0, steps < OFTEN], [self.unknown_gpu, self.few_steps], 0.0)
+
+    def of_pairs(self, held: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Of the networks and of the GPUs of `measured_pairs.held_out_steps`."""
+        return np.array([self.by_case[-1][key] for key in held["case_key"]]), self._of_gpus(held)
 
 
 def _case_sds(by_case: Mapping[int, Mapping[str, float]], held: pd.DataFrame) -> np.ndarray:
@@ -324,6 +332,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     -------
     steps, networks, gpus : how much was fitted.
     judged : `error_figures` by what is `held_out`.
+    measured_pairs : kind of pair -> errors of a step from another one's measured time.
     inside : case, source or small batch -> those of families held out.
     by_source, by_gpu, by_network : those of published sources and GPUs and of PROFET's networks held out.
     regressions : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
@@ -352,6 +361,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "PROFET's cells: networks": held["networks"],
         "PROFET's cells: GPUs": held["cell GPUs"],
     }
+    pairs, parts_ms = held_out_steps(fit_problem, fitted, progress)
     inside = {str(case): answered[answered["case"] == str(case)] for case in Case}
     inside |= {f"batch below {SMALL_BATCH}": answered[answered["batch_size"] < SMALL_BATCH]}
     inside |= {str(source): part for source, part in answered.groupby("source")}
@@ -360,6 +370,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "networks": rows["network"].nunique(),
         "gpus": rows["gpu"].nunique(),
         "judged": [{"held_out": name, **_figures(part)} for name, part in cases.items()],
+        "measured_pairs": pairs_report(pairs, parts_ms, *doubts.of_pairs(pairs), doubts.source),
         "inside": {name: _figures(part) for name, part in inside.items()},
         "by_source": {name: _figures(part) for name, part in held["sources"].groupby("source")},
         "by_gpu": {name: _figures(part) for name, part in held["gpus"].groupby("gpu")},

@@ -18,6 +18,7 @@ from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.estimate import OPTIMIZERS
+from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
@@ -161,6 +162,13 @@ def _network_name(text: str, resources: Resources) -> str:
         return sized_name(text)
     except InputError:
         return _network(text, resources)
+
+
+def _time(text: str, _: Resources) -> str | None:
+    """A measured time as it is typed; what it is, the page says."""
+    if len(text) > LONGEST_TIME or not text.isprintable():
+        raise ValueError(text[:LONGEST_TIME])
+    return None if text == EMPTY else text
 
 
 def _latency(text: str, _: Resources) -> str | None:
@@ -373,6 +381,9 @@ class NetworkFile(Part):
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
     net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
     net_frozen = _flag()
+    #: Where a step was measured, and its time or speed as typed, such as "46 ms" or a progress line.
+    net_gpu = _one_known(lambda resources: resources.gpus)
+    net_time: Field[str | None] = Field(None, _time)
 
 
 class ScaleOut(Part):

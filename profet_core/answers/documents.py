@@ -93,10 +93,9 @@ MEMORY = by_name(record(**keys(FitAnswer, "verdict probability largest_batch why
 UNKNOWN_OPERATIONS = record(**keys(UnknownOperations, "names share mapped left_out"))
 
 
-def ends(*, known: bool = False) -> Keys:
-    """Both ends of a record's interval; unless it is `known`, they may be null."""
-    number = NUMBER if known else maybe(NUMBER)
-    return under("interval", low_ms=number, high_ms=number)
+def ends() -> Keys:
+    """Both ends of a record's interval, or null."""
+    return under("interval", low_ms=maybe(NUMBER), high_ms=maybe(NUMBER))
 
 
 _ROW = record(

@@ -11,6 +11,7 @@ from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
 from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.errors import InputError
+from profet_core.layers.measured import LONGEST_TIME
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
     JPEG_IMAGES_PER_S_PER_VCPU,
@@ -69,7 +70,7 @@ def _checked(value: Any, schema: Mapping[str, Any]) -> Any:
         case int() if types == ["number"]:
             return float(value)
         case str():
-            if not (0 < len(value) <= MAX_TEXT_CHARACTERS and value.isprintable()):
+            if not (0 < len(value) <= schema.get("maxLength", MAX_TEXT_CHARACTERS) and value.isprintable()):
                 raise ValueError
         case list() if "items" in schema:
             if len(value) > schema["maxItems"]:
@@ -228,6 +229,19 @@ NUMBERS = Kind(
     {"type": "object", "additionalProperties": _NUMBER, "maxProperties": MAX_ENTRIES},
     _instance_number,
     dict,
+)
+#: GPU or instance -> time or speed as people write it, in one text or as a mapping.
+_LINE = {"type": "string", "minLength": 1, "maxLength": LONGEST_TIME}
+TIMES = Kind(
+    f"at most {MAX_ENTRIES} texts such as RTX 4090=46ms, or GPUs with such a time each",
+    {
+        "type": ["array", "object"],
+        **{"maxItems": MAX_ENTRIES, "items": _LINE},
+        **{"maxProperties": MAX_ENTRIES, "additionalProperties": _LINE},
+    },
+    str,
+    list,
+    "GPU=TIME",
 )
 #: A file, or its JSON.
 PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, str, metavar="TRACE")

@@ -214,8 +214,12 @@ def load_gpus() -> Gpus:
 
 
 def _bare(name: str) -> str:
-    """Strip prefixes that only some programs add: 'rtx 4090' for 'NVIDIA GeForce RTX 4090'."""
-    return re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
+    """Strip prefixes that only some programs add: 'rtx 4090' for 'NVIDIA GeForce RTX 4090', 'RTX4090' and '4090'."""
+    bare = re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
+    bare = re.sub(r"\b(rtx|gtx)[ -]?(?=a?\d)", r"\1 ", bare)
+    bare = re.sub(r"(?<=\d)-?(ti|super)\b", r" \1", bare)
+    number = re.match(r"(10|[2-5]0)[5-9]0\b", bare)
+    return bare if number is None else f"{'gtx' if number[1] == '10' else 'rtx'} {bare}"
 
 
 def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import median
+from statistics import geometric_mean, median
+from typing import NamedTuple
 
 import numpy as np
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import (
+    AMP,
     AS_PROFILED,
     CHANNELS_LAST,
     CODES,
+    FP32,
     PLAIN,
     TF32,
     TUNED,
@@ -26,7 +29,8 @@ from profet_core.catalog.gpus import (
     runs_as,
 )
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, combined_sd, smooth_max
+from profet_core.latency import Basis, Estimate, Interval, LatencyParts, combined_sd
+from profet_core.layers.measured import MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -41,12 +45,12 @@ from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import in_order, offer_targets
+from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
-from profet_core.transfer.step_model import host_share
 from profet_core.transfer.targets import Host, host_named
-from profet_core.units import format_significant, whole_number
+from profet_core.units import MS_PER_S, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
@@ -198,6 +202,11 @@ def measured_network(network: Counts) -> str | None:
 #: Of the work and launches of a whole step: the forward pass without gradients.
 _FROZEN_SHARE = 0.35
 _FROZEN_LOG_SD = 0.12
+#: A measured step whose launches count at least as much as its work.
+_LAUNCHED = 0.5
+#: What explains an unusual step: a precision that changes it, in the logarithm; JPEG images at least this large, which
+#: at most so many vCPUs prepare.
+_LEAST_CAUSE, _JPEG_PIXELS, _MOST_VCPUS = 0.1, 128, 32
 #: How these latencies are made, as documents name it.
 METHOD = "rates"
 
@@ -236,14 +245,37 @@ class NetworkStep:
 
 #: A GPU and its host.
 GpuOnHost = tuple[Gpu, Host]
-#: Latency on one GPU in one host, before it is assigned to an offer.
-_OnGpu = tuple[Estimate, Regime]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStep:
+    """A step of the network that the user measured, in the question's precision; `vcpus` of its machine, if known."""
+
+    on: GpuOnHost
+    batch_size: int
+    latency_ms: float
+    vcpus: int | None = None
+
+
+def measured_step(models: Models, catalog: Catalog, time: MeasuredTime) -> MeasuredStep:
+    """A measured time on the GPU or instance that it names; InputError if there is none, or more than one."""
+    by_instance, _ = _gpus_on_hosts(models, models.transfer, catalog, None)
+    if time.place in by_instance:
+        return MeasuredStep(by_instance[time.place], time.batch_size, time.latency_ms, catalog[time.place].vcpus)
+    gpu = models.transfer.gpus.find(time.place)
+    return MeasuredStep((gpu, host_named("", gpu.compute_capability)), time.batch_size, time.latency_ms)
 
 
 def estimate(
-    models: Models, catalog: Catalog, step: NetworkStep, targets: Sequence[str] | None = None
+    models: Models,
+    catalog: Catalog,
+    step: NetworkStep,
+    targets: Sequence[str] | None = None,
+    measured: Sequence[MeasuredStep] = (),
 ) -> NetworkEstimate:
     """Estimate the step latency of a network on every offer, or on `targets`: instances, or GPUs with specs.
+
+    Steps that the user `measured` correct the others.
 
     Raises
     ------
@@ -261,13 +293,9 @@ def estimate(
     check_convolutional(step.network)
     step = replace(step, batch_size=batch_size, precision=requested_precision(step.precision))
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
-    found = _in_order(model, step, transfer.gpus, [*by_instance.values(), *gpus_only.values()])
-    for target, (latency, regime) in found.items():
-        if note := runs_as(target[0], step.precision)[1]:
-            # Without tensor cores AMP is as uncertain as beside a profile.
-            wider = transfer.rates.no_tensor_cores_log_sd if note.code is Code.NO_TENSOR_CORES else 0.0
-            log_sd = combined_sd(latency.log_sd, wider)
-            found[target] = replace(latency, log_sd=log_sd, notes=(*latency.notes, note)), regime
+    wanted = [*by_instance.values(), *gpus_only.values()]
+    on_gpus = _in_order(model, step, transfer.gpus, wanted)
+    found, said = _scaled(models, step, on_gpus, measured) if measured else (_estimates(transfer, step, on_gpus), [])
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
@@ -277,7 +305,7 @@ def estimate(
     if step.network.pixels < MIN_MEASURED_PIXELS:
         notes.append(Note(Code.SMALL_IMAGES, pixels=MIN_MEASURED_PIXELS))
     rows = [
-        InstancePrediction(instance, found[one][0], catalog[instance], {METHOD: float(found[one][0].latency_ms or 0)})
+        InstancePrediction(instance, found[one], catalog[instance], {METHOD: float(found[one].latency_ms or 0)})
         for instance, one in by_instance.items()
     ]
     memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
@@ -287,12 +315,123 @@ def estimate(
         name=step.name,
         batch_size=batch_size,
         rows=tuple(rows),
-        regimes={instance: found[one][1] for instance, one in by_instance.items()},
+        regimes={instance: on_gpus.regimes[on_gpus.rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
         fits=_fits(models, step, memories_gib),
-        warnings=tuple(notes),
-        gpus={name: found[one][0] for name, one in gpus_only.items()},
+        warnings=(*said, *notes),
+        gpus={name: found[one] for name, one in gpus_only.items()},
     )
+
+
+def _estimates(transfer: TransferModel, step: NetworkStep, on_gpus: _OnGpus) -> dict[GpuOnHost, Estimate]:
+    """The latency on each target, with what a GPU without the precision's units does."""
+    found = on_gpus.estimates()
+    for target, latency in found.items():
+        if note := runs_as(target[0], step.precision)[1]:
+            # Without tensor cores AMP is as uncertain as beside a profile.
+            wider = transfer.rates.no_tensor_cores_log_sd if note.code is Code.NO_TENSOR_CORES else 0.0
+            log_sd = combined_sd(latency.log_sd, wider)
+            found[target] = replace(latency, log_sd=log_sd, notes=(*latency.notes, note))
+    return found
+
+
+def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, Estimate]:
+    """What a step that was measured usually takes."""
+    asked = replace(step, batch_size=one.batch_size)
+    found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
+    return found.steps.take([found.rows[one.on]]), _estimates(models.transfer, asked, found)[one.on]
+
+
+def _within(latency: Estimate) -> Interval:
+    return latency.interval_at() or Interval(latency.latency_ms, latency.latency_ms)
+
+
+def _scaled(
+    models: Models,
+    step: NetworkStep,
+    on_gpus: _OnGpus,
+    measured: Sequence[MeasuredStep],
+) -> tuple[dict[GpuOnHost, Estimate], list[Note]]:
+    """The latencies by what was measured, and whether that is usual."""
+    usual = [_usual(models, step, one) for one in measured]
+    # Nobody else's program is that of PROFET's cells.
+    least = rate_model_of(models).source_log_sd
+    steps, given = (
+        replace(some, shared_log_sd=np.maximum(some.shared_log_sd, least))
+        for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
+    )
+    steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
+    found = _estimates(models.transfer, step, on_gpus._replace(steps=steps))
+    words = [_named(step, one) for one in measured]
+    origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
+    for target, latency in found.items():
+        same = [one for one in measured if (one.on[0], one.batch_size) == (target[0], step.batch_size)]
+        if same:
+            latency_ms = same[0].latency_ms if len(same) == 1 else geometric_mean(one.latency_ms for one in same)
+            found[target] = Estimate(latency_ms=latency_ms, log_sd=0.0, basis=Basis.GIVEN)
+        else:
+            found[target] = replace(latency, basis=Basis.SCALED, notes=(origin, *latency.notes))
+    notes: list[Note] = []
+    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
+        notes.append(_usual_note(models, step, one, estimated, time, gpu))
+        if launched >= _LAUNCHED:
+            notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
+    return found, notes
+
+
+def _named(step: NetworkStep, one: MeasuredStep) -> tuple[str, str]:
+    at_batch = "" if one.batch_size == step.batch_size else f" at batch {one.batch_size}"
+    return format_ms(one.latency_ms), f"{one.on[0].name}{at_batch}"
+
+
+def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Estimate, time: str, gpu: str) -> Note:
+    """Whether a measured step is what its GPU usually takes, and what would explain it if not."""
+    within = _within(usual)
+    values = {"measured": time, "gpu": gpu, "low": format_significant(within.low_ms), "high": format_ms(within.high_ms)}
+    if within.low_ms <= one.latency_ms <= within.high_ms:
+        return Note(Code.USUAL, **values)
+    slower = one.latency_ms > usual.latency_ms
+    causes: list[str] = []
+    for words, other in _other_ways(step, slower=slower):
+        explained = _usual(models, other, one)[1]
+        by_that = _within(explained)
+        gained = abs(math.log(explained.latency_ms / usual.latency_ms))
+        if gained > _LEAST_CAUSE and by_that.low_ms <= one.latency_ms <= by_that.high_ms:
+            causes.append(f"{words} ({format_ms(explained.latency_ms)})")
+    if slower:
+        fed_per_s = MS_PER_S * one.batch_size / one.latency_ms
+        vcpus = one.vcpus or round(fed_per_s / JPEG_IMAGES_PER_S_PER_VCPU)
+        rate_per_s = vcpus * JPEG_IMAGES_PER_S_PER_VCPU
+        # Of what loads nothing slowly: small images, and GPUs that no number of usual CPU cores keeps waiting.
+        if (
+            step.network.pixels >= _JPEG_PIXELS
+            and 1 <= vcpus <= _MOST_VCPUS
+            and rate_per_s < MS_PER_S * one.batch_size / within.high_ms
+            and abs(math.log(rate_per_s / fed_per_s)) < math.log(1.5)
+        ):
+            several = "1 vCPU feeds" if vcpus == 1 else f"{vcpus} vCPUs feed"
+            causes.append(f"data loading ({several} about {rate_per_s:,.0f} JPEG images/s, this is {fed_per_s:,.0f})")
+    factor = one.latency_ms / usual.latency_ms if slower else usual.latency_ms / one.latency_ms
+    said = "Check the unit, the batch size and the GPU."
+    if causes:
+        said = f"Possible: {', '.join(causes)}. The other times follow it: if that is so, change it and measure again."
+    return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=said)
+
+
+def _other_ways(step: NetworkStep, *, slower: bool) -> Iterator[tuple[str, NetworkStep]]:
+    """The step in precisions and code that make it slower or faster."""
+    in_half = is_half(step.precision)
+    if slower and in_half:
+        yield "FP32 instead of AMP", replace(step, precision=AS_PROFILED, training_code=PLAIN)
+    if slower and step.training_code != PLAIN:
+        yield "plain code", replace(step, training_code=PLAIN)
+    if slower and not in_half and step.precision != FP32:
+        yield "FP32 without TF32", replace(step, precision=FP32)
+    if not slower and not in_half:
+        yield "AMP", replace(step, precision=AMP)
+        yield "AMP with channels-last", replace(step, precision=AMP, training_code=CHANNELS_LAST)
+    if not slower and in_half and step.training_code == PLAIN:
+        yield "channels-last", replace(step, training_code=CHANNELS_LAST)
 
 
 def _gpus_on_hosts(
@@ -322,15 +461,45 @@ def _gpus_on_hosts(
     return {name: every[name] for name in dict.fromkeys(targets) if name in every}, gpus_only
 
 
-def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> dict[GpuOnHost, _OnGpu]:
+class _OnGpus(NamedTuple):
+    """One step on many GPUs in hosts.
+
+    Attributes
+    ----------
+    rows : GPU in a host -> its row.
+    has_cells : whether the GPU was measured with PROFET's cells.
+    """
+
+    steps: Steps
+    rows: Mapping[GpuOnHost, int]
+    has_cells: Sequence[bool]
+    regimes: Sequence[Regime]
+
+    def estimates(self) -> dict[GpuOnHost, Estimate]:
+        """The latency on each target."""
+        steps = self.steps
+        latency_ms, log_sd, free_ms = steps.latency_ms, steps.log_sd, steps.work_ms + steps.start_ms
+        return {
+            target: Estimate(
+                latency_ms=latency_ms.item(row),
+                log_sd=log_sd.item(row),
+                basis=Basis.MEASURED if self.has_cells[row] else Basis.TRANSFERRED,
+                notes=(_REGIME_NOTES[self.regimes[row]],),
+                parts=LatencyParts(free_ms.item(row), steps.launch_ms.item(row)),
+            )
+            for target, row in self.rows.items()
+        }
+
+
+def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> _OnGpus:
     """The step on each GPU, no slower than on one of its generation that has no more of anything."""
     groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
     for gpu, host in wanted:
         # A custom GPU changes no other one.
         groups.setdefault(_generation(gpus, gpu), {})[host] = None
     targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
-    steps = _bounded(model, step, targets)
-    start = 0
+    found = _bounded(model, step, targets)
+    all_ms, factors, start = found.steps.latency_ms, np.ones(len(targets)), 0
     for alike, hosts in groups.items():
         better = _better(alike)
         fixed = np.array([model.is_well_known(one.name) for one in alike])
@@ -338,12 +507,12 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
         measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
         for _ in hosts:
             rows = slice(start, start := start + len(alike))
-            before_ms = steps.latency_ms[rows]
+            before_ms = all_ms[rows]
             slowest_ms = np.where(measured, before_ms[:, None], 0.0).max(axis=0)
             fastest_ms = np.where(measured, before_ms[None], np.inf).min(axis=1)
             agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
-            steps.scale(rows, in_order(agreed_ms, better, fixed) / before_ms)
-    return {target: (steps.estimate(row), steps.regimes[row]) for row, target in enumerate(targets)}
+            factors[rows] = in_order(agreed_ms, better, fixed) / before_ms
+    return found._replace(steps=found.steps.scaled(factors))
 
 
 def _generation(gpus: Gpus, gpu: Gpu) -> tuple[Gpu, ...]:
@@ -357,43 +526,10 @@ def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
     return np.array([[no_less(one, other) for other in alike] for one in alike])
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """One step on many GPUs in hosts; arrays of shape (targets,).
-
-    Attributes
-    ----------
-    work_ms : of the GPU, with the start.
-    has_cells : whether the GPU was measured with PROFET's cells.
-    """
-
-    latency_ms: FloatArray
-    work_ms: FloatArray
-    launch_ms: FloatArray
-    log_sd: FloatArray
-    has_cells: Sequence[bool]
-    regimes: Sequence[Regime]
-
-    def scale(self, rows: slice, factors: FloatArray) -> None:
-        """Multiply the latencies of some targets, and their parts."""
-        for values in (self.latency_ms, self.work_ms, self.launch_ms):
-            values[rows] *= factors
-
-    def estimate(self, row: int) -> Estimate:
-        """The latency on one target."""
-        return Estimate(
-            latency_ms=self.latency_ms.item(row),
-            log_sd=self.log_sd.item(row),
-            basis=Basis.MEASURED if self.has_cells[row] else Basis.TRANSFERRED,
-            notes=(_REGIME_NOTES[self.regimes[row]],),
-            parts=LatencyParts(self.work_ms.item(row), self.launch_ms.item(row)),
-        )
-
-
 _REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}
 
 
-def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _Steps:
+def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
     """The step on each target: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
 
     Nor is tuned code slower than channels-last.
@@ -401,17 +537,18 @@ def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) 
     found = _by_rates(model, step, targets)
     if step.precision in (AS_PROFILED, TF32):
         return found
-    bounds_ms = _by_rates(model, replace(step, precision=TF32), targets).latency_ms
+    latency_ms = found.steps.latency_ms
+    bounds_ms = _by_rates(model, replace(step, precision=TF32), targets).steps.latency_ms
     bound = np.fmin if is_half(step.precision) else np.fmax
     if step.training_code == TUNED:
-        bounds_ms = bound(bounds_ms, _by_rates(model, replace(step, training_code=CHANNELS_LAST), targets).latency_ms)
+        other = _by_rates(model, replace(step, training_code=CHANNELS_LAST), targets)
+        bounds_ms = bound(bounds_ms, other.steps.latency_ms)
     has_tensor = np.array([has_tensor_cores(gpu) for gpu, _ in targets])
-    bounded_ms = np.where(has_tensor, bound(found.latency_ms, bounds_ms), found.latency_ms)
-    found.scale(slice(None), bounded_ms / found.latency_ms)
-    return found
+    bounded_ms = np.where(has_tensor, bound(latency_ms, bounds_ms), latency_ms)
+    return found._replace(steps=found.steps.scaled(bounded_ms / latency_ms))
 
 
-def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _Steps:
+def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
     """The step on each target by its rates, corrected by what was measured of this network."""
     network, batch_size, measured = step.network, step.batch_size, measured_network(step.network)
     modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu, _ in targets]
@@ -422,14 +559,9 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     known_as = measured or shared_name(step.name)
     log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
     factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    work_ms, launch_ms = work_ms * factors * trained, launch_ms * factors * trained
-    launched = host_share(work_ms, np.zeros(len(targets)), launch_ms)
     case = case_of(network)
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
-    log_sd = combined_sd(
-        np.array([model.log_sds[case_key(case, mode, batch_size)] for mode in modes]) * np.sqrt(shares),
-        np.array([model.gpu_log_sd(gpu.name) for gpu, _ in targets]),
-        launched * (hosts_log_sd if measured else np.hypot(hosts_log_sd, model.launch_log_sd)),
+    shared_log_sd = combined_sd(
         0.0 if measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
         _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
@@ -439,11 +571,22 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     seen, unseen = at_larger if measured else Regime.UNSEEN_GPU, Regime.UNSEEN_GPU
     if not is_known:
         seen, unseen = Regime.UNSEEN_NETWORK, Regime.UNSEEN_BOTH
-    return _Steps(
-        latency_ms=smooth_max(work_ms, launch_ms) + start_ms * factors,
-        work_ms=work_ms + start_ms * factors,
-        launch_ms=launch_ms,
-        log_sd=log_sd,
+    steps = Steps(
+        gpus=[gpu for gpu, _ in targets],
+        modes=np.array(modes, int),
+        batch_sizes=np.full(len(targets), batch_size),
+        work_ms=work_ms * factors * trained,
+        launch_ms=launch_ms * factors * trained,
+        start_ms=start_ms * factors,
+        network_log_sd=np.array([model.log_sds[case_key(case, mode, batch_size)] for mode in modes]) * np.sqrt(shares),
+        gpu_log_sd=np.array([model.gpu_log_sd(gpu.name) for gpu, _ in targets]),
+        launch_log_sd=hosts_log_sd if measured else np.hypot(hosts_log_sd, model.launch_log_sd),
+        shared_log_sd=np.full(len(targets), shared_log_sd),
+        removed=np.zeros(len(targets)),
+    )
+    return _OnGpus(
+        steps=steps,
+        rows={target: row for row, target in enumerate(targets)},
         has_cells=[bool(name) for name in instances],
         regimes=[seen if name else unseen for name in instances],
     )

@@ -33,7 +33,7 @@ def test_a_basis_is_its_word_and_says_what_is_exact_and_what_is_rough():
     assert len({basis.words for basis in Basis}) == len(Basis)
     assert [basis for basis in Basis if basis.is_exact] == [Basis.GIVEN]
     assert [basis for basis in Basis if basis.is_profiled] == [Basis.GIVEN, Basis.MEASURED]
-    rough = [Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED]
+    rough = [Basis.TRANSFERRED, Basis.MAPPED, Basis.CALIBRATED, Basis.SCALED]
     assert [basis for basis in Basis if basis.is_rough] == rough
     words = {basis: basis.word for basis in Basis}
     assert all(basis.words.startswith(word) for basis, word in words.items())

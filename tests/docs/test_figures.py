@@ -165,6 +165,9 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
     found, accuracy = rows("docs/ACCURACY.md"), report("estimate_validation.json")
     for row in accuracy["judged"]:
         assert found[row["held_out"]] == [str(row["n"]), *percent(row["mape"], row["median"], row["coverage_90"])]
+    for row in accuracy["measured_pairs"]:
+        figures = percent(row["mape"], row["alone"], row["ratio"], row["coverage_90"])
+        assert found[row["kind"]] == [str(row["n"]), *figures]
     judged = {row["held_out"]: row for row in accuracy["judged"]}
     names = ("families, all other published rows", "families, RTX 3090 AMP, NCHW", "PROFET's cells: networks")
     published, amp, known = (judged[name]["mape"] for name in names)

@@ -76,6 +76,8 @@ def options(values: dict) -> list[str]:
             found += [text for key, number in value.items() for text in (option, f"{key}={number}")]
         elif value is True:
             found.append(option)
+        elif name == "measured":
+            found += [text for one in value for text in (option, one)]
         else:
             found += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
     return found
@@ -245,6 +247,14 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
     tuned |= {"batch": 64, "images": 50000, "epochs": 3}
     answer = post("/v1/estimate", {"network": "microsoft/resnet-50", **tuned})
     assert (answer.status, answer.document) == (200, printed("estimate", "ResNet-50", *options(tuned)))
+    times = {"RTX 4090": "46ms", "g4dn.xlarge@32": "14min/epoch"}
+    question = {"network": "ResNet50", "batch": 64, "images": 50000, "gpu": ["V100", "RTX 4090"]}
+    by_time = printed("estimate", "ResNet50", *options({**question, "measured": times})[2:])
+    assert {row["basis"] for row in by_time["estimates"]} == {"given", "scaled"}
+    check_schema("/v1/estimate", by_time)
+    for measured in (times, [f"{name}={time}" for name, time in times.items()]):
+        answer = post("/v1/estimate", {**question, "measured": measured})
+        assert (answer.status, answer.document) == (200, by_time)
     for without, said in (("batch", "batch is missing"), ("network", "network is missing")):
         refused = post("/v1/estimate", {name: value for name, value in values.items() if name != without})
         assert refused.status == 422 and said in refused.error

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from profet_cli.main import main
 from profet_core import InputError, ProfetError, advise, estimate, predict
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, LARGE, NAMES, NUMBER, NUMBERS, PROFILE, WHOLE, Field
+from profet_core.answers.questions import FLAG, LARGE, NAMES, NUMBER, NUMBERS, PROFILE, TIMES, WHOLE, Field
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import load_samples
 from profet_core.training.cost import INTERRUPTION_BANDS
@@ -103,6 +103,9 @@ def values(name: str, field: Field) -> st.SearchStrategy:
         return st.lists(st.sampled_from(NAMED.get(name, INSTANCES)), min_size=1, max_size=2, unique=True)
     if field.kind is NUMBERS:
         return st.dictionaries(st.sampled_from(INSTANCES[:4]), st.floats(0.05, 500), min_size=1, max_size=2)
+    if field.kind is TIMES:
+        times = ["RTX 4090=46ms", "g4dn.xlarge=3.1it/s", "T4@8=120 img/s", "A100-SXM4-40GB=14min/epoch", "T4=fast"]
+        return st.lists(st.sampled_from(times), min_size=1, max_size=2)
     if field.kind is PROFILE:
         return st.sampled_from(list(SAMPLES))
     return USUAL[name] if name in USUAL else st.sampled_from(TEXTS[name])
@@ -224,6 +227,7 @@ TOGETHER = [
     ("estimate", {"epochs": 0}, "images"),
     ("estimate", {"epochs": -1}, "images"),
     ("estimate", {"validation_images": 5}, "images"),
+    ("estimate", {"measured": ["T4=14min/epoch"]}, "images"),
     ("advise", {"interruptions": "0-5%"}, "market"),
     ("advise", {"interruptions": "2", "market": "on-demand"}, "market"),
     ("advise", {"checkpoint_minutes": 5.0, "market": "spot"}, "interruptions"),

@@ -26,6 +26,7 @@ from profet_lab.estimate_fit import (
     problem,
 )
 from profet_lab.estimate_report import RATES_TABLE, coefficients, conformal, folds_of, rates_table
+from profet_lab.measured_pairs import held_out_steps, pairs_report
 from profet_lab.measurements.tables import data_folder
 
 
@@ -153,3 +154,20 @@ def test_a_published_step_is_within_its_interval(every, models, catalog):
         interval = estimate(models, catalog, step, [row.gpu]).gpus[row.gpu].interval_at()
         inside.append(interval.low_ms <= row.latency_ms <= interval.high_ms)
     assert len(inside) > 250 and np.mean(inside) >= 0.95
+
+
+def test_a_pair_has_one_source_network_and_precision_and_what_its_program_shares_cancels(every, few):
+    some = every[every["source"].isin(["stanford-futuredata, PyTorch", "apache, MXNet"])]
+    fit_problem = problem(pd.concat([some, few]))
+    rows, parts_ms = held_out_steps(fit_problem, fit(fit_problem))
+    assert 0 < len(rows) <= len(some) and {len(part) for part in parts_ms} == {len(rows)}
+    assert np.isfinite(parts_ms).all() and set(rows["source"]) == set(some["source"])
+    # All estimates are a quarter too short.
+    latency_ms = rows["latency_ms"].to_numpy()
+    parts_ms = [latency_ms / 1.25, np.full(len(rows), 1e-6), np.zeros(len(rows))]
+    found = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
+    kinds = {one["kind"]: one for one in found}
+    assert {"batch: twice the batch size", "FP32 or TF32: other generation"} <= set(kinds)
+    for one in found:
+        assert one["alone"] == pytest.approx(20) and one["ratio"] == pytest.approx(0, abs=1e-9)
+        assert 0 < one["mape"] < 2 and one["coverage_90"] == 100

@@ -79,6 +79,17 @@ def test_a_checkpoint_s_own_size_is_kept(open_app, models, catalog):
     assert link(app)["net"] in (checkpoint, [checkpoint])
 
 
+def test_a_measured_time_that_is_none_is_an_error_above_the_estimates_without_it(open_app):
+    alone = open_app("estimate", preset="original")
+    app = open_app("estimate", preset="original", net_gpu="Tesla T4")
+    assert any("measured" in text for text in lines(app.caption)) and steps(app) == steps(alone)
+    app = app.text_input(key="net_time").set_value("fast").run()
+    assert "46ms" in lines(app.error)[0] and steps(app) == steps(alone)
+    app = app.text_input(key="net_time").set_value("20 it/s").run()
+    assert not app.error and steps(app) != steps(alone)
+    assert steps(go(go(app, "about"), "estimate")) == steps(app)
+
+
 def test_runs_multiply_a_training_s_cost_and_not_an_epoch_s(open_app):
     once, often = (
         everything(open_app("estimate", preset="original", retired="True", epochs="2", runs=runs), "estimate")

@@ -13,6 +13,8 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
+from profet_core.answers.api import estimate
+from profet_core.errors import Code
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
 from profet_core.units import format_ms, format_usd, shared_time_unit
@@ -282,6 +284,39 @@ def test_images_larger_than_measured_where_the_profile_s_are(open_app, counted_s
     }
 
 
+@pytest.mark.parametrize(
+    ("measured", "code"),
+    [
+        (("GeForce RTX 4090", "95 ms"), Code.USUAL),
+        (("GeForce RTX 4090", "14min/epoch"), Code.FASTER),
+        (("Tesla T4", "98%|███| 382/391 [00:52<00:01, 1.1s/it]"), Code.SLOWER),
+    ],
+)
+def test_a_measured_time_without_a_profile(open_app, models, catalog, port, capsys, measured, code):
+    gpu, time = measured
+    link = {"net": "resnet50", "net_batch": "64", "net_gpu": gpu, "net_time": time, "preset": "all"}
+    columns = ",".join(ALL_COLUMNS["estimate"])
+    app = open_app("estimate", estimate_columns=columns, **link)
+    assert not app.error and not app.exception, lines(app.error)
+    asked = {"network": "resnet50", "batch": 64, "images": 1_281_167}
+    document = posted({**asked, "measured": {gpu: time}}, port, "/v1/estimate")
+    capsys.readouterr()
+    options = ("--batch", "64", "--images", "1281167", "--measured", f"{gpu}={time}", "--format", "json")
+    assert main(["estimate", "resnet50", *options]) == 0
+    assert json.loads(capsys.readouterr().out) == document
+    answer = estimate(models, catalog, "resnet50", batch_size=64, images=1_281_167, measured=[f"{gpu}={time}"])
+    assert answer.warnings[0].code is code and [*answer.warnings] == document["warnings"]
+    assert str(answer.warnings[0]) in [clean(text) for text in lines([*app.markdown, *app.warning])]
+    rows = {row["instance"]: row for row in document["estimates"]}
+    assert {name: row.latency_ms for name, row in answer.to_frame().set_index("instance").iterrows()} == {
+        name: row["latency_ms"] for name, row in rows.items()
+    }
+    steps, words = column(app, "Step"), column(app, "Basis")
+    assert len(steps) > 30 and steps == {name: format_ms(rows[name]["latency_ms"]) for name in steps}
+    assert {re.sub(r"\W", "", words[name]) for name in steps} == {"Measured", "Scaled"}
+    assert {name: app.query_params[name] for name in ("net_gpu", "net_time")} == {"net_gpu": gpu, "net_time": time}
+
+
 def _anchored(samples, case: Case) -> dict[str, Any]:
     sample = samples[case.sample]
     found = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90} | case.fields
@@ -318,9 +353,9 @@ def by_http(samples, case: Case, port: int) -> dict:
     return posted(body, port)
 
 
-def posted(body: dict[str, Any], port: int) -> dict:
+def posted(body: dict[str, Any], port: int, path: str = "/v1/advise") -> dict:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("POST", "/v1/advise", json.dumps(body), {"Content-Type": "application/json"})
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     answer = connection.getresponse()
     document = json.loads(answer.read())
     connection.close()

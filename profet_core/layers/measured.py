@@ -1,0 +1,302 @@
+"""Step times that users measured: how they write them, and what they say of a network's other steps."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError
+from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
+from profet_core.training.cost import Workload
+from profet_core.training.memory import MAX_BATCH
+from profet_core.units import MS_PER_S, typed_positive, typed_whole
+
+_NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
+_TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
+_ITEM = r"(?P<{}>it|iters?|iterations?|steps?|batch|batches|im|imgs?|images?|samples?|examples?|epochs?)"
+_PER = r"\s*(?:/|per)\s*"
+#: "146ms/step", "1.2 s/it", "90 s per epoch"; "7.31it/s", "1,390 images/s".
+_SPEED = re.compile(
+    rf"(?<![\d:.,])(?:{_NUMBER.format('time')}{_TIME.format('unit')}{_PER}{_ITEM.format('of')}"
+    rf"|{_NUMBER.format('items')}{_ITEM.format('item')}{_PER}{_TIME.format('each')})(?![\w/])",
+    re.IGNORECASE,
+)
+#: "1h 20min/epoch", "14:05 per epoch".
+_EPOCH = re.compile(rf"(?P<time>.*\S){_PER}epoch", re.IGNORECASE)
+_PARTS = re.compile(rf"{_NUMBER.format('number')}{_TIME.format('unit')}\s*", re.IGNORECASE)
+_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII)
+#: How progress bars begin or what they have: "391/391", "98%|", "[00:52<".
+_PROGRESS = re.compile(r"^\s*(epoch\b.*?)?\d+/\d+\s|\d%\||\[.*\]|it/s|s/it", re.IGNORECASE)
+_MS = {"u": 1e-3, "µ": 1e-3, "μ": 1e-3, "s": 1e3, "m": 60e3, "h": 3_600e3}
+LONGEST_TIME = 400
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTime:
+    """A step time that a user measured.
+
+    Attributes
+    ----------
+    place : GPU or instance, as typed.
+    latency_ms : milliseconds per step.
+    """
+
+    place: str
+    batch_size: int
+    latency_ms: float
+
+
+def measured_times(
+    given: Sequence[str] | Mapping[str, str | float],
+    batch_size: int,
+    images: int | None = None,
+    validation_images: int = 0,
+) -> tuple[MeasuredTime, ...]:
+    """Read texts such as "RTX 4090=46ms", "RTX 4090@32=5.2it/s" or "T4=14min/epoch"; a mapping is of "T4" to "46ms".
+
+    Parameters
+    ----------
+    batch_size, images, validation_images : of the question; a time per epoch needs the images.
+
+    Raises
+    ------
+    InputError : one line on what to write.
+    """
+    found = []
+    pairs = given.items() if isinstance(given, Mapping) else [one.partition("=")[::2] for one in given]
+    for place, text in pairs:
+        name, at, batch = str(place).partition("@")
+        if not name.strip() or not str(text).strip():
+            wanted = "GPU=TIME, such as RTX 4090=46ms or RTX 4090@32=5.2it/s (at batch 32)"
+            raise InputError(f"{{measured}} takes {wanted}, not {_shown(str(place))!r}.", "measured")
+        size = typed_whole(batch, 1, MAX_BATCH) if at else batch_size
+        found.append(MeasuredTime(name.strip(), size, step_ms(str(text), size, images, validation_images)))
+    return tuple(found)
+
+
+def step_ms(text: str, batch_size: int, images: int | None = None, validation_images: int = 0) -> float:
+    """Milliseconds per step, of a time or speed as people write it or a progress line prints it.
+
+    >>> [step_ms(text, 64) for text in ("46 ms", "0.046s", "20 it/s", "1.5s/it", "1,280 img/s", "2ms/image")]
+    [46.0, 46.0, 50.0, 1500.0, 50.0, 128.0]
+    >>> step_ms("391/391 [====] - 57s 146ms/step", 64), step_ms("1:30/epoch", 64, images=6_400)
+    (146.0, 900.0)
+    """
+    typed = text.strip()
+    if len(typed) > LONGEST_TIME:
+        raise _refusal(typed)
+    if epoch := _EPOCH.fullmatch(typed):
+        return _as_typed(_of_epoch(_duration_ms(epoch["time"], typed), batch_size, images, validation_images))
+    speed = _SPEED.fullmatch(typed)
+    if speed is None and _PROGRESS.search(typed):
+        # Of a line with several, that of steps or images; of several lines, the last.
+        speeds = [one for one in _SPEED.finditer(typed) if not (one["of"] or one["item"]).lower().startswith("epoch")]
+        speed = speeds[-1] if speeds else None
+    if speed is None:
+        # Minutes without "/epoch" are hardly of a step.
+        alone = _PARTS.fullmatch(f"{typed}ms" if typed[-1:].isdigit() else typed)
+        if alone is None or _ms(alone["unit"]) > MS_PER_S:
+            raise _refusal(typed)
+        return _as_typed(_number(alone["number"], typed) * _ms(alone["unit"]))
+    if speed["time"]:
+        ms, item = _number(speed["time"], typed) * _ms(speed["unit"]), speed["of"]
+    else:
+        ms, item = _ms(speed["each"]) / _number(speed["items"], typed), speed["item"]
+    if item.lower().startswith("epoch"):
+        ms = _of_epoch(ms, batch_size, images, validation_images)
+    elif item.lower().startswith(("im", "sample", "example")):
+        ms *= batch_size
+    return _as_typed(ms)
+
+
+def _of_epoch(epoch_ms: float, batch_size: int, images: int | None, validation_images: int) -> float:
+    if images is None:
+        raise InputError("{measured} per epoch needs {images}.", "measured", "images")
+    return epoch_ms / Workload(images, batch_size, 1, validation_images).duration_s(MS_PER_S)
+
+
+def _number(text: str, typed: str) -> float:
+    try:
+        return typed_positive(text)
+    except InputError:
+        raise _refusal(typed) from None
+
+
+def _ms(unit: str) -> float:
+    unit = unit.lower()
+    return 1.0 if unit.startswith(("ms", "milli")) else _MS[unit[0]]
+
+
+def _duration_ms(text: str, typed: str) -> float:
+    """Of "14:05", or of "1h 20min"; minutes before seconds."""
+    if clock := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return MS_PER_S * _number(str(3_600 * hours + 60 * minutes + seconds), typed)
+    parts = list(_PARTS.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text:
+        raise _refusal(typed)
+    return sum(_number(part["number"], typed) * _ms(part["unit"]) for part in parts)
+
+
+def _as_typed(ms: float) -> float:
+    # 0.046 x 1000 is 46.
+    return float(f"{ms:.12g}")
+
+
+def _shown(text: str) -> str:
+    printable = "".join(letter if letter.isprintable() else " " for letter in text).strip()
+    return printable if len(printable) <= 40 else f"{printable[:37]}..."
+
+
+def _refusal(typed: str) -> InputError:
+    ways = "46ms, 5.2it/s, 1390img/s or 14min/epoch, or paste the progress line of Keras or tqdm"
+    return InputError(f"{_shown(typed)!r} is not a measured time: write it like {ways}.", "measured")
+
+
+# What one step says of another: chosen on pairs of published steps whose source and family no fit saw, see
+# `profet_lab.measured_pairs`. Launches are shared on one GPU alone: other GPUs are in other hosts.
+#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; and on one GPU near in
+#: batch size. The rest is a step's own.
+EVERYWHERE, IN_GENERATION, AT_SIZE = 0.5, 0.2, 0.15
+#: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
+_WIDER = 2.0
+#: Error of a measured time; and the least that an answer scaled from it has.
+_TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
+#: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
+_ITERATIONS, _STEP = 60, 0.3
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of one network by one program; arrays of shape (steps,).
+
+    Attributes
+    ----------
+    gpus, modes, batch_sizes : of each.
+    work_ms, launch_ms, start_ms : a step is the smooth maximum of its work and its launches, plus its start.
+    network_log_sd, gpu_log_sd, launch_log_sd : uncertainty of the network on a GPU, of the GPU, and of launches.
+    shared_log_sd : of what all steps of the program share.
+    removed : variance that measured steps remove.
+    """
+
+    gpus: Sequence[Gpu]
+    modes: FloatArray
+    batch_sizes: FloatArray
+    work_ms: FloatArray
+    launch_ms: FloatArray
+    start_ms: FloatArray
+    network_log_sd: FloatArray
+    gpu_log_sd: FloatArray
+    launch_log_sd: FloatArray
+    shared_log_sd: FloatArray
+    removed: FloatArray
+
+    @property
+    def latency_ms(self) -> FloatArray:
+        """Of each step."""
+        found: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
+        return found
+
+    @property
+    def launched(self) -> FloatArray:
+        """Relative change of each step with its launches."""
+        found: FloatArray = 1 / (1 + (self.work_ms / self.launch_ms) ** SMOOTH_MAX_POWER)
+        return found
+
+    @property
+    def by_host(self) -> FloatArray:
+        """Relative change of each step with all its host does: its launches, and its start."""
+        starts = self.start_ms / self.latency_ms
+        found: FloatArray = self.launched * (1 - starts) + starts
+        return found
+
+    @property
+    def log_sd(self) -> FloatArray:
+        """Of each step's latency."""
+        launched = np.where(self.removed > 0, self.by_host, self.launched) * self.launch_log_sd
+        all_log_sd = combined_sd(self.network_log_sd, self.gpu_log_sd, launched, self.shared_log_sd)
+        left = np.sqrt(np.maximum(all_log_sd**2 - self.removed, _LEAST_LOG_SD**2))
+        found: FloatArray = np.where(self.removed > 0, left, all_log_sd)
+        return found
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Some of the steps."""
+        arrays = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "gpus"}
+        return replace(self, gpus=[self.gpus[row] for row in rows], **arrays)
+
+    def scaled(self, factors: FloatArray) -> Self:
+        """All parts times a factor."""
+        parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
+        return replace(self, **parts)
+
+    @classmethod
+    def joined(cls, some: Sequence[Steps]) -> Steps:
+        """Steps after each other."""
+        names = [one.name for one in fields(cls) if one.name != "gpus"]
+        arrays = {name: np.concatenate([getattr(one, name) for one in some]) for name in names}
+        return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
+
+
+def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
+    """Of the logarithms of work, and of launches, (steps, given)."""
+
+    def same(one: Sequence[object], other: Sequence[object]) -> FloatArray:
+        return np.array([[float(a == b) for b in other] for a in one])
+
+    names = [gpu.name for gpu in steps.gpus], [gpu.name for gpu in given.gpus]
+    on_gpu = same(*names)
+    in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
+    here = on_gpu * (steps.modes[:, None] == given.modes)
+    apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
+    alike = EVERYWHERE + IN_GENERATION * in_generation + here * AT_SIZE * np.exp(-(apart**2) / 2)
+    work = (
+        np.outer(steps.shared_log_sd, given.shared_log_sd)
+        + np.outer(steps.network_log_sd, given.network_log_sd) * alike
+        + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * on_gpu
+    )
+    return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu
+
+
+def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps, Steps]:
+    """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
+
+    A measured step that launches explain changes launches and the start, another one the work: what each takes of the
+    step at the mean counts, so the mean is found in some iterations.
+    """
+    steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
+    of_work, of_launch = _covariances(given, given)
+    own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - AT_SIZE)
+    # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
+    for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
+    for _ in range(_ITERATIONS):
+        by_launch = now.by_host
+        by_work = 1 - by_launch
+        error = (
+            np.log(given_ms / now.latency_ms) + by_work * (of_work @ for_work) + by_launch * (of_launch @ for_launch)
+        )
+        noise = np.diag(by_work**2 * own + _TIME_LOG_SD**2)
+        inverse = np.linalg.inv(
+            np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
+        )
+        weights = (inverse * error).sum(axis=1)
+        for_work += _STEP * (by_work * weights - for_work)
+        for_launch += _STEP * (by_launch * weights - for_launch)
+        now = _moved(given, of_work @ for_work, of_launch @ for_launch)
+    to_work, to_launch = _covariances(steps, given)
+    found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
+    launched = found.by_host[:, None]
+    cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch
+    return replace(found, removed=((cross @ inverse) * cross).sum(axis=1)), now
+
+
+def _moved(steps: Steps, log_work: FloatArray, log_launch: FloatArray) -> Steps:
+    work, host = np.exp(log_work), np.exp(log_launch)
+    return replace(
+        steps, work_ms=steps.work_ms * work, launch_ms=steps.launch_ms * host, start_ms=steps.start_ms * host
+    )

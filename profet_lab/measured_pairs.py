@@ -1,0 +1,130 @@
+"""Judge estimates scaled from a measured time on pairs of published steps of one source, network and precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from profet_core.catalog import load_gpus
+from profet_core.latency import quantile
+from profet_core.layers.measured import Steps, conditional
+from profet_core.layers.rates import SMALL_BATCH, Mode
+from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
+from profet_lab.tasks import Progress, error_figures, run_tasks
+
+#: What a pair has in common besides the source; the GPU or the batch size differs.
+_ALIKE = ("source", "network", "pixels", "mode")
+#: Ratios of batch sizes on one GPU -> the kind of such a pair.
+_BATCHES = {2: "twice the batch size", 4: "four times", 8: "eight times"}
+_PRECISIONS = {Mode.FP32: "FP32 or TF32", Mode.TF32: "FP32 or TF32", Mode.HALF_TUNED: "tuned code"}
+
+
+def held_out_steps(
+    fit_problem: Problem, fitted: np.ndarray, progress: Progress | None = None
+) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """Published steps that have a pair, by fits that saw neither their source nor published steps of their family.
+
+    Returns
+    -------
+    rows : with gpu_steps (on its GPU in the fit; -1: none on its chip either) and launch_log_sd (of its host too).
+    parts : milliseconds of work, of launches and of the start of each row.
+    """
+    rows = fit_problem.rows
+    is_published = ((rows["source"] != PROFET) & (rows["starts"] == 1)).to_numpy()
+    sources = rows["source"].str.replace(r" \d\.\d$", "", regex=True)
+    published = rows[is_published]
+    has_pair = published.groupby([*_ALIKE, "batch_size"])["gpu"].transform("nunique") > 1
+    has_pair |= published.groupby([*_ALIKE, "gpu"])["batch_size"].transform("nunique") > 1
+    judged = is_published.copy()
+    judged[is_published] = has_pair
+    tasks, held = [], []
+    for source, family in sorted(set(zip(sources[judged], rows["family"][judged], strict=True))):
+        of_source, of_family = (sources == source).to_numpy(), (rows["family"] == family).to_numpy() & is_published
+        tasks.append((fit_problem.subset(~(of_source | of_family)), fitted))
+        held.append(fit_problem.subset(judged & of_source & of_family))
+    found, parts = [], []
+    for (learned, _), some, effects in zip(
+        tasks, held, run_tasks(fit, tasks, progress=progress, threads=True), strict=True
+    ):
+        steps = some.rows["gpu"].map(learned.rows["gpu"].value_counts()).fillna(0)
+        log_sd = launch_log_sd(learned.rows, learned.keys, effects)
+        found.append(
+            some.rows.assign(
+                gpu_steps=steps.where(some.rows["chip"].isin(learned.rows["chip"]), -1),
+                launch_log_sd=np.hypot([host.log_sd for host in hosts(some.rows)], log_sd),
+            )
+        )
+        parts.append(step_parts_ms(some, as_new_source(some.keys, effects)))
+    return pd.concat(found, ignore_index=True), [np.concatenate(each) for each in zip(*parts, strict=True)]
+
+
+def pairs_report(
+    rows: pd.DataFrame, parts_ms: list[np.ndarray], network_log_sds: np.ndarray, gpu_log_sds: np.ndarray, source: float
+) -> list[dict[str, Any]]:
+    """Errors of the second step of each pair from the first one's number, by kind of pair.
+
+    Parameters
+    ----------
+    rows, parts_ms : as `held_out_steps` returns them.
+    network_log_sds, gpu_log_sds, source : uncertainty of each row's network and GPU, and of a source.
+
+    Returns
+    -------
+    kinds : each with its `error_figures`, the mean error of the estimate alone, and of the first number times the ratio
+        of both estimates.
+    """
+    gpus = [load_gpus()[name] for name in rows["gpu"]]
+    steps = Steps(
+        gpus=gpus,
+        modes=rows["mode"].to_numpy(),
+        batch_sizes=rows["batch_size"].to_numpy(float),
+        work_ms=parts_ms[0],
+        launch_ms=parts_ms[1],
+        start_ms=parts_ms[2],
+        network_log_sd=network_log_sds,
+        gpu_log_sd=gpu_log_sds,
+        launch_log_sd=rows["launch_log_sd"].to_numpy(),
+        shared_log_sd=np.full(len(rows), source),
+        removed=np.zeros(len(rows)),
+    )
+    measured_ms = rows["latency_ms"].to_numpy()
+    alone = np.log(steps.latency_ms / measured_ms)
+    found = []
+    for given, others in _pairs(rows):
+        scaled, _ = conditional(steps.take(list(others)), steps.take([given]), measured_ms[[given]])
+        errors = np.log(scaled.latency_ms / measured_ms[list(others)])
+        for (row, kind), error, log_sd in zip(others.items(), errors, scaled.log_sd, strict=True):
+            found.append((kind, error, quantile() * log_sd, alone[row], alone[row] - alone[given]))
+    pairs = pd.DataFrame(found, columns=["kind", "error", "half_width", "alone", "ratio"])
+    return [
+        {
+            "kind": kind,
+            **error_figures(some["error"], some["half_width"]),
+            **{name: float(100 * np.expm1(some[name]).abs().mean()) for name in ("alone", "ratio")},
+        }
+        for kind, some in pairs.groupby("kind")
+    ]
+
+
+def _pairs(rows: pd.DataFrame) -> Iterator[tuple[int, Mapping[int, str]]]:
+    """Each row, and the rows to infer from it with their kinds."""
+    gpus, sizes = rows["gpu"].to_numpy(), rows["batch_size"].to_numpy()
+    generations = np.array([str(load_gpus()[name].compute_capability) for name in gpus])
+    for alike in rows.groupby([*_ALIKE]).indices.values():
+        places = np.asarray(alike).tolist()
+        mode = Mode(rows["mode"].iloc[places[0]])
+        for given in places:
+            others = {}
+            for row in places:
+                ratio = max(sizes[row], sizes[given]) / min(sizes[row], sizes[given])
+                if gpus[row] == gpus[given] and ratio in _BATCHES:
+                    others[row] = f"batch: {_BATCHES[ratio]}"
+                elif gpus[row] != gpus[given] and ratio == 1:
+                    size = f", batch below {SMALL_BATCH}" if sizes[row] < SMALL_BATCH else ""
+                    other = "one generation" if generations[row] == generations[given] else "other generation"
+                    others[row] = f"{_PRECISIONS.get(mode, 'AMP')}{size}: {other}"
+            if others:
+                yield given, others
