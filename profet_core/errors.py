@@ -254,6 +254,7 @@ class Code(WordedEnum):
         "Images are taken as {pixels} x {pixels} pixels, about COCO's 800 x 1,066 to 1,333.",
     )
     SMALL_IMAGES = "small_images", "No step below {pixels} pixels was measured, so the interval is wider."
+    SMALL_BATCH = "small_batch", "Few steps below batch {batch} were measured, so the interval is wider."
     OTHER_DEFINITIONS = "other_definitions", "This is {library}'s {name}. Not the same network: {others}."
     NO_PEER_ACCESS = (
         "no_peer_access",

@@ -241,6 +241,14 @@ def test_networks_that_are_not_convolutional_are_refused_and_hybrids_get_a_warni
     assert codes(ask(counts_of(detector, 800), 2, name=detector)) == []
 
 
+def test_batches_smaller_than_most_that_were_measured_have_a_wider_interval(ask):
+    found = {batch: ask(counts_of("resnet50"), batch, targets=["lambda/gpu_1x_a100"]) for batch in (3, 12)}
+    intervals = {batch: answer.rows[0].interval for batch, answer in found.items()}
+    wide, usual = (intervals[batch].high_ms / intervals[batch].low_ms for batch in (3, 12))
+    assert wide > 1.5 * usual
+    assert codes(found[3]) == [Code.SMALL_BATCH] and codes(found[12]) == []
+
+
 def test_images_smaller_than_any_that_was_measured_have_a_wider_interval(ask):
     steps = [ask(counts_of(name), 64, targets=["p3.2xlarge"]).rows[0] for name in ("PROFET MNIST_CNN", "PROFET LeNet5")]
     small, measured = (step.interval.high_ms / step.interval.low_ms for step in steps)
