@@ -71,7 +71,8 @@ def network_input(resources: Resources) -> None:
     )
     held = _profile_input(resources, session.profile, "2 · Your profile")
     _latency_input(resources, session.profile, "3 · Measured time per step (optional)")
-    _name_input(held, session.profile.prefix)
+    if held.is_custom:
+        _name_input(held, session.profile.prefix)
 
 
 def _choose_anchor() -> None:
@@ -125,7 +126,6 @@ def _name_input(held: Held, prefix: str) -> None:
         placeholder="Not known",
         help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "
         "where it has one. Empty: the profile alone.",
-        disabled=not held.is_custom,
         on_change=lambda: change_profile(held.key, network=st.session_state[key] or NO_NETWORK),
     )
 

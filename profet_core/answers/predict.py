@@ -26,6 +26,7 @@ from profet_core.errors import Code, InputError, NoPredictionError, Note, Option
 from profet_core.latency import StepTime
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
+from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
@@ -478,13 +479,20 @@ _HALVINGS = 40
 
 
 def speed_of_step(
-    context: Context, prediction: Prediction, custom: CustomGpu, measured_ms: float, *, tf32: bool = True
+    context: Context,
+    prediction: Prediction,
+    custom: CustomGpu,
+    measured_ms: float,
+    *,
+    tf32: bool = True,
+    by_counts: ByCounts = step_by_counts,
 ) -> SpeedPoint:
     """Speed at which the prediction for the same profile on a custom GPU equals a latency that was measured there.
 
     Parameters
     ----------
     tf32 : the step ran in TF32 if the GPU has it.
+    by_counts : as the prediction had it.
 
     Raises
     ------
@@ -496,6 +504,7 @@ def speed_of_step(
     # Without TF32 cores the precision is FP32 in any case.
     precision = TF32 if tf32 and custom.gpu.tf32_tensor_dense_tflops is not None else FP32
     options: PredictOptions = {"targets": [custom.instance], "trust_latency": True, "precision": TF32 if tf32 else FP32}
+    options["by_counts"] = by_counts
     profile, anchor, latency_ms = prediction.profile, prediction.anchor, prediction.anchor_latency_ms
 
     def step(log_speed: float) -> tuple[float, bool]:

@@ -35,7 +35,10 @@ _KINDS_OF = (
 )
 #: Grouped convolutions, which no profile here has: kind -> the one without groups, and how many times as long a FLOP
 #: takes, by published steps.
-_GROUPED = {"grouped convolution": ("convolution", 8.0), "narrow grouped convolution": ("narrow convolution", 3.0)}
+_GROUPED = {
+    **dict.fromkeys(("grouped convolution", "wide grouped convolution"), ("convolution", 8.0)),
+    "narrow grouped convolution": ("narrow convolution", 3.0),
+}
 #: Steps of each other network, their sizes, the noise of their class times, and how many of them a measured one counts.
 _STEPS, _PIXELS, _LOG_BATCHES = 4, (64, 96, 128, 160, 224, 256), (3, 8)
 _NOISE, _MEASURED = 0.3, 5.0
