@@ -85,7 +85,7 @@ def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> di
                     "spread": table[f"{name}_spread"],
                     "half": table[f"{name}_half"],
                     "estimate_ms": target,
-                    # Without the anchor's latency nothing is carried.
+                    # Without the anchor's latency there is no ratio.
                     "ratio": anchor_ms / anchor if case == WITH_LATENCY else 1.0,
                     "is_used": np.abs(np.log(anchor_ms / anchor)) <= max_log_ratio() if case == WITH_LATENCY else True,
                 }
@@ -121,17 +121,17 @@ def fitted_weight(parts: list[pd.DataFrame], case: str) -> CountsWeight:
         return float(np.abs(np.log(latency_ms / few["true_ms"].to_numpy())).mean())
 
     logs = np.log([start.members_log_sd, start.counts_log_sd])
-    first = [*logs, start.carried] if case == WITH_LATENCY else logs
+    first = [*logs, start.anchor_power] if case == WITH_LATENCY else logs
     options = {"maxiter": _MAX_SEARCH, "xatol": 0.02, "fatol": 1e-6}
     weight = weight_of(minimize(error, first, method="Nelder-Mead", options=options).x)
     latency_ms, half = _joined(rows, weight)
     width = np.quantile(np.abs(np.log(latency_ms / rows["true_ms"].to_numpy())) / half, LEVEL)
-    return CountsWeight(weight.members_log_sd, weight.counts_log_sd, weight.carried, float(width))
+    return CountsWeight(weight.members_log_sd, weight.counts_log_sd, weight.anchor_power, float(width))
 
 
 def _joined(rows: pd.DataFrame, weight: CountsWeight) -> tuple[np.ndarray, np.ndarray]:
     """Latencies and log half-widths; members alone where the estimate on the anchor can't be that of the network."""
-    counts_ms = rows["estimate_ms"] * rows["ratio"] ** weight.carried
+    counts_ms = rows["estimate_ms"] * rows["ratio"] ** weight.anchor_power
     joined_ms = weight.joined(rows["members_ms"].to_numpy(), rows["spread"].to_numpy(), counts_ms.to_numpy())
     is_used, half = rows["is_used"].to_numpy(bool), rows["half"].to_numpy()
     return np.where(is_used, joined_ms, rows["members_ms"]), np.where(is_used, weight.width, 1.0) * half

@@ -304,7 +304,9 @@ def estimate(
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     wanted = [*by_instance.values(), *gpus_only.values()]
     on_gpus = _in_order(model, step, transfer.gpus, wanted)
-    found, said = _scaled(models, step, on_gpus, measured) if measured else (_estimates(transfer, step, on_gpus), [])
+    found, measured_notes = (
+        _scaled(models, step, on_gpus, measured) if measured else (_estimates(transfer, step, on_gpus), [])
+    )
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if step.name and (others := other_definitions(step.name)):
         library = named_network(step.name).library
@@ -329,7 +331,7 @@ def estimate(
         regimes={instance: on_gpus.regimes[on_gpus.rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
         fits=_fits(models, step, memories_gib),
-        warnings=(*said, *notes),
+        warnings=(*measured_notes, *notes),
         gpus={name: found[one] for name, one in gpus_only.items()},
     )
 
@@ -423,10 +425,12 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
             several = "1 vCPU feeds" if vcpus == 1 else f"{vcpus} vCPUs feed"
             causes.append(f"data loading ({several} about {rate_per_s:,.0f} JPEG images/s, this is {fed_per_s:,.0f})")
     factor = one.latency_ms / usual.latency_ms if slower else usual.latency_ms / one.latency_ms
-    said = "Check the unit, the batch size and the GPU."
+    causes_text = "Check the unit, the batch size and the GPU."
     if causes:
-        said = f"Possible: {', '.join(causes)}. The other times follow it: if that is so, change it and measure again."
-    return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=said)
+        causes_text = (
+            f"Possible: {', '.join(causes)}. The other times follow it: if that is so, change it and measure again."
+        )
+    return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=causes_text)
 
 
 def _other_ways(step: NetworkStep, *, slower: bool) -> Iterator[tuple[str, NetworkStep]]:

@@ -42,13 +42,13 @@ class CountsWeight:
     ----------
     members_log_sd : error of members that agree; by how much they disagree adds to it.
     counts_log_sd : error of the latency by counts.
-    carried : share of the anchor's measured latency over its estimate that holds on a target, in the logarithm.
+    anchor_power : share of the anchor's measured latency over its estimate that holds on a target, in the logarithm.
     width : interval of both over that of the members.
     """
 
     members_log_sd: float
     counts_log_sd: float
-    carried: float
+    anchor_power: float
     width: float
 
     def joined(self, members_ms: Values, spread: Values, counts_ms: Values) -> Values:
@@ -102,8 +102,8 @@ def with_counts(
             here_ms = found.latencies_ms[batch.anchor]
             step_ms, limit = _anchor_step(models, batch, number)
             if step_ms > 0 and abs(math.log(step_ms / here_ms)) <= limit:
-                carried = (step_ms / here_ms) ** weight.carried
-                counts_ms[:, number] = [found.latencies_ms[name] * carried for name in estimates.targets]
+                ratio = (step_ms / here_ms) ** weight.anchor_power
+                counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
             else:
                 steps = f"about {format_ms(here_ms)} on {batch.anchor}, this one takes {format_ms(step_ms)}"
                 found = Note(Code.NETWORK_UNUSED, network=found.network, why=f"its step would take {steps}")
