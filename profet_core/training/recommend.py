@@ -109,7 +109,7 @@ def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
     return 100 * chance + PERCENT_ROUNDING >= round(100 * least)
 
 
-def likeness(pick: Plan, other: Plan, criterion: Criterion) -> str:
+def tie_words(pick: Plan, other: Plan, criterion: Criterion) -> str:
     """How a statistically tied plan compares: 'as fast', beyond 5% 'perhaps as fast (26% likely)'; intervals known."""
     word = "fast" if criterion is Criterion.FASTER else "cheap"
     chance = certainty_of(other, pick, criterion)

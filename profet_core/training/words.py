@@ -18,8 +18,8 @@ from profet_core.training.recommend import (
     Recommended,
     certainty_of,
     is_claimed,
-    likeness,
     same_speed,
+    tie_words,
     why_too_close,
 )
 from profet_core.units import (
@@ -119,7 +119,7 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
     if card.alternative is None:
         return ""
     criterion = Criterion.CHEAPER if card.goals[0] is Goal.CHEAPEST else Criterion.FASTER
-    words = likeness(card.plan, card.alternative, criterion)
+    words = tie_words(card.plan, card.alternative, criterion)
     return f"{words[0].upper()}{words[1:]}: {card.alternative.name}, {totals}"
 
 
@@ -259,7 +259,7 @@ def pick_line(pick: Pick) -> str:
         return ""
     name, chance = pick.rival.name_and_code, format_certainty(pick.certainty)
     if pick.close_rival:
-        return f"{likeness(pick.plan, pick.rival, pick.criterion)}: {name}{why_too_close(pick.certainty)}"
+        return f"{tie_words(pick.plan, pick.rival, pick.criterion)}: {name}{why_too_close(pick.certainty)}"
     return f"{pick.criterion} than {name}, {chance} sure"
 
 
@@ -305,7 +305,7 @@ def _confidence(found: Recommended) -> list[str]:
         others = any(not same_speed(plan, pick.plan) for plan in found.choices)
         if (close := pick.close_rival) and pick.certainty is not None:
             lines.append(
-                f"{_named(close)}, is {likeness(pick.plan, close, pick.criterion)}: "
+                f"{_named(close)}, is {tie_words(pick.plan, close, pick.criterion)}: "
                 f"{format_certainty(pick.certainty)} sure that {pick.plan.phrase} is "
                 f"{pick.criterion}{why_too_close(pick.certainty)}."
             )
