@@ -13,6 +13,7 @@ from streamlit import App
 
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
+from profet_http.connections import LimitConnections
 from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
@@ -44,6 +45,7 @@ app = App(
     routes=[*api.routes, recorder_route()],
     lifespan=_bounded_and_warmed_up,
     middleware=[
+        Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
         Middleware(SameOrigin),
         Middleware(CompressedPage),

@@ -29,6 +29,7 @@ from profet_core.answers.schema import Document
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
+from profet_http.connections import LimitConnections, prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
 from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, RequestError, failure_of, read_profiles, received
 
@@ -269,6 +270,7 @@ class Api:
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
         """Load in a thread, and let nothing begin at the end; a server that can't load says so on `/health`."""
+        prepare_process()
         loading = asyncio.create_task(asyncio.to_thread(self._load))
         try:
             yield
@@ -342,4 +344,9 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
 def create() -> Starlette:
     """Nothing but what is below `PREFIX`; `uvicorn --factory profet_http.app:create` serves it too."""
     api = Api()
-    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
+    return Starlette(
+        routes=api.routes,
+        lifespan=api.lifespan,
+        exception_handlers={HTTPException: _failed},
+        middleware=[Middleware(LimitConnections)],
+    )
