@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import App
 
@@ -40,6 +41,8 @@ async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
 keep_to_itself()
 # Figures on the server's load and memory are for whoever runs it.
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
+# Beside localhost and addresses: where it listens, and what whoever runs it names.
+hosts = {st.get_option("server.address") or "", *os.environ.get("PROFET_APP_HOSTS", "").replace(",", " ").split()}
 app = App(
     "ui/navigation.py",
     routes=[*api.routes, recorder_route()],
@@ -47,7 +50,7 @@ app = App(
     middleware=[
         Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
-        Middleware(SameOrigin),
+        Middleware(SameOrigin, hosts=hosts),
         Middleware(CompressedPage),
     ],
 )
