@@ -42,6 +42,7 @@ CORE = """
 errors
 latency
 units, files, sandbox
+shipped
 catalog
 ensemble
 training, transfer

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,11 +26,6 @@ _NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] =
     "int | None": (int, whole_number),
     "float | None": (float, positive_number),
 }
-
-
-def shipped_text(name: str) -> str:
-    """Text of a CSV file that ships with the catalog."""
-    return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
 
 
 def file_text(path: Path, what: str) -> str | None:
