@@ -31,6 +31,9 @@ _NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] =
 def file_text(path: Path, what: str) -> str | None:
     """Text of a user's file, None if there is none; raises CatalogError, which names it as `what`, if unreadable."""
     try:
+        if path.is_fifo():
+            # Opening it would wait for a writer.
+            raise CatalogError(f"{what} {path} is a pipe: name a file.")
         with path.open("rb") as file:
             data = file.read(MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
