@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import ProfileMeta
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.

@@ -11,10 +11,10 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from profet_recorder.errors import ProfetError
-from profet_recorder.profiles.limits import is_short_text
-from profet_recorder.units import whole_number
-from profet_recorder.whole_files import write_whole
+from profet_profiles.errors import ProfetError
+from profet_profiles.limits import is_short_text
+from profet_profiles.units import whole_number
+from profet_profiles.whole_files import write_whole
 
 
 class RecorderError(ProfetError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
@@ -33,7 +34,6 @@ from profet_recorder.engine import (
     step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
-from profet_recorder.profiles.record import ProfileMeta
 
 _TRACE_NAME = "recorded.pt.trace.json"
 COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"

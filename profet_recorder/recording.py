@@ -16,6 +16,19 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
+from profet_profiles import Profile, read_profile, write_profile
+from profet_profiles.record import (
+    ACCUMULATED,
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    NO_WORK,
+    REPEATED_UPDATES,
+    STAND_IN,
+    holds_work,
+)
+from profet_profiles.units import MS_PER_S, format_ms
 from profet_recorder.engine import (
     PYTORCH,
     TENSORFLOW,
@@ -27,19 +40,6 @@ from profet_recorder.engine import (
     other_backend_line,
 )
 from profet_recorder.plan import RecorderError, RecordPlan, print_once, print_progress, take_turn
-from profet_recorder.profiles import Profile, read_profile, write_profile
-from profet_recorder.profiles.record import (
-    ACCUMULATED,
-    DEVICE_PREFIX,
-    HOST_PREFIX,
-    IDLE_OPERATIONS,
-    NO_DEVICE,
-    NO_WORK,
-    REPEATED_UPDATES,
-    STAND_IN,
-    holds_work,
-)
-from profet_recorder.units import MS_PER_S, format_ms
 
 if TYPE_CHECKING:
     from profet_recorder.pytorch import PyTorchEngine

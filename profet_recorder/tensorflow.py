@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
@@ -33,7 +34,6 @@ from profet_recorder.engine import (
     updates_made,
 )
 from profet_recorder.plan import RecorderError, print_once
-from profet_recorder.profiles.record import ProfileMeta
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}

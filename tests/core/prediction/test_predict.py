@@ -34,7 +34,7 @@ from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
 from profet_core.transfer.targets import host_named
-from profet_recorder.profiles.record import NO_DEVICE
+from profet_profiles.record import NO_DEVICE
 from tests.codes import codes
 
 ANCHOR = "g4dn.xlarge"
