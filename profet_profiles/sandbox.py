@@ -119,7 +119,7 @@ QUEUE = ReadingQueue()
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
-    """What a process does.
+    """Work of a process on one file.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ def _last_line(
 
 
 def _why_it_ended(process: subprocess.Popen[bytes]) -> Mapping[str, Any]:
-    """What the end of a process without a last line indicates."""
+    """Make the error for a process that ended without a last line."""
     try:
         status = process.wait(timeout=BEAT_S)
     except subprocess.TimeoutExpired:
@@ -402,7 +402,7 @@ def read_guarded(
 
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """In the process: read a profile."""
+    """Read a profile, inside the process."""
     return profile_document(read_profile(file, name, progress=progress))
 
 

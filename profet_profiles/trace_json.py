@@ -161,7 +161,7 @@ class _Events:
             thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
-        """What the trace holds, once all events are added."""
+        """Return what the trace holds, once all events are added."""
         found, others = self._found, 0
         for line in self._lines.values():
             match line:

@@ -153,7 +153,7 @@ def read(content: Content) -> Profile:
 
 @dataclass(slots=True)
 class _Plane:
-    """What is known of a plane before its lines are read; keys are ids of the metadata of events and of stats.
+    """Facts of a plane before its lines are read; keys are ids of the metadata of events and of stats.
 
     Attributes
     ----------
@@ -346,7 +346,7 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
 
 
 def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
-    """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
+    """Return the first type that an event's labels name, in their order, else "Unknown" if there is a label.
 
     Beside the type a number that the events of one convolution share, 0 for others.
     """

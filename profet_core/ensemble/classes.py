@@ -152,7 +152,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class OperationClasses:
-    """Table of operation classes: context about TensorFlow's operations, not learned from data.
+    """Table of operation classes: facts about TensorFlow's operations, not learned from data.
 
     Attributes
     ----------
