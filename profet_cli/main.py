@@ -26,7 +26,7 @@ _STOPPED_LINE = "stopped"
 #: In the error of a library that can't be loaded.
 _NO_MEMORY = "annot allocate memory"
 #: Commands that fit models, or run scripts: the number of threads is theirs.
-_CUSTOM_THREADS = {"profile", "collect", "data", "train", "validate"}
+_THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
     try:
         _run(arguments, started)
     except KeyboardInterrupt as stop:
-        # Who can be gone on with says how.
+        # The command says how to go on, where that is possible.
         return _ended(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
     except BrokenPipeError:
         # The reader (head, less) went away: not an error.
@@ -75,7 +75,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], object]) -> None:
-    if not _CUSTOM_THREADS.intersection(arguments[:1]):
+    if not _THREADS_OF_THEIR_OWN.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from profet_cli.commands import parsed

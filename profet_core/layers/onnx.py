@@ -29,7 +29,7 @@ from profet_core.layers.network import (
     whole,
 )
 from profet_core.layers.onnx_operators import FLOAT_TYPES, MAX_CONSTANT, Node, Value, applied
-from profet_recorder.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
+from profet_profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
 
 #: Longer fields are weights, and passed over.
 _MAX_FIELD_BYTES = 4_096
