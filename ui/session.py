@@ -40,8 +40,6 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
-#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
-RELOADED = "reloaded"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -478,8 +476,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
-    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
-    "link" or "reload" if the page opened without the upload that its address asks for.
+    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
+    the page opened without the upload that its address asks for.
     """
 
     profiles: Field[Mapping[str, Held]] = Field({})
@@ -488,7 +486,7 @@ class Custom(Part):
     share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
-    link_missing: Field[str] = Field("")
+    link_missing: Field[bool] = Field(False)
     chosen_anchor: Field[str | None] = Field(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 

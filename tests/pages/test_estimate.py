@@ -19,7 +19,6 @@ from profet_core.training.many_core import (
 from profet_profiles.units import format_ms, format_significant, format_time
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, result_rows, type_in
 from tests.pages.expected import FIRST
-from ui.server import DROPPED_TYPE
 
 TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64,3\nflatten,,\ndense,10,\n"
 
@@ -120,8 +119,6 @@ def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(op
         (line,) = lines(app.error)
         assert line.startswith("<b>x</b>.keras") and "\n" not in line and steps(app) == before
         assert not app.file_uploader[0].value and not app.exception
-    app = app.file_uploader[0].set_value(("mine.csv", b"", DROPPED_TYPE)).run()
-    assert "dropped it" in lines(app.error)[0]
     assert not give(app, ("mine.csv", TABLE)).error
 
     def fail(*_):
