@@ -50,6 +50,8 @@ from profet_recorder.profiles.record import DEVICE_PREFIX
 PENALTIES = (3e-3, 1e-3, 2e-2)
 #: An error below this, in the logarithm, counts as little as none.
 _MIN_SMOOTH_ERROR = 0.03
+#: Of the fit; the measurements take some thirty.
+_MAX_STEPS = 50
 #: Of pairs that differ on both axes, every so many one is fitted: they are twice as many as those along one.
 _BOTH_AXES_EVERY = 3
 #: Least error of a size e times as large, in the logarithm.
@@ -137,7 +139,7 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
         smooth = np.hypot(error, _MIN_SMOOTH_ERROR)
         return np.append(np.sqrt(weights * smooth), np.sqrt(penalty) * values)
 
-    solved = least_squares(residuals, start).x
+    solved = least_squares(residuals, start, max_nfev=_MAX_STEPS).x
     by_column, own = solved[:-1].reshape(3, -1), 1 + len(SIGNS)
     share, batch, area = by_column[:, :own]
     return AnchorGrowthModel(

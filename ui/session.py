@@ -416,18 +416,8 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the section of About."""
+    """The section of About."""
 
-    part = one_of(
-        {
-            "model": "Profiled GPUs",
-            "gpu": "Other GPUs, AMP",
-            "cells": "Few measurements",
-            "estimate": "No profile",
-            "scaleout": "Scale out",
-            "manycore": "Many-core CPUs",
-        }
-    )
     open = one_of(
         {
             "record": "Record a profile",

@@ -1,6 +1,6 @@
 """Follow an ONNX graph from image to outputs, and count its layers; the `onnx` package infers each operator's shapes.
 
-Weights are passed over before the package sees the file: it would hold all of them (of VGG16 1.1 GB, where this takes 80 MB).
+Weights are passed over before the package sees the file: of VGG16 it would hold 1.1 GB, where this takes 80 MB.
 """
 
 from __future__ import annotations
