@@ -24,7 +24,7 @@ from profet_core.files import JsonObject, manifest_checksum, shipped_folder, sho
 from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.models import Models, load_models
+from profet_core.prediction.models import load_models
 from profet_core.training import many_core
 from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory
@@ -251,12 +251,6 @@ def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
             other = "other models than those" if name == "models" else f"another {name}.json than that"
             raise ArtifactError(f"The figures in {shown(path)} belong to {other} loaded: {remedy}.")
     return report
-
-
-def load_validation(models: Models) -> Report:
-    """The report on these very models, `validation.json`."""
-    path = models.folder / VALIDATION_NAME
-    return read_report(path, "profet validate --card", models=models.manifest["checksum"])
 
 
 def measured_noise(measurements: Measurements) -> dict[str, float]:
