@@ -44,8 +44,8 @@ from profet_collect.store import (
 )
 from profet_core.answers.schema import Document
 from profet_core.errors import InputError
-from profet_core.units import format_duration, format_significant, whole_number
-from profet_recorder.profiles.limits import is_short_text
+from profet_profiles.limits import is_short_text
+from profet_profiles.units import format_duration, format_significant, whole_number
 
 _Word = TypeVar("_Word", bound=str)
 #: So few are measured without timing two others first.

@@ -24,7 +24,7 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
 #: Commands that fit models, or run scripts: the number of threads is theirs.
-_CUSTOM_THREADS = {"profile", "collect", "data", "train", "validate"}
+_THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +62,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
     try:
         _run(arguments, started)
     except KeyboardInterrupt as stop:
-        # Who can be gone on with says how.
+        # The command says how to go on, where that is possible.
         return _ended(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
     except BrokenPipeError:
         # The reader (head, less) went away: not an error.
@@ -73,7 +73,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], object]) -> None:
-    if not _CUSTOM_THREADS.intersection(arguments[:1]):
+    if not _THREADS_OF_THEIR_OWN.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from profet_cli.commands import parsed

@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from profet_collect.store import Cell, CellResult, Framework, Status, result_from
 from profet_core.errors import InputError
+from profet_profiles import read_profile
+from profet_profiles.whole_files import write_whole
 from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
-from profet_recorder.profiles import read_profile
 from profet_recorder.recording import Recording
-from profet_recorder.whole_files import write_whole
 
 Device = Literal["gpu", "cpu"]
 _ROOT = Path(__file__).resolve().parents[1]

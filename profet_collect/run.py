@@ -26,7 +26,7 @@ from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Precis
 from profet_core.catalog import load_gpus
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, format_duration, format_ms
+from profet_profiles.units import MS_PER_S, format_duration, format_ms
 
 #: Of the published measurements.
 PIXELS = MEASURED_PIXELS

@@ -27,7 +27,7 @@ from profet_core.prediction.predict import share_transferred
 from profet_lab.class_members import STEPS, Training, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, ClassBank, Pair
 from profet_lab.tasks import Progress, run_tasks
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
 
 #: Of the members, in their order. Constants: weights chosen on the errors of 14 networks do worse on the 15th.
 WEIGHTS = (0.2, 0.6, 0.2)

@@ -15,9 +15,9 @@ from pandas.api.typing import NAType
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import InputError, ProfetError
-from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.units import US_PER_MS
 
 LAYOUT = "profet-measurements"
 VERSION = 1

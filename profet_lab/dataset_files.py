@@ -36,9 +36,9 @@ from profet_lab.dataset import (
     merged,
 )
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError
-from profet_recorder import VERSION as PROGRAM_VERSION
-from profet_recorder.profiles.profet_json import VERSION_1_STEPS, parse_json
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles import VERSION as PROGRAM_VERSION
+from profet_profiles.profet_json import VERSION_1_STEPS, parse_json
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:

@@ -29,11 +29,11 @@ from profet_core.training.memory import (
     Verdict,
     fit_answer,
 )
-from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import held_out
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import US_PER_MS
 
 
 def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:

@@ -48,8 +48,8 @@ from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
 from profet_lab.validation.gpus import gpus_report
-from profet_recorder.profiles.profet_json import VERSION_1_STEPS
-from profet_recorder.whole_files import write_whole
+from profet_profiles.profet_json import VERSION_1_STEPS
+from profet_profiles.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 

@@ -35,7 +35,7 @@ from profet_lab.measurements.tables import (
 )
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
-from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
+from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from profet_core.prediction.scaler import (
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, ClassBank, DataError, Measurements, class_bank
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import run_tasks, weighted_quantile
-from profet_recorder.profiles.record import DEVICE_PREFIX
+from profet_profiles.record import DEVICE_PREFIX
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
 PENALTIES = (3e-3, 1e-3, 2e-2)

@@ -22,7 +22,6 @@ from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.units import US_PER_MS
 from profet_lab.class_folds import (
     WEIGHTS,
     distances,
@@ -47,6 +46,7 @@ from profet_lab.models_folder import (
 )
 from profet_lab.sizes import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
+from profet_profiles.units import US_PER_MS
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
 STACKS = len(MEMBERS) * (4 + 2)

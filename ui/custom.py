@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
 from profet_core.prediction.targets import recorded_on
-from profet_recorder.profiles.profet_json import profile_from_link_text
+from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
 from ui.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
 

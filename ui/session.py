@@ -28,8 +28,8 @@ from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
-from profet_recorder.profiles.limits import MAX_STEPS
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
 from ui.resources import Held, Resources
 from ui.words import ON_PREDICT
 

@@ -19,7 +19,7 @@ from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.table import Prediction
-from profet_core.units import shared_time_unit
+from profet_profiles.units import shared_time_unit
 from ui.columns import TableRow, estimate_columns
 from ui.custom import held_in
 from ui.fields import (

@@ -34,8 +34,8 @@ from profet_core.training.scaling_model import ScaleoutModel
 from profet_core.training.several_gpus import MAX_PARAMETERS
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.units import format_count, positive_number, typed_count
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import format_count, positive_number, typed_count
 
 _LOG = logging.getLogger(__name__)
 

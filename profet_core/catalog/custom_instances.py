@@ -29,8 +29,8 @@ from profet_core.catalog.instance import (
 from profet_core.catalog.tables import Row, file_text, is_header, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder, only_one
-from profet_core.units import as_typed
-from profet_recorder.whole_files import write_whole
+from profet_profiles.units import as_typed
+from profet_profiles.whole_files import write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.
 CUSTOM_VARIABLE = "PROFET_INSTANCES"

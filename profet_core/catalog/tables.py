@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import positive_number, whole_number
+from profet_profiles.units import positive_number, whole_number
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
 MAX_NAME_LENGTH, LONGEST_CELL = 100, 500

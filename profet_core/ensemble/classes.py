@@ -22,8 +22,8 @@ from profet_core.ensemble.operations import (
     report_unknown,
     same_operations,
 )
-from profet_core.units import US_PER_MS
-from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.units import US_PER_MS
 
 # TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, including idle, add
 # up to the step. The rows of each host thread add up to the steps it took part in, so in a profile of two steps they
@@ -152,7 +152,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class OperationClasses:
-    """Table of operation classes: context about TensorFlow's operations, not learned from data.
+    """Table of operation classes: facts about TensorFlow's operations, not learned from data.
 
     Attributes
     ----------

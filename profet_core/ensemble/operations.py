@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
 
 
 def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ...], list[int], np.ndarray]]:

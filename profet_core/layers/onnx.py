@@ -33,7 +33,7 @@ from profet_core.layers.network import (
     whole,
 )
 from profet_core.layers.rules import Window, convolution_kind, is_function
-from profet_recorder.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream
+from profet_profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream
 
 #: Longer fields are weights, and passed over.
 _MAX_FIELD_BYTES = 4_096

@@ -13,7 +13,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
 from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+from profet_profiles.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: Hours of a month on average, in which storage is paid and AWS counts interruptions.
 HOURS_PER_MONTH = 730.0

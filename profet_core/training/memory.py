@@ -15,8 +15,8 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import state_copies, traffic_factor
 from profet_core.errors import InputError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.units import US_PER_MS, format_certainty, positive_number, whole_number
-from profet_recorder.profiles.record import Profile, ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
+from profet_profiles.units import US_PER_MS, format_certainty, positive_number, whole_number
 
 MEMORY_NAME = "memory.json"
 MEMORY_VERSION = 2

@@ -18,7 +18,7 @@ from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel, benchmark_log_speed
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
 from profet_core.transfer.step_model import StepModel, gpu_time_ms
-from profet_core.units import format_significant
+from profet_profiles.units import format_significant
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
 #: Network that defines a GPU's speed.

@@ -34,7 +34,7 @@ from profet_lab.measurements.tables import (
 )
 from profet_lab.transfer.step_model import BENCHMARK, Steps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
-from profet_recorder.whole_files import write_whole
+from profet_profiles.whole_files import write_whole
 
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
 #: TensorFlow 2.5 1.8 times as long as others publish, and unpublished networks.

@@ -50,7 +50,7 @@ from profet_lab.validation.held_out_gpus import (
     plain_specs_log_sd,
     profiled_gpus,
 )
-from profet_recorder.profiles.record import Profile, ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
 #: Beside them: AMP in channels-last and compiled code.

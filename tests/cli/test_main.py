@@ -16,8 +16,8 @@ from profet_cli.commands import COMMANDS
 from profet_cli.main import main
 from profet_core.prediction.checks import NO_ANCHOR
 from profet_core.prediction.models import Sample
-from profet_recorder import VERSION
-from profet_recorder.profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
+from profet_profiles import VERSION
+from profet_profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
 from tests.cli.cases import CPU_ONLY, covering, written
 
 

@@ -21,8 +21,8 @@ from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, Machine, collect, 
 from profet_collect.store import Cell, CellResult, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
+from profet_profiles import read_profile
 from profet_recorder.plan import record_plan
-from profet_recorder.profiles import read_profile
 from profet_recorder.recording import MAX_REPEATS, Recording
 from tests.made.collected import MANIFEST
 from tests.recorder.runs import needs

@@ -40,6 +40,11 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
     assert json.loads(done.stdout)["format"] == "step totals"
 
 
+def test_a_module_is_a_file_and_its_layer(contributing, tree):
+    (output,) = followed(contributing, tree, "Add a module")
+    assert " passed" in output
+
+
 def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_machines_names(contributing, tree):
     followed(contributing, tree, "Add a GPU")
     row = predicted(tree, "my.rtx3060")

@@ -30,7 +30,7 @@ from profet_lab.class_folds import (
 from profet_lab.counts import counts_report
 from profet_lab.measurements.tables import WORKLOAD, class_bank
 from profet_lab.reports import VALIDATION_NAME
-from profet_recorder.profiles import ProfileMeta
+from profet_profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
 
 pytestmark = pytest.mark.training

@@ -16,7 +16,7 @@ from profet_core.training.many_core import (
     manycore,
     scaled_network,
 )
-from profet_core.units import format_ms, format_significant, format_time
+from profet_profiles.units import format_ms, format_significant, format_time
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, result_rows, type_in
 from tests.pages.expected import FIRST
 from ui.server import DROPPED_TYPE

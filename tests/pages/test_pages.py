@@ -15,7 +15,7 @@ from pages.predict.predict import TITLE
 from profet_core import predict, read_profile
 from profet_core.answers.context import load_served
 from profet_core.catalog.custom_gpus import custom_gpu_from
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
 from tests.pages.conftest import PAGES, column, go, lines, link, open_section, result_rows, upload
 from ui import frame

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import Plan
-from profet_core.units import format_ms_range, time_unit
+from profet_profiles.units import format_ms_range, time_unit
 from tests.made.step_times import offer, planned, row
 from ui.columns import (
     IMAGES,

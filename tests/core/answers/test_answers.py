@@ -37,7 +37,7 @@ from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.training.memory import fit_answer, recorded_step
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from tests.codes import codes
 
 VGG = "vgg16-224px-b16-g3s"

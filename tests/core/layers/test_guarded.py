@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from profet_core import sandbox
 from profet_core.errors import InputError
 from profet_core.layers import reading as guarded
 from profet_core.layers.onnx import KINDS as ONNX_KINDS
 from profet_core.layers.reading import network_document, network_in, read_network, read_network_guarded
 from profet_core.layers.rules import KINDS
-from profet_core.sandbox import SMALL_BYTES
+from profet_profiles import sandbox
+from profet_profiles.sandbox import SMALL_BYTES
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
 from tests.fuzz.damage import damaged, wrong_tokens
