@@ -83,7 +83,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportPart:
     """A validation, its report, and its section of the card.
 
     Attributes
@@ -163,14 +163,16 @@ def _real_report(task: Validation) -> dict[str, Any]:
 
 #: Name, an option of `profet validate` -> the part, in the card's order; "models" is what `--card` alone writes.
 PARTS = {
-    "models": Part(
+    "models": ReportPart(
         _models_report,
         lambda report, folder: _models_section(report, load_models(folder).manifest),
         VALIDATION_NAME,
         {"models": _models_checksum},
     ),
-    "real": Part(_real_report, lambda report, _: _real_section(report), REAL_REPORT_NAME, {"models": _models_checksum}),
-    "gpus": Part(
+    "real": ReportPart(
+        _real_report, lambda report, _: _real_section(report), REAL_REPORT_NAME, {"models": _models_checksum}
+    ),
+    "gpus": ReportPart(
         lambda task: gpus_report(load_models(task.models), *task.data, seed=task.seed, progress=task.progress),
         lambda report, folder: _gpus_section(report, load_transfer(folder), load_memory(folder)),
         "gpus_validation.json",
@@ -179,24 +181,24 @@ PARTS = {
             "memory": lambda folder: load_memory(folder).checksum,
         },
     ),
-    "cells": Part(
+    "cells": ReportPart(
         lambda task: measured_cells_report(task.data[0], seed=task.seed, progress=task.progress),
         lambda report, _: _cells_section(report),
         "cells_validation.json",
     ),
-    "estimate": Part(
+    "estimate": ReportPart(
         lambda task: estimate_report(*task.data, task.progress),
         lambda report, folder: {"model": load_rates(folder)},
         "estimate_validation.json",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
-    "scaleout": Part(
+    "scaleout": ReportPart(
         lambda task: scaleout_report(task.data[1], task.progress),
         lambda report, folder: _scaleout_section(report),
         "scaleout_validation.json",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
-    "manycore": Part(
+    "manycore": ReportPart(
         lambda _: {"rows": [asdict(row) for row in check_rows()], "speedup": asdict(speedup_row())},
         lambda report, _: _manycore_section(),
         "",
