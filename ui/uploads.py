@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,7 +16,7 @@ from profet_core import InputError, ProfetError, Profile
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_core.sandbox import read_guarded, taken
-from ui.custom import add_profile
+from ui.custom import GivenNetwork, add_profile, given_network
 from ui.resources import Held, Resources
 from ui.server import is_dropped, others_first
 from ui.streamlit_internals import forget_upload
@@ -70,20 +70,12 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
     return f"{file.name} can't be used: something went wrong on our side while reading it."
 
 
-class GivenNetwork(NamedTuple):
-    """Name of the last file that was given, what is wrong with it, one line; and the last network that was read."""
-
-    name: str = ""
-    problem: str = ""
-    network: Network | None = None
-
-
 def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None] = lambda _: None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
     `pixels`: image size to count at; None: the file's own. `take`: called with each network that is read.
     """
-    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    given = given_network()
     file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:

@@ -289,14 +289,13 @@ def test_images_larger_than_measured_where_the_profile_s_are(open_app, counted_s
     [
         (("GeForce RTX 4090", "95 ms"), Code.USUAL),
         (("GeForce RTX 4090", "14min/epoch"), Code.FASTER),
-        (("Tesla T4", "98%|███| 382/391 [00:52<00:01, 1.1s/it]"), Code.SLOWER),
+        (("g4dn.xlarge", "98%|███| 382/391 [00:52<00:01, 1.1s/it]"), Code.SLOWER),
     ],
 )
 def test_a_measured_time_without_a_profile(open_app, models, catalog, port, capsys, measured, code):
     gpu, time = measured
-    link = {"net": "resnet50", "net_batch": "64", "net_gpu": gpu, "net_time": time, "preset": "all"}
-    columns = ",".join(ALL_COLUMNS["estimate"])
-    app = open_app("estimate", estimate_columns=columns, **link)
+    link = {"net": "resnet50", "net_batch": "64", "anchor": gpu, "latency": time}
+    app = open_app(source="name", per="step", preset="all", **link)
     assert not app.error and not app.exception, lines(app.error)
     asked = {"network": "resnet50", "batch": 64, "images": 1_281_167}
     document = posted({**asked, "measured": {gpu: time}}, port, "/v1/estimate")
@@ -311,10 +310,10 @@ def test_a_measured_time_without_a_profile(open_app, models, catalog, port, caps
     assert {name: row.latency_ms for name, row in answer.to_frame().set_index("instance").iterrows()} == {
         name: row["latency_ms"] for name, row in rows.items()
     }
-    steps, words = column(app, "Step"), column(app, "Basis")
+    steps, words = column(app, "Time"), column(app, "Basis")
     assert len(steps) > 30 and steps == {name: format_ms(rows[name]["latency_ms"]) for name in steps}
     assert {re.sub(r"\W", "", words[name]) for name in steps} == {"Measured", "Scaled"}
-    assert {name: app.query_params[name] for name in ("net_gpu", "net_time")} == {"net_gpu": gpu, "net_time": time}
+    assert {name: app.query_params[name] for name in ("anchor", "latency")} == {"anchor": gpu, "latency": time}
 
 
 def _anchored(samples, case: Case) -> dict[str, Any]:
