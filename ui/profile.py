@@ -12,6 +12,7 @@ import streamlit as st
 from profet_core import InputError, ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
@@ -36,7 +37,7 @@ from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
 from ui.session import Network, NetworkFile, Slot, latency_text, number, session
-from ui.uploads import Take, network_file, notes_on, read_uploads, show_notes, upload_input
+from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
 #: Field of `Held` -> label, answers and tip.
@@ -61,7 +62,8 @@ _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE
 
 
 def network_input(resources: Resources) -> None:
-    """The profile, its anchor and its latency."""
+    """The network, where it was measured, and how long its step took there."""
+    read_given_log(partial(_take_log, resources))
     select(
         ANCHOR_LABEL,
         Network.anchor,
@@ -74,12 +76,23 @@ def network_input(resources: Resources) -> None:
     )
     held = _profile_input(resources, session.profile, "2 · Your network")
     _latency_input(resources, session.profile, "3 · Measured time there (optional)")
+    log_input()
     if held.is_custom:
         _name_input(held, session.profile.prefix)
     if held.is_network and not session.profile.latency:
         st.button(
             ":primary[Example: 31 min/epoch on an RTX 4090]", key="example", type="tertiary", on_click=_use_example
         )
+
+
+def _take_log(resources: Resources, log: TrainingLog) -> None:
+    """Fill in what a log says: its time, its GPU, and the sizes of a network without a profile."""
+    session.profile.latency = log.time
+    if log.gpu and (gpu := anchor_in_text(resources.models, resources.catalog, log.gpu)):
+        session.network.anchor = session.custom.chosen_anchor = gpu
+    if session.profile.source == "name":
+        session.file.net_batch = log.batch_size or session.file.net_batch
+        session.file.net_pixels = log.pixels or session.file.net_pixels
 
 
 def _use_example() -> None:

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
 from profet_core import InputError, ProfetError, Profile
+from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_core.sandbox import read_guarded, taken
@@ -89,6 +90,36 @@ def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None
         st.session_state["network:given"] = given
         _empty_uploader("network")
     return given
+
+
+def read_given_log(take: Callable[[TrainingLog], None]) -> None:
+    """Read the log that its uploader got, in the run that it starts; `take`: called with what it says."""
+    file = st.session_state.get(_uploader_key("log"))
+    if file is None or file.closed:
+        return
+    try:
+        log = _read(file, lambda copy: read_log_guarded(copy, file.name))
+        take(log)
+        sizes = [f"batch {log.batch_size}"] * bool(log.batch_size) + [f"{log.pixels} px"] * bool(log.pixels)
+        facts = ", ".join([f"{log.time}, the median of {log.count:,}", *sizes, *filter(None, [log.gpu])])
+        note = "", f"{file.name}: {facts}."
+    except Exception as error:
+        note = _why_not(file, error), ""
+    finally:
+        _let_go(file)
+    st.session_state["log:note"] = note
+    _empty_uploader("log")
+
+
+def log_input() -> None:
+    """Ask for the log of a finished training, and say what was read from it."""
+    problem, read = st.session_state.get("log:note", ("", ""))
+    with st.expander("From a training log", icon=":material/description:", key="log", expanded=bool(problem)):
+        st.file_uploader("Training log", key=_uploader_key("log"), help=f"{LOGS[0].upper()}{LOGS[1:]}.")
+        if problem:
+            show_error(problem)
+        elif read:
+            st.caption(plain(read))
 
 
 @dataclass(slots=True)

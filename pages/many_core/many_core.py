@@ -154,9 +154,9 @@ def _columns(published_min: Mapping[int, float]) -> list[Column[ThreadsRow]]:
             data=lambda row: {name: getattr(row, name) for name in ("threads", "cpi", "contention_s", "extrapolated")},
         ),
         Column("a_s", "Counted", lambda row: row.a.total_s, format_time, tip="From counted operations."),
-        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant),
+        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant, narrow_under="a_s"),
         Column("b_s", "Measured", lambda row: row.b.total_s, format_time, tip="From measured times."),
-        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant),
+        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant, narrow_under="b_s"),
     ]
     if published_min:
         minutes = "{:,.1f} min".format

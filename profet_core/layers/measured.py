@@ -115,6 +115,20 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
     return _as_typed(ms)
 
 
+def line_ms(line: str) -> float | None:
+    """Milliseconds per step of a line of a log, if it is of a progress bar and says it."""
+    speeds = [one for one in _SPEED.finditer(line) if (one["of"] or one["item"])[:2].lower() in ("it", "st", "ba")]
+    if not speeds or not _PROGRESS.search(line):
+        return None
+    speed = speeds[-1]
+    try:
+        if speed["time"]:
+            return typed_positive(speed["time"]) * _ms(speed["unit"])
+        return _ms(speed["each"]) / typed_positive(speed["items"])
+    except InputError:
+        return None
+
+
 def _of_epoch(epoch_ms: float, batch_size: int | None, images: int | None, validation_images: int) -> float:
     if images is None:
         raise InputError("{measured} per epoch needs {images}.", "measured", "images")
