@@ -103,8 +103,8 @@ def _checked(log: TrainingLog) -> TrainingLog:
     times = {name: value for name in limits if (value := getattr(log, name)) is not None}
     if len(times) != 1 or not all(0 < value <= limits[name] for name, value in times.items()):
         raise ValueError("no time")
-    sizes = {name: getattr(log, name) for name in ("batch_size", "pixels")}
-    return replace(log, **{name: size if size and 1 <= size <= MAX_BATCH else None for name, size in sizes.items()})
+    batch_size, pixels = (size if size and 1 <= size <= MAX_BATCH else None for size in (log.batch_size, log.pixels))
+    return replace(log, batch_size=batch_size, pixels=pixels)
 
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x08")
@@ -280,11 +280,8 @@ def _progress(text: str) -> dict[str, Any] | None:
     """Progress lines of Keras, tqdm, Lightning and Ultralytics; the bar of an epoch counts once it is full."""
     times_ms, full_ms = [], []
     for line in text.splitlines():
-        if (
-            not line.strip()
-            or len(line) > 4 * LONGEST_TIME
-            or _OTHER_PASS.search(line.partition("%|")[0].partition("[=")[0])
-        ):
+        before = line.partition("%|")[0].partition("[=")[0]
+        if not line.strip() or len(line) > 4 * LONGEST_TIME or _OTHER_PASS.search(before):
             continue
         if (ms := line_ms(line)) is not None:
             times_ms.append(ms)

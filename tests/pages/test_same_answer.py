@@ -326,9 +326,8 @@ def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
     assert not app.error and not app.exception, lines(app.error)
     said = {"anchor": "p3.2xlarge", "latency": "440.1 ms", "net_batch": "16"}
     assert {name: app.query_params[name] for name in said} == said
-    document = posted(
-        {"network": "resnet50", "batch": 16, "log": DETECTRON, "anchor": "p3.2xlarge"}, port, "/v1/estimate"
-    )
+    asked = {"network": "resnet50", "batch": 16, "log": DETECTRON, "anchor": "p3.2xlarge"}
+    document = posted(asked, port, "/v1/estimate")
     capsys.readouterr()
     options = ["--batch", "16", "--log", str(path), "--anchor", "p3.2xlarge", "--format", "json"]
     assert main(["estimate", "resnet50", *options]) == 0 and json.loads(capsys.readouterr().out) == document

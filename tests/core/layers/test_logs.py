@@ -1,5 +1,6 @@
 """Logs of finished runs, as frameworks write them: the median step or epoch, and what they say of its size."""
 
+# ruff: noqa: E501 (lines as they are written)
 from __future__ import annotations
 
 import gzip
