@@ -207,7 +207,7 @@ class Thread(Spans):
         return float(gaps_us(begins[order], durations[order]).sum())
 
 
-class Gpu(Spans):
+class GpuTrace(Spans):
     """Work of one GPU as a trace lists it, in microseconds, and its sums once all of it is added.
 
     Attributes
@@ -319,7 +319,7 @@ class Trace:
     """
 
     host_us: dict[str, float] = field(default_factory=no_times)
-    gpus: list[Gpu] = field(default_factory=list)
+    gpus: list[GpuTrace] = field(default_factory=list)
     marked: int = 0
     runs: Counter[int] = field(default_factory=Counter)
     kinds: set[str] = field(default_factory=set)
@@ -398,7 +398,7 @@ class Trace:
         )
 
 
-def _gpu_rows(gpu: Gpu, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
+def _gpu_rows(gpu: GpuTrace, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
@@ -434,7 +434,7 @@ def _gpu_rows(gpu: Gpu, check_time: Callable[[], None]) -> tuple[dict[str, float
     return rows_us, warnings, what and f"This is a first step: {what}. Profile a later step, after ten or more."
 
 
-def _searched(gpu: Gpu) -> set[str]:
+def _searched(gpu: GpuTrace) -> set[str]:
     """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
     if not any("Conv" in kind for kind in gpu.operations_us):
         return set()

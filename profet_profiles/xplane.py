@@ -38,7 +38,7 @@ from profet_profiles.tensorflow_trace import (
     HOST,
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
-    Gpu,
+    GpuTrace,
     Thread,
     Trace,
     eager_type,
@@ -325,7 +325,7 @@ def _note_step(found: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
 
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
-    gpu = Gpu(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
+    gpu = GpuTrace(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
     for number, parts in enumerate(_lines(wire, size)):
         events, derived, marks_steps = 0, False, False
         for part in parts:

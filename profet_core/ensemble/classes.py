@@ -12,7 +12,7 @@ import numpy as np
 
 from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
-    Kind,
+    OperationKind,
     UnknownOperations,
     column_sums,
     is_set_aside,
@@ -189,7 +189,7 @@ class OperationClasses:
         return operation not in self.columns and kind_of(operation) not in self._served
 
     @cached_property
-    def _served(self) -> frozenset[Kind]:
+    def _served(self) -> frozenset[OperationKind]:
         """Kinds of the training operations in their classes."""
         found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
         return frozenset(kind for kind, group in found if kind and kind.operation_class == group)

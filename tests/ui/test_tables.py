@@ -24,7 +24,6 @@ from ui.columns import (
     STEP_RANGE,
     TRAINING_COST,
     basis_column,
-    estimate_columns,
     out_columns,
     size_columns,
 )
@@ -161,7 +160,7 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
 HOURS = time_unit(36_000)
 
 
-@pytest.mark.parametrize("columns", [size_columns(HOURS), out_columns(HOURS), estimate_columns(HOURS, compared=True)])
+@pytest.mark.parametrize("columns", [size_columns(HOURS), out_columns(HOURS)])
 def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
     keys = [column.key for column in columns]
     assert len(set(keys)) == len(keys)
