@@ -426,12 +426,9 @@ class Texts(Part):
 class ManyCore(Part):
     """The network on many-core CPUs, and its training."""
 
-    manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
+    manycore_from = one_of({"published": "Published", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = Field("resnet50", _network_name)
-    manycore_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
-    manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
@@ -490,7 +487,6 @@ class Session:
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, compare_table = Table("scale_out"), Table("compare")
-    manycore_table = Table("manycore")
 
     @property
     def prediction_inputs(self) -> tuple[Part, ...]:

@@ -11,7 +11,6 @@ from profet_core.layers.reading import read_network
 from profet_profiles.units import format_ms
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, type_in
 from ui.resources import load_resources
-from ui.server import DROPPED_TYPE
 
 TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64,3\nflatten,,\ndense,10,\n"
 ALONE = {"source": "name", "per": "step", "preset": "original"}
@@ -142,9 +141,6 @@ def test_a_file_is_counted_and_what_is_wrong_with_the_next_one_is_one_line(open_
         (line,) = lines(app.error)
         assert line.startswith("<b>x</b>.keras") and "\n" not in line and column(app, "Time") == before
         assert not app.exception
-    uploader = next(one for one in app.file_uploader if one.key.startswith("network:file"))
-    app = uploader.set_value(("mine.csv", b"", DROPPED_TYPE)).run()
-    assert "dropped it" in lines(app.error)[0]
 
     def fail(*_):
         raise RuntimeError("secret")
