@@ -199,7 +199,7 @@ PARTS = {
     ),
     "manycore": ReportPart(
         lambda _: _manycore_report(),
-        lambda report, _: _manycore_section(report),
+        lambda report, _: _manycore_section(),
         "",
     ),
 }
@@ -486,13 +486,23 @@ def _manycore_report() -> dict[str, Any]:
 def manycore_rows(name: str, threads: Sequence[int]) -> list[dict[str, Any]]:
     """A published network on numbers of threads: minutes and speed-up by both models, and the published prediction."""
     network, published = many_core.PUBLISHED[name], many_core.PUBLISHED_PREDICTIONS_MIN[name]
-    found = pd.DataFrame(many_core.manycore(network, many_core.training_of(network), threads))
-    rows = found[["threads"]].assign(network=name, a_min=found["a_total_s"] / 60, b_min=found["b_total_s"] / 60)
-    rows = rows.assign(speedup_a=found["a_speedup"], speedup_b=found["b_speedup"]).to_dict("records")
-    return [row | {"published_min": published.get(row["threads"])} for row in rows]
+    found = many_core.manycore(network, many_core.training_of(network), threads)
+    return [
+        {
+            "network": name,
+            "threads": count,
+            "a_min": found["a_total_s"][place].item() / 60,
+            "b_min": found["b_total_s"][place].item() / 60,
+            "speedup_a": found["a_speedup"][place].item(),
+            "speedup_b": found["b_speedup"][place].item(),
+            "published_min": published.get(count),
+        }
+        for place, count in enumerate(found["threads"].tolist())
+    ]
 
 
-def _manycore_section(report: JsonObject) -> dict[str, Any]:
+def _manycore_section() -> dict[str, Any]:
+    report = _manycore_report()
     published = [row for row in report["rows"] if row["published_min"] is not None]
     return {
         "published": len(published),
@@ -504,7 +514,8 @@ def _manycore_section(report: JsonObject) -> dict[str, Any]:
         ],
         "speedup": report["speedup"],
         "published_speedup": many_core.PUBLISHED_SPEEDUP,
-        "processor": f"{many_core.PROCESSOR} ({many_core.CORES} cores)",
+        "processor": many_core.PROCESSOR,
+        "cores": many_core.CORES,
     }
 
 

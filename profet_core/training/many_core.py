@@ -126,7 +126,7 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     growth = forward_flops / min(max(forward_flops, flops[0]), flops[-1])
     scaled = [float(_power_law(forward_flops, flops, each)) for each in (*columns, *zip(*contentions_s, strict=True))]
     grown = [value if place in (2, 5) else value * growth for place, value in enumerate(scaled)]
-    return Network(name, forward_flops, *grown[:6], tuple(grown[6:]))
+    return Network._make((name, forward_flops, *grown[:6], tuple(grown[6:])))
 
 
 def nearest_published(forward_flops: float) -> Network:
