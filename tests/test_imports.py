@@ -54,7 +54,7 @@ answers
 #: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
 errors
-units, whole_files
+units, whole_files, queues
 limits
 record
 unpacking

@@ -11,8 +11,6 @@ import importlib
 import mimetypes
 import re
 import threading
-import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,6 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from profet_profiles import VERSION
+from profet_profiles.queues import BoundedQueue
 from ui.streamlit_internals import STATIC
 
 _HERE = Path(__file__).parent
@@ -118,13 +117,10 @@ LONGEST_TURN_S = 0.5
 
 
 class Turns:
-    """One turn at a time, in the order in which they were asked for; after `longest_s` the next one begins anyway."""
+    """One page at a time; within one's turn one goes on, or lets others have theirs."""
 
     def __init__(self, longest_s: float = LONGEST_TURN_S) -> None:
-        self._longest_s, self._lock, self._mine = longest_s, threading.Lock(), threading.local()
-        self._queue = deque[threading.Event]()
-        self._holder: object = None
-        self._until = 0.0
+        self._queue, self._mine = BoundedQueue(longest_s=longest_s), threading.local()
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
@@ -137,7 +133,6 @@ class Turns:
             yield
         finally:
             self._end()
-            self._mine.turn = None
 
     @contextmanager
     def others_first(self) -> Iterator[None]:
@@ -149,34 +144,12 @@ class Turns:
             self._begin()
 
     def _begin(self) -> None:
-        called = threading.Event()
-        with self._lock:
-            self._queue.append(called)
-        while (left_s := self._left_s(called)) > 0:
-            called.wait(left_s)
-
-    def _left_s(self, called: threading.Event) -> float:
-        """Begin, and return 0; else seconds to wait unless called: none but the first in the queue has a limit."""
-        with self._lock:
-            called.clear()
-            if self._queue[0] is not called:
-                return threading.TIMEOUT_MAX
-            if self._holder is not None and (left_s := self._until - time.monotonic()) > 0:
-                return left_s
-            self._queue.popleft()
-            self._holder = self._mine.turn = called
-            self._until = time.monotonic() + self._longest_s
-            if self._queue:
-                self._queue[0].set()
-            return 0.0
+        self._mine.turn = self._queue.turn()
+        self._mine.turn.__enter__()
 
     def _end(self) -> None:
-        with self._lock:
-            # Another one has begun if it took too long.
-            if self._holder is self._mine.turn:
-                self._holder = None
-                if self._queue:
-                    self._queue[0].set()
+        turn, self._mine.turn = self._mine.turn, None
+        turn.__exit__(None, None, None)
 
 
 _turns = Turns()
