@@ -23,6 +23,8 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
+#: In the error of a library that can't be loaded.
+_NO_MEMORY = "annot allocate memory"
 #: Commands that fit models, or run scripts: the number of threads is theirs.
 _THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
@@ -109,6 +111,8 @@ def _status_of(error: Exception) -> int:
         )
     if _is_interrupted(error):
         return _ended(_STOPPED_LINE, STOPPED)
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError | OSError) and _NO_MEMORY in str(error)):
+        return _ended("there is not enough memory: close other programs or raise this one's limit", NO_OUTPUT)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
         return _ended(f"the output can't be written: {error.strerror}", NO_OUTPUT)

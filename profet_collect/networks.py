@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib.util import find_spec
 
@@ -103,7 +104,8 @@ def known_name(text: str) -> str:
     names = {_plain(name): name for name in (*MEASURED, *NEWER)}
     name = names.get(_plain(text))
     if name is None:
-        raise InputError(f"{text[:60]!a} is not built to be measured: use one of {', '.join(names.values())}.")
+        near = ", ".join(difflib.get_close_matches(text[:60], names.values(), n=3, cutoff=0.0))
+        raise InputError(f"{text[:60]!a} is not built to be measured: {near}, and others in `profet collect -h`, are.")
     return name
 
 

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
@@ -22,6 +21,7 @@ from profet_core.ensemble.operations import (
     report_unknown,
     same_operations,
 )
+from profet_core.shipped import shipped_text
 from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_profiles.units import US_PER_MS
 
@@ -269,7 +269,7 @@ class OperationClasses:
 @cache
 def load_operation_classes() -> OperationClasses:
     """Load the shipped table, `operation_classes.csv`; read once, because it never changes."""
-    text = resources.files("profet_core.ensemble").joinpath("operation_classes.csv").read_text(encoding="utf-8")
+    text = shipped_text("ensemble/operation_classes.csv")
     table: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines()):
         table.setdefault(row["class"], []).append(row["operation"])

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
 
+from profet_core.shipped import shipped_text
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
 
 
@@ -149,9 +149,9 @@ def load_operation_kinds() -> OperationKinds:
     """Load the shipped tables; read once, because they never change."""
     kinds = {
         row["kind"]: OperationKind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
-        for row in csv.DictReader(_text("kinds.csv").splitlines())
+        for row in csv.DictReader(shipped_text("ensemble/kinds.csv").splitlines())
     }
-    rows = csv.DictReader(_text("operation_kinds.csv").splitlines())
+    rows = csv.DictReader(shipped_text("ensemble/operation_kinds.csv").splitlines())
     return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
 
 
@@ -181,10 +181,6 @@ def is_set_aside(operation: str) -> bool:
     """Whether an operation's time is excluded deliberately, rather than unknown."""
     kind = kind_of(operation)
     return kind is not None and kind.name in SET_ASIDE
-
-
-def _text(name: str) -> str:
-    return resources.files("profet_core.ensemble").joinpath(name).read_text(encoding="utf-8")
 
 
 #: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with

@@ -33,7 +33,7 @@ def test_the_first_link_opens_its_page(page, repository, link, heading):
 
 
 def test_every_page_is_in_the_navigation(browser, app_url, page: Page):
-    pages = ["", "scaler", "sizes", "compare", "scale_out", "estimate", "accuracy", "about"]
+    pages = ["", "scaler", "sizes", "compare", "scale_out", "many_core", "accuracy", "about"]
     assert paths(browser, app_url) == pages
     open_page(page, f"{app_url}/accuracy")
     follow(page, "About")

@@ -32,7 +32,8 @@ def test_every_page_opens_by_its_link(open_app, page):
         "predict": TITLE,
         "sizes": "Latency and cost by batch size and image size",
         "scale_out": "Training on 1 to 64 GPUs",
-        "estimate": "Time and cost without a profile",
+        "estimate": TITLE,
+        "many_core": "Training time on many-core CPUs",
         "compare": "Compare profiles",
         "accuracy": "Accuracy",
         "about": "About",
@@ -179,9 +180,9 @@ def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
 
 def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     first, second, *_ = samples
-    for page in ("sizes", "estimate"):
-        app = open_app(page, gpu=GPU)
-        assert not app.error and not app.exception and INSTANCE in column(app, "Instance"), page
+    for source in ("sample", "name"):
+        app = open_app("sizes", gpu=GPU, source=source)
+        assert not app.error and not app.exception and INSTANCE in column(app, "Instance"), source
     app = open_app("compare", compare_samples=f"{first},{second}")
     assert not app.error and INSTANCE in column(app, "$/h")
     said = lines(open_app("accuracy").markdown)
