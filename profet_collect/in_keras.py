@@ -36,7 +36,7 @@ _SPARE_STEPS = 1 + MAX_REPEATS
 
 
 def load_keras() -> Any:
-    """The Keras that profiles most like the training data: tf_keras, or Keras 3 on TensorFlow."""
+    """Load the Keras that profiles most like the training data: tf_keras, or Keras 3 on TensorFlow."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     return import_module("tf_keras" if find_spec("tf_keras") else "keras")
 
@@ -56,7 +56,7 @@ def seen(task: CellTask) -> Seen:
 
 
 def _only_first_gpu(task: CellTask) -> list[Any]:
-    """The GPU that is measured, if any; TensorFlow would take the memory of all others too."""
+    """Choose the GPU that is measured, if any; TensorFlow would take the memory of all others too."""
     gpus: list[Any] = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")[:1]
     if gpus:
         tf.config.set_visible_devices(gpus, "GPU")
@@ -127,7 +127,7 @@ def build(name: str, pixels: int, classes: int, *, ends: str = "linear") -> Any:
 
 
 def _sequence(layers: Any, name: str, classes: int, ends: str) -> list[Any] | None:
-    """Layers of a network without branches; None if it is none."""
+    """Build the layers of a network without branches; None if it is none."""
     relu = {"activation": "relu"}
     if name == "LeNet5":
         parts = [(layers.Conv2D(filters, 5, **relu), layers.MaxPooling2D()) for filters in (6, 16)]
@@ -163,7 +163,7 @@ def _sequence(layers: Any, name: str, classes: int, ends: str) -> list[Any] | No
 
 
 def _small_resnet(layers: Any, image: Any, classes: int) -> Any:
-    """The measurements' small ResNet, whose residual convolutions are 1 x 1."""
+    """Build the measurements' small ResNet, whose residual convolutions are 1 x 1."""
     x = layers.BatchNormalization()(layers.Conv2D(64, 7, 2, padding="same")(image))
     x = layers.MaxPooling2D(3, 2, padding="same")(x)
     for filters, stride in SMALL_RESNET:
@@ -175,7 +175,7 @@ def _small_resnet(layers: Any, image: Any, classes: int) -> Any:
 
 
 def _resnet(layers: Any, image: Any, classes: int, blocks: tuple[int, ...], kernels: tuple[int, ...]) -> Any:
-    """The measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
+    """Build the measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
 
     def normalized(x: Any) -> Any:
         return layers.Activation("relu")(layers.BatchNormalization()(x))

@@ -117,7 +117,7 @@ def _relu() -> nn.Module:
 
 
 def _sequence(name: str, classes: int) -> list[nn.Module] | None:
-    """Layers of a network without branches; None if it is none."""
+    """Build the layers of a network without branches; None if it is none."""
     if name == "LeNet5":
         parts = [(nn.LazyConv2d(filters, 5), _relu(), nn.MaxPool2d(2)) for filters in (6, 16)]
         dense = [(nn.LazyLinear(units), _relu()) for units in (120, 84)]
@@ -160,7 +160,7 @@ class _Residual(nn.Module):
 
 
 def _small_resnet(classes: int) -> nn.Module:
-    """The measurements' small ResNet, whose residual convolutions are 1 x 1."""
+    """Build the measurements' small ResNet, whose residual convolutions are 1 x 1."""
     built: list[nn.Module] = [nn.LazyConv2d(64, 7, 2, 3), nn.LazyBatchNorm2d(), nn.MaxPool2d(3, 2, 1)]
     for filters, stride in SMALL_RESNET:
         first = [nn.LazyConv2d(filters, 1, stride), nn.LazyBatchNorm2d(), _relu()]
@@ -171,7 +171,7 @@ def _small_resnet(classes: int) -> nn.Module:
 
 
 def _resnet(classes: int, blocks: tuple[int, ...], kernels: tuple[int, ...]) -> nn.Module:
-    """The measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
+    """Build the measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
     built: list[nn.Module] = [nn.LazyConv2d(64, 7, 2, 3), nn.LazyBatchNorm2d(), _relu(), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for stage, block in resnet_blocks(blocks):

@@ -207,7 +207,7 @@ class Expected:
         self.pace[framework] = deep.latency_ms / self.step_ms(deep.cell)
 
     def step_ms(self, cell: Cell) -> float:
-        """Expected step latency before measuring."""
+        """Estimate the step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
         others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
@@ -371,7 +371,7 @@ def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expe
 
 
 def print_result(place: str, result: CellResult, left_s: float) -> None:
-    """A line on stderr that a cell has ended, and what the others are expected to take."""
+    """Print a line on stderr that a cell has ended, and what the others are expected to take."""
     latency_ms = result.batch_latency_ms
     outcome = result.status if latency_ms is None else format_ms(latency_ms)
     why = f" ({result.why})" if result.why else ""
@@ -389,7 +389,7 @@ _UNKNOWN = "Tesla T4"
 
 
 def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> Expected:
-    """Expectations; where `is_timed`, two cells of each framework are run for them.
+    """Form expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises
     ------
@@ -426,7 +426,8 @@ def measure_loading(
 ) -> dict[str, Any]:
     """Decode, crop, flip and batch the folder's images on all vCPUs of this process for some seconds.
 
-    Returns:
+    Returns
+    -------
     `framework`, `images_per_s`, `vcpus` that prepared them, `images` that were taken of the folder, `pixels` that they
     were cropped to, and `images_per_s_per_vcpu`.
 

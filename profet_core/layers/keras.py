@@ -297,8 +297,11 @@ def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
 
 
 def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded) -> Shape | None:
-    """What an operation of Keras puts out that has no rule: one that keeps shapes, and the two that take channels apart
-    and together, as the preprocessing of Keras' own networks does."""
+    """Return the output's shape of an operation of Keras that has no rule, None where it isn't known.
+
+    Known are operations that keep shapes, and the two that take channels apart and together, as the preprocessing of
+    Keras' own networks does.
+    """
     before, after = recorded
     if _keeps_shape(shapes, recorded):
         return shapes[0]

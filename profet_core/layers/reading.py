@@ -52,7 +52,7 @@ _ONNX_STARTS = (b"\x08", b"\x12", b"\x3a")
 
 
 def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels: int | None = None) -> Network:
-    """Read a network from a `.keras` file, a Keras model's JSON, an ONNX file or a layer table.
+    r"""Read a network from a `.keras` file, a Keras model's JSON, an ONNX file or a layer table.
 
     No code of the file is run, no weights are read, and no other file is opened.
 
@@ -66,7 +66,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     ------
     InputError : one line that says what is wrong with this file and what to do.
 
-    >>> read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters
+    >>> read_network(b"kind,channels\nflatten,\ndense,10", "mine.csv", 28).counts.parameters
     23530
     """
     shown = shown_file_name(name)
@@ -159,9 +159,9 @@ _FLAGS = dict.fromkeys(("yes", "true", "1", "y"), True) | dict.fromkeys(("no", "
 
 
 def read_table(data: bytes, name: str, pixels: int | None) -> Network:
-    """The network in a layer table, a CSV file with one layer a line.
+    r"""Read the network in a layer table, a CSV file with one layer a line.
 
-    >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
+    >>> read_table(b"kind,channels,kernel\nconvolution,6,5\nflatten,,\ndense,10,", "mine.csv", 28).counts.parameters
     35026
     """
     net = LayerList()

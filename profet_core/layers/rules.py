@@ -291,7 +291,7 @@ class Settings(NamedTuple):
         return Window(kernel, strides, self.padding(), self.wholes("dilation_rate", 2, 1))
 
     def padding(self) -> Padding:
-        """ "same", "valid" (the default), or how much on each side."""
+        """Return "same", "valid" (the default), or how much on each side."""
         value = self.values.get("padding", "valid")
         if isinstance(value, list):
             return self.margins("padding")
