@@ -26,7 +26,7 @@ from profet_core.layers.network import (
     whole,
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
+from profet_core.layers.rules import TABLE_KINDS, Settings, apply_rule
 from profet_profiles.reading import is_text, other_file, shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.unpacking import Content, is_archive
@@ -230,7 +230,7 @@ def _table_layers(kind: str, row: Mapping[str, str], shapes: Mapping[str, Shape]
         raise InputError(f"its kind is {shown(kind)}: one of {', '.join(TABLE_KINDS)} is needed.")
     given = {column: _setting(column, row[column]) for column in _SETTINGS if row.get(column)}
     values = {setting: given[column] for setting, column in _NAMES.items() if column in given}
-    return layers_of(TABLE_KINDS[kind], Settings(values, _NAMES), tuple(shapes[name] for name in names) or (last,))
+    return apply_rule(TABLE_KINDS[kind], Settings(values, _NAMES), tuple(shapes[name] for name in names) or (last,))
 
 
 def _setting(column: str, text: str) -> Any:
@@ -290,8 +290,8 @@ def network_in(document: object) -> Network:
     """The network in a document of `network_document`."""
     import msgspec  # late, as few commands read a network's file
 
-    found = msgspec.convert(document, _Document)
-    layers, texts = found["layers"], [found["name"], found["source_format"], *found["caveats"]]
+    fields = msgspec.convert(document, _Document)
+    layers, texts = fields["layers"], [fields["name"], fields["source_format"], *fields["caveats"]]
     numbers = (
         number
         for layer in layers
@@ -300,14 +300,14 @@ def network_in(document: object) -> Network:
     if (
         not 0 < len(layers) <= MAX_LAYERS
         or len(texts) > _MAX_CAVEATS
-        or min(found["pixels"], found["classes"]) < 1
+        or min(fields["pixels"], fields["classes"]) < 1
         or min(numbers) < 0
         or not all(map(is_line, (*texts, *(layer.name for layer in layers))))
     ):
         raise ValueError("no network")
     # Summed again: the counts are those of the layers, whatever the process says.
-    counts = count(layers, found["pixels"], found["classes"])
-    return Network(found["name"], found["source_format"], layers, counts, tuple(found["caveats"]))
+    counts = count(layers, fields["pixels"], fields["classes"])
+    return Network(fields["name"], fields["source_format"], layers, counts, tuple(fields["caveats"]))
 
 
 TASK = Task(__name__, network_in, InputError, "give the model's config.json, or a layer table", _MAX_ANSWER_BYTES)

@@ -70,7 +70,7 @@ def test_averages_have_no_gradient_one_filter_a_channel_is_depthwise_and_branche
 
 
 def test_counts_sum_layers_by_their_kind():
-    made = rules.layers_of("squeeze excite", rules.Settings({"filters": 4}), ((8, 8, 16),))
+    made = rules.apply_rule("squeeze excite", rules.Settings({"filters": 4}), ((8, 8, 16),))
     assert made[-1].output == (8, 8, 16)
     counts = count(made, 8)
     # 16 to 4 and back, with their biases; 64 products each way.
