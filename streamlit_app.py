@@ -20,7 +20,7 @@ from ui.streamlit_internals import keep_to_itself
 
 
 def _context() -> Context:
-    """What the pages predict from, for the endpoint beside them."""
+    """Return what the pages predict from, for the endpoint beside them."""
     from ui.resources import load_resources
 
     return load_resources()

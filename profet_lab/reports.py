@@ -256,12 +256,12 @@ def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
 
 def measured_noise(measurements: Measurements) -> dict[str, float]:
     """Mean absolute deviation of a run from its workload's median, percent, per instance."""
-    found = {}
+    noise = {}
     for instance, latency_ms in measurements.latency_ms.items():
         table = measurements.workloads.assign(latency_ms=latency_ms)
         median = table.groupby(WORKLOAD)["latency_ms"].transform("median")
-        found[instance] = float(100 * (table["latency_ms"] / median - 1).abs().mean())
-    return found
+        noise[instance] = float(100 * (table["latency_ms"] / median - 1).abs().mean())
+    return noise
 
 
 def render(card: str, **values: object) -> str:
@@ -390,8 +390,8 @@ def _models_section(report: Report, manifest: Mapping[str, Any]) -> dict[str, An
             name: {**row, "original": original["by_model"][name][_MAPE[0]]} for name, row in default["by_model"].items()
         },
         "growth": [
-            {"proportional": None, **row, "known": known}
-            for known, rows in report.get("growth", {}).items()
+            {"proportional": None, **row, "known": source}
+            for source, rows in report.get("growth", {}).items()
             for row in rows
             if row.get("knots") is None
         ],
@@ -464,14 +464,14 @@ def _scaleout_section(report: Report) -> dict[str, Any]:
     sets = report["data_sets"]
     return {
         "parts": [
-            {"data_set": name, "what": what, **found[key]}
-            for name, found in sets.items()
+            {"data_set": name, "what": what, **figures_of[key]}
+            for name, figures_of in sets.items()
             for key, what in (("networks", "network"), ("gpus", "GPU model"))
         ],
         "by_strategy": [
             {"name": f"{name}, {strategy}", **row}
-            for name, found in sets.items()
-            for strategy, row in found["networks"]["by_strategy"].items()
+            for name, figures_of in sets.items()
+            for strategy, row in figures_of["networks"]["by_strategy"].items()
         ],
     }
 
