@@ -19,9 +19,9 @@ from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import Profile, read_profile_folder
-from profet_recorder.profiles.reading import shown_file_name
+from profet_profiles import Profile, read_profile_folder
+from profet_profiles.reading import shown_file_name
+from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
     from profet_core.layers.logs import TrainingLog

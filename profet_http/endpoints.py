@@ -37,7 +37,7 @@ from profet_core.answers.schema import TEXT, WHOLE, Document, Schema, Type, reco
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError, ProfetError
 from profet_http.requests import FILE, FORM, JSON
-from profet_recorder.profiles.profet_json import parse_json
+from profet_profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]
 

@@ -18,9 +18,9 @@ from starlette.requests import ClientDisconnect, Request
 from profet_core.answers.questions import FILES, LOG, PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
 from profet_core.layers.logs import read_log_guarded
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import read_profile
-from profet_recorder.profiles.profet_json import parse_json
+from profet_profiles import read_profile
+from profet_profiles.profet_json import parse_json
+from profet_profiles.sandbox import read_guarded
 
 _LOG = logging.getLogger(__name__)
 

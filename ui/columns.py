@@ -15,7 +15,7 @@ from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
 from profet_core.training.several_gpus import WholeNodePlan
-from profet_core.units import (
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_co2e,

@@ -13,7 +13,7 @@ from profet_core import InputError, Profile, ProfileError
 from profet_core.answers.by_layers import NetworkProfile, file_profile, named_profile, unknown_profile
 from profet_core.layers.network import Network as NetworkLayers
 from profet_core.prediction.targets import recorded_on
-from profet_recorder.profiles.profet_json import profile_from_link_text
+from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
 from ui.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
 from ui.words import error_words, sentence

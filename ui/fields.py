@@ -18,8 +18,8 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, 
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.units import format_count, typed_count, typed_latency_ms
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import held_in
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session

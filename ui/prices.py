@@ -27,7 +27,7 @@ from profet_core.catalog.custom_instances import check_custom_rows, custom_cells
 from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE, instance_words
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
-from profet_core.units import as_typed, format_ms, format_usd, typed_positive
+from profet_profiles.units import as_typed, format_ms, format_usd, typed_positive
 from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.predicted import current_network
 from ui.resources import Resources, load_resources

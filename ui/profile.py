@@ -18,11 +18,11 @@ from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
 from profet_core.prediction.targets import anchor_in_text
-from profet_core.sandbox import read_guarded
 from profet_core.training.cost import MAX_IMAGES
-from profet_core.units import format_ms
-from profet_recorder.profiles.limits import MAX_STEPS
-from profet_recorder.profiles.reading import sizes_in_name
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.reading import sizes_in_name
+from profet_profiles.sandbox import read_guarded
+from profet_profiles.units import format_ms
 from ui.custom import (
     MAX_NAME_LETTERS,
     add_profile,

@@ -16,7 +16,7 @@ from profet_core.layers.networks import network_in_file_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Sample, load_samples
 from profet_core.prediction.targets import anchor_named, anchor_names
-from profet_recorder.profiles.profet_json import profile_to_link_text
+from profet_profiles.profet_json import profile_to_link_text
 
 
 # Without slots, for the cached property.

@@ -28,8 +28,8 @@ from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
-from profet_recorder.profiles.limits import MAX_STEPS
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
 from ui.words import ON_PREDICT
 
@@ -409,18 +409,8 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the section of About."""
+    """The section of About."""
 
-    part = one_of(
-        {
-            "model": "Profiled GPUs",
-            "gpu": "Other GPUs, AMP",
-            "cells": "Few measurements",
-            "estimate": "No profile",
-            "scaleout": "Scale out",
-            "manycore": "Many-core CPUs",
-        }
-    )
     open = one_of(
         {
             "record": "Record a profile",

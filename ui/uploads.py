@@ -16,7 +16,7 @@ from profet_core import InputError, ProfetError, Profile
 from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
-from profet_core.sandbox import read_guarded, taken
+from profet_profiles.sandbox import read_guarded, taken
 from ui.custom import GivenNetwork, add_profile, given_network
 from ui.resources import Held, Resources
 from ui.server import is_dropped, others_first

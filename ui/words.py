@@ -115,7 +115,7 @@ def one_line_errors() -> Iterator[None]:
         show_error(UNEXPECTED)
 
 
-RECORD_COMMAND = "profet profile train.py"
+RECORD_COMMAND = "profet-record train.py"
 
 
 def page_path(name: str) -> str:

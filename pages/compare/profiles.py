@@ -17,9 +17,9 @@ from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
 from profet_core.training.plans import COSTED_STEPS, Period, Plan
-from profet_core.units import US_PER_MS, format_ms, format_usd
-from profet_recorder.profiles.profet_json import write_profile
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.profet_json import write_profile
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.units import US_PER_MS, format_ms, format_usd
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE, TableRow
 from ui.curves import gpu_look

@@ -25,7 +25,7 @@ from profet_core.training.many_core import (
     nearest_published,
     scaled_network,
 )
-from profet_core.units import format_significant, format_time
+from profet_profiles.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.fields import choice, network_name_input, number_field

@@ -44,7 +44,7 @@ from profet_core.training.words import (
     comparison_sentences,
     skipped_sentence,
 )
-from profet_core.units import (
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_ms,

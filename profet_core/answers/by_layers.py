@@ -20,7 +20,7 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.table import Prediction, StepTable, Target
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.transfer.targets import host_named
-from profet_recorder.profiles.record import Profile, ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
 from profet_core.training.plans import TOTALS, Plan, plan_of
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

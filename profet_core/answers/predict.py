@@ -36,9 +36,9 @@ from profet_core.prediction.table import InstancePrediction, Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
-from profet_core.units import format_ms, format_significant, positive_number, whole_number
-from profet_recorder.profiles import Profile
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
+from profet_profiles import Profile
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
+from profet_profiles.units import format_ms, format_significant, positive_number, whole_number
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 

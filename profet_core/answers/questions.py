@@ -20,10 +20,10 @@ from profet_core.training.cost import (
     Workload,
     interruptions_per_h,
 )
-from profet_core.units import positive_number, typed_count
+from profet_profiles.units import positive_number, typed_count
 
 if TYPE_CHECKING:
-    from profet_recorder.profiles import Profile
+    from profet_profiles import Profile
 
 #: Names in a list, or instances with a number each.
 MAX_ENTRIES = 100

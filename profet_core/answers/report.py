@@ -19,7 +19,8 @@ from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
 from profet_core.training.recommend import shortlist
 from profet_core.training.words import answer_sentences, breakdown_line, named_plans
-from profet_core.units import (
+from profet_profiles import VERSION
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_duration,
@@ -28,7 +29,6 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_recorder import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MAX_PLANS = 20

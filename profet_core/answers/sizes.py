@@ -24,7 +24,7 @@ from profet_core.prediction.sizes import curves_at, scale, scale_curve
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Plan, plan_of
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, Mem
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import Host, host_named
-from profet_core.units import MS_PER_S, format_ms, format_significant, whole_number
+from profet_profiles.units import MS_PER_S, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}

@@ -15,11 +15,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.measured import LONGEST_TIME, line_ms
-from profet_core.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_core.training.memory import MAX_BATCH
-from profet_core.units import MS_PER_S
-from profet_recorder.profiles.reading import shown_file_name
-from profet_recorder.profiles.unpacking import Content
+from profet_profiles.reading import shown_file_name
+from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
+from profet_profiles.units import MS_PER_S
+from profet_profiles.unpacking import Content
 
 #: What is read, for a person.
 LOGS = (

@@ -15,7 +15,7 @@ from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
 from profet_core.training.cost import Workload
 from profet_core.training.memory import MAX_BATCH
-from profet_core.units import MS_PER_S, typed_positive, typed_whole
+from profet_profiles.units import MS_PER_S, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
 from profet_core.training.advise import ORIGINAL
-from profet_core.units import format_usd, time_unit
+from profet_profiles.units import format_usd, time_unit
 from tests.browser.conftest import navigation_link
 
 pytestmark = pytest.mark.browser

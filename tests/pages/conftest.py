@@ -21,7 +21,7 @@ from profet_core.answers.advise import AdviseAnswer
 from profet_core.training.plans import Period
 from profet_core.training.recommend import recommend
 from profet_core.training.words import card_title
-from profet_core.units import format_usd, shared_time_unit, time_unit
+from profet_profiles.units import format_usd, shared_time_unit, time_unit
 from tests.pages.expected import Core, shown_rows
 from ui.columns import out_columns, predict_columns, size_columns
 

@@ -8,7 +8,7 @@ from profet_core.answers.by_layers import file_profile, named_profile
 from profet_core.answers.predict import predicted_question
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.layers.reading import read_network
-from profet_core.units import format_ms
+from profet_profiles.units import format_ms
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, type_in
 from ui.resources import load_resources
 from ui.server import DROPPED_TYPE

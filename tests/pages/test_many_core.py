@@ -13,7 +13,7 @@ from profet_core.training.many_core import (
     manycore,
     scaled_network,
 )
-from profet_core.units import format_significant, format_time
+from profet_profiles.units import format_significant, format_time
 from tests.pages.conftest import go, has_results, lines, link, result_rows, type_in
 
 

@@ -17,8 +17,8 @@ from profet_core.answers.api import estimate
 from profet_core.errors import Code
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
-from profet_core.units import format_ms, format_usd, shared_time_unit
-from profet_recorder.profiles.profet_json import profile_to_link_text
+from profet_profiles.profet_json import profile_to_link_text
+from profet_profiles.units import format_ms, format_usd, shared_time_unit
 from tests.core.layers.test_logs import DETECTRON
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import Plan
-from profet_core.units import format_ms_range, time_unit
+from profet_profiles.units import format_ms_range, time_unit
 from tests.made.step_times import offer, planned, row
 from ui.columns import (
     IMAGES,
@@ -178,9 +178,11 @@ def test_downloads_keep_every_digit_and_no_text_is_a_formula_to_a_spreadsheet():
     read = list(csv.DictReader(io.StringIO(as_csv(DATA))))
     assert [row["latency_ms"] for row in read] == ["203.295", repr(0.1 + 0.2)]
     assert read[0]["speedup"] == ""
-    rows = [{"name": text, "usd": -1.5} for text in ("=1+1", "+1", "-1", "@a", "a=1")]
-    read = [row["name"] for row in csv.DictReader(io.StringIO(as_csv(rows)))]
-    assert read == ["'=1+1", "'+1", "'-1", "'@a", "a=1"] and ",-1.5" in as_csv(rows)
+    texts = ["=1+1", "+1", "-1", "@a", "\t=1", " =cmd|'/c calc'!A0", "\uff1d1", "a=1", "5 - 3"]
+    rows = [{"=cmd|x.json (ms)": text, "usd": -1.5} for text in texts]
+    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert [row["'=cmd|x.json (ms)"] for row in read] == [*(f"'{text}" for text in texts[:-2]), *texts[-2:]]
+    assert {row["usd"] for row in read} == {"-1.5"}
 
 
 def page() -> None:
