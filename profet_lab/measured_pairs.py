@@ -23,13 +23,9 @@ _PRECISIONS = {Mode.FP32: "FP32 or TF32", Mode.TF32: "FP32 or TF32", Mode.HALF_T
 
 
 def held_out_steps(
-    fit_problem: Problem, fitted: np.ndarray, progress: Progress | None = None, *, hold_gpus: bool = False
+    fit_problem: Problem, fitted: np.ndarray, progress: Progress | None = None
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """Published steps that have a pair, by fits that saw neither their source nor published steps of their family.
-
-    Parameters
-    ----------
-    hold_gpus : nor any step of their GPU's chip.
 
     Returns
     -------
@@ -44,13 +40,11 @@ def held_out_steps(
     has_pair |= published.groupby([*_ALIKE, "gpu"])["batch_size"].transform("nunique") > 1
     judged = is_published.copy()
     judged[is_published] = has_pair
-    chips = rows["chip"] if hold_gpus else pd.Series("", index=rows.index)
     tasks, held = [], []
-    for source, family, chip in sorted(set(zip(sources[judged], rows["family"][judged], chips[judged], strict=True))):
+    for source, family in sorted(set(zip(sources[judged], rows["family"][judged], strict=True))):
         of_source, of_family = (sources == source).to_numpy(), (rows["family"] == family).to_numpy() & is_published
-        of_chip = (chips == chip).to_numpy()
-        tasks.append((fit_problem.subset(~(of_source | of_family | (of_chip & hold_gpus))), fitted))
-        held.append(fit_problem.subset(judged & of_source & of_family & of_chip))
+        tasks.append((fit_problem.subset(~(of_source | of_family)), fitted))
+        held.append(fit_problem.subset(judged & of_source & of_family))
     found, parts = [], []
     for (learned, _), some, effects in zip(
         tasks, held, run_tasks(fit, tasks, progress=progress, threads=True), strict=True

@@ -175,3 +175,6 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
     published, amp, known = (judged[name]["mape"] for name in names)
     stated = rows("README.md")[f"{published:.1f}% (RTX 3090 in AMP: {amp:.1f}%, PROFET's networks: {known:.1f}%)"]
     assert stated[0].startswith("published networks without a profile")
+    (pair,) = [row for row in accuracy["measured_pairs"] if row["kind"] == "FP32 or TF32: other generation"]
+    stated = rows("README.md")[f"{pair['mape']:.1f}% (peak FLOPs: {pair['peaks']:.1f}%)"]
+    assert stated[0].endswith("from a step on another generation")
