@@ -134,7 +134,8 @@ def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
         given.pop("measured_trace", None)
     for name, value in given.items():
         if fields[name].kind is PROFILE:
-            given[name] = _called(value, given) or read_profile_file(value)
+            network = _called(value, given) if name == "profile" else None
+            given[name] = network or read_profile_file(value)
         elif fields[name].kind is LOG:
             given[name] = read_log_file(Path(value))
         elif fields[name].kind is NUMBERS:

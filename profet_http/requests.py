@@ -108,7 +108,7 @@ def read_profiles(values: Values, fields: Fields, *, quick: bool) -> dict[str, o
         elif isinstance(value, tuple):
             found[name] = read_guarded(*value)
         elif isinstance(value, str) and fields[name].kind is PROFILE:
-            if (network := network_called(value, values)) is None:
+            if (network := network_called(value, values) if name == "profile" else None) is None:
                 raise InputError(f"Unknown network {value!r}: send a profile, or the name of a network.", name)
             found[name] = network
         elif fields[name].kind is PROFILE:
