@@ -187,7 +187,11 @@ PARTS = {
     ),
     "estimate": ReportPart(
         lambda task: estimate_report(*task.data, task.progress),
-        lambda report, folder: {"model": load_rates(folder)},
+        lambda report, folder: {
+            "model": load_rates(folder),
+            "judged": [row for row in report["judged"] if "depthwise" not in row["held_out"]],
+            "pairs": [row for row in report["measured_pairs"] if "below" not in row["kind"]],
+        },
         "estimate_validation.json",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
