@@ -631,23 +631,24 @@ def cells_card(report: Report) -> str:
 
 def scaleout_card(report: Report, model: ScaleoutModel) -> str:
     """The card of `scaleout.json`; `report` : as `scaleout_validation.json` holds it."""
+    what = {"network": "network", "gpu": "GPU model", "group": "framework", "count": "number of GPUs"}
     parts = [
-        {"data_set": name, "what": what, **found[key]}
+        {"data_set": name, "what": what[by], **found[by]}
         for name, found in report["data_sets"].items()
-        for key, what in (("networks", "network"), ("gpus", "GPU model"))
+        for by in what
+        if by in found
     ]
+    keys = ("covered_by_strategy", "covered_by_gpus")
+    for part in parts:
+        part |= {f"{key}_names": list(part[key]) for key in keys}
     coverage = [
-        {
-            **part,
-            **{
-                key: listed("{covered_90:.1f}% of {n}", part[key], " | ")
-                for key in ("covered_by_strategy", "covered_by_gpus")
-            },
-        }
-        for part in parts
+        {**part, **{key: listed("{covered_90:.1f}% of {n}", part[key], " | ") for key in keys}} for part in parts
     ]
     widths = [{"link": link, "a": width, "b": model.widths[True][link]} for link, width in model.widths[False].items()]
-    return render("scaleout", report=report, model=model, parts=parts, coverage=coverage, widths=widths)
+    factors = {name: math.exp(log_sd) for name, log_sd in model.log_sds.items()}
+    return render(
+        "scaleout", report=report, model=model, factors=factors, parts=parts, coverage=coverage, widths=widths
+    )
 
 
 def manycore_card(made: str, rows: Sequence[many_core.CheckRow], speedup: many_core.CheckRow) -> str:
