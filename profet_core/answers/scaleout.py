@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +37,7 @@ from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import plan_confidence, plan_of
+from profet_core.training.plans import Limits, plan_confidence, plan_of
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
@@ -53,7 +52,7 @@ from profet_core.training.several_gpus import (
     scaled_step,
     scaling_notes,
 )
-from profet_core.units import MS_PER_S, S_PER_HOUR, format_time, format_usd, positive_number, whole_number
+from profet_core.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 from profet_recorder.profiles.record import ProfileMeta
 
 
@@ -229,6 +228,13 @@ class ScaleoutQuestion(StepsQuestion):
     spot_discount: float | None = option(ADVISE["spot_discount"].help, unit="SHARE")
 
     @property
+    def epoch_limits(self) -> Limits:
+        """Limits of one epoch, kept with the usual certainty; InputError if they aren't positive."""
+        epochs = whole_number("The number of epochs", self.epochs)
+        deadline_h, budget_usd = self.deadline_hours, self.budget_usd
+        return Limits(deadline_h and deadline_h / epochs, budget_usd and budget_usd / epochs)
+
+    @property
     def epoch_images(self) -> int:
         """Training images per epoch."""
         given = self.training.images if self.images is None and self.training is not None else self.images
@@ -298,8 +304,8 @@ class HowMany:
 
     Attributes
     ----------
-    plan : the cheapest within the deadline, or the fastest within the budget; without limits, where the product of time
-        and cost is least, so that more GPUs cost more than they save.
+    plan : the cheapest within the deadline, or the fastest within the budget, with a chance of 90%; without limits,
+        where the product of time and cost is least, so that more GPUs cost more than they save.
     epochs : of the training that limits are for.
     is_limited, within : whether there are limits, and whether the plan keeps to them.
     one_gpu_batch : images per step on one GPU.
@@ -335,7 +341,7 @@ class HowMany:
             return f"{said}; more GPUs cost more than they save."
         if self.within:
             return f"{said}; {total}, within your limits."
-        return f"No number of GPUs keeps to your limits. Closest: {said}; {total}."
+        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}; {total}."
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
@@ -433,10 +439,6 @@ def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlan
             "gpus_per_node",
             "instance",
         )
-    whole_number("The number of epochs", question.epochs)
-    for what, limit in (("deadline", question.deadline_hours), ("budget", question.budget_usd)):
-        if limit is not None:
-            positive_number(f"The {what}", limit)
     return ScaleoutPlans(context, question, model)
 
 
@@ -595,37 +597,46 @@ class ScaleoutPlans:
 
     @cached_property
     def how_many(self) -> HowMany | None:
-        """The number of GPUs and the offer to take; several machines only within limits and over a known network."""
+        """The number of GPUs and the offer to take.
+
+        Several machines only within limits, over a known network, and of two GPUs or more.
+        """
         question, total = self.question, self.question.scaling.total_gpus
-        is_limited = question.deadline_hours is not None or question.budget_usd is not None
+        limits = question.epoch_limits
         planned = [
             self._plan(offer, gpus)
             for offer in self._offers[0]
             for gpus in ([total] if total else usual_counts(offer.gpu_count))
             if offer.status != RETIRED
             and gpus >= offer.gpu_count
-            and (total or gpus == offer.gpu_count or (is_limited and self._is_network_known(offer)))
+            and (
+                total
+                or gpus == offer.gpu_count
+                or (limits.given and offer.gpu_count > 1 and self._is_network_known(offer))
+            )
         ]
         plans = [plan for plan in planned if plan is not None and not does_not_fit(plan.fit) and self._is_sure(plan)]
         if not plans:
             return None
-        epochs, deadline_h, budget_usd = question.epochs, question.deadline_hours, question.budget_usd
-        deadline_s = math.inf if deadline_h is None else deadline_h * S_PER_HOUR
-        most_usd = math.inf if budget_usd is None else budget_usd
-        within = [plan for plan in plans if epochs * plan.epoch_s <= deadline_s and epochs * plan.epoch_usd <= most_usd]
-        if not is_limited:
+        within = [
+            plan
+            for plan in plans
+            if limits.excess(plan.plan) <= 1
+            and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
+        ]
+        if not limits.given:
             best = min(plans, key=lambda plan: plan.epoch_s * plan.epoch_usd)
-        elif deadline_h is None:
-            best = min(within or plans, key=lambda plan: plan.epoch_s if within else plan.epoch_usd)
+        elif not within:
+            best = min(plans, key=lambda plan: limits.excess(plan.plan))
         else:
-            best = min(within or plans, key=lambda plan: plan.epoch_usd if within else plan.epoch_s)
+            best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
         gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
         if question.global_batch is None:
             other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
         else:
             other_batch, can = float(one_gpu_batch), True
         other = self._plan(best.offer, gpus, int(other_batch)) if can else None
-        return HowMany(best, epochs, is_limited, bool(within), one_gpu_batch, other_batch, other)
+        return HowMany(best, question.epochs, limits.given, bool(within), one_gpu_batch, other_batch, other)
 
     def _is_network_known(self, offer: Instance) -> bool:
         return self.question.scaling.on(load_interconnects().of(offer)).network_gbit_per_s is not None
@@ -643,7 +654,7 @@ class ScaleoutPlans:
         step = scaled_step(self.model, shared, links, gpus, Strategy(question.scaling.strategy))
         paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(work, node_time(one, links, step), paid)
+        plan = plan_of(work, node_time(one, links, step), paid, question.epoch_limits)
         return WholeNodePlan(
             offer=offer,
             step=step,

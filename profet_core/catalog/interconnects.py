@@ -52,14 +52,14 @@ NAMED_NETWORKS: Mapping[float, str] = MappingProxyType(
     {
         10: "10 Gb/s Ethernet",
         25: "25 Gb/s (AWS p3.16xlarge)",
-        50: "50 Gb/s (AWS g4dn.12xlarge, GCP a2-highgpu-4g)",
-        100: "100 Gb/s (GCP a2, g2; AWS g5; InfiniBand EDR)",
-        200: "200 Gb/s (InfiniBand HDR, Slingshot)",
+        50: "50 Gb/s (AWS g4dn.12xlarge)",
+        100: "100 Gb/s (GCP a2, AWS g5)",
+        200: "200 Gb/s InfiniBand HDR",
         400: "400 Gb/s EFA (AWS p4d)",
-        800: "800 Gb/s (4 x Slingshot, GCP A3 Edge)",
+        800: "800 Gb/s (4 x Slingshot)",
         1000: "1,000 Gb/s (GCP a3-highgpu)",
-        1600: "1,600 Gb/s InfiniBand (Azure ND A100 v4, Lambda A100 clusters)",
-        3200: "3,200 Gb/s (AWS EFA p5, Azure ND H100 v5, Lambda, Nebius)",
+        1600: "1,600 Gb/s (Azure ND A100 v4)",
+        3200: "3,200 Gb/s (AWS p5, Azure, Lambda)",
     }
 )
 #: Gb/s between machines whose network is unknown: with GPUs behind switches, and other ones.

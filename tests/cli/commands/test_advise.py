@@ -262,8 +262,8 @@ def test_how_many_gpus_for_a_deadline_a_budget_or_neither(document):
     assert fewer["total_s"] == pytest.approx(90 * fewer["epoch_s"]) and fewer["total_s"] <= 180 * free["epoch_s"]
     none = document(*asked, "--epochs", 90, "--deadline-hours", 0.001)["how_many"]
     assert not none["within"] and none["epoch_s"] <= free["epoch_s"]
-    cheap = document(*asked, "--budget-usd", 1.05 * free["epoch_usd"])["how_many"]
-    assert cheap["within"] and cheap["epoch_usd"] <= 1.05 * free["epoch_usd"] and cheap["epoch_s"] <= free["epoch_s"]
+    cheap = document(*asked, "--budget-usd", 1.5 * free["epoch_usd"])["how_many"]
+    assert cheap["within"] and cheap["epoch_usd"] <= 1.5 * free["epoch_usd"] and cheap["epoch_s"] <= free["epoch_s"]
     assert document("scaleout", *STEP[:2], "--gpu", "MI250X", *STEP[4:], "--network", "ResNet50")["how_many"] is None
 
 
