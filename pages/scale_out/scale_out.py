@@ -119,19 +119,19 @@ def main(resources: Resources) -> None:
     answering = scaleout_plans(resources, question)
     if not answering.plans:
         raise InputError(_why_none(question))
+    how_many = answering.how_many
+    if how_many is not None:
+        _answer(how_many)
+    # The opened row, else the answer's.
+    keep = session.scale_out_table.open or (how_many.plan.label if how_many else "")
     # Where a step doesn't fit, only among all offers.
-    keep = session.scale_out_table.open
     fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
     every = answering.plans if session.offers.preset == "all" or not fitting else fitting
     rows = chosen_rows(every, keep=keep, every_node=True)
     if not rows:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
-    how_many = answering.how_many
-    if how_many is not None:
-        _answer(how_many)
-    shown = keep or (how_many.plan.label if how_many else "")
-    chosen = next((row for row in rows if row.label == shown), rows[0])
+    chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
     gpus = question.scaling.total_gpus
     result_table(
