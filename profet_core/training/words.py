@@ -22,7 +22,7 @@ from profet_core.training.recommend import (
     tie_words,
     why_too_close,
 )
-from profet_core.units import (
+from profet_profiles.units import (
     S_PER_HOUR,
     format_certainty,
     format_duration,

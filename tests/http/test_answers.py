@@ -169,7 +169,7 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
 
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
-    files = sorted((repository / "tests" / "recorder" / "profiles" / "tensorflow" / "xprof_views").iterdir())
+    files = sorted((repository / "tests" / "profiles" / "tensorflow" / "xprof_views").iterdir())
     recorded = ("pytorch_cpu.pt.trace.json.gz", "tensorflow-3-steps.xplane.pb.gz", "profet-version-1.json")
     files += [repository / "sample_traces" / "formats" / name for name in recorded]
     refused = 0
