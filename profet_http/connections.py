@@ -162,7 +162,13 @@ def prepare_process() -> None:
         signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
     if (parent := multiprocessing.parent_process()) is not None:
         # uvicorn's workers would outlive a supervisor that is killed.
-        threading.Thread(target=lambda: (parent.join(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
+    """End this process once its supervisor has ended."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def check_address(host: str, port: int) -> None:
