@@ -220,8 +220,9 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         st.markdown(f"**{plain(f'{offer_name(offer, offer.gpu_count)}, {link}')}**", width="content")
         with st.popover("Link assumptions", type="tertiary"):
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
-            notes = " ".join(str(note) for note in scaling_notes((row.step for row in answer.curve), links))
-            st.markdown(plain(f"{links.words}.{assumed} {notes} You pay for whole machines."))
+            st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
+    if notes := scaling_notes((row.step for row in answer.curve), links):
+        st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
     drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.scaling.strategy]
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.scaling.strategy) for each in drawn]

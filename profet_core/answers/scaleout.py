@@ -308,6 +308,7 @@ class HowMany:
         where the product of time and cost is least, so that more GPUs cost more than they save.
     epochs : of the training that limits are for.
     is_limited, within : whether there are limits, and whether the plan keeps to them.
+    is_given : whether the number of GPUs was given: the plan is the cheapest with so many.
     one_gpu_batch : images per step on one GPU.
     other_batch : images per GPU with the batch kept the other way: one step's images shared by all GPUs instead of as
         many on each, or the reverse.
@@ -318,6 +319,7 @@ class HowMany:
     epochs: int
     is_limited: bool
     within: bool
+    is_given: bool
     one_gpu_batch: int
     other_batch: float
     other: WholeNodePlan | None
@@ -338,7 +340,8 @@ class HowMany:
         said = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
         total = f"{self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
         if not self.is_limited:
-            return f"{said}; more GPUs cost more than they save."
+            why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
+            return f"{said}; {why}."
         if self.within:
             return f"{said}; {total}, within your limits."
         return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}; {total}."
@@ -454,7 +457,8 @@ class ScaleoutPlans:
         """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question, source, offer = self.question, self.source, None
         if instance is None:
-            per_node = whole_number("The number of GPUs per machine", question.scaling.gpus_per_node or _USUAL_NODE)
+            given = question.scaling.gpus_per_node
+            per_node = _USUAL_NODE if given is None else whole_number("The number of GPUs per machine", given)
             links = load_interconnects().of_gpu(source.gpu, per_node).linked(question.scaling.link, None)
         else:
             planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
@@ -599,7 +603,7 @@ class ScaleoutPlans:
     def how_many(self) -> HowMany | None:
         """The number of GPUs and the offer to take.
 
-        Several machines only within limits, over a known network, and of two GPUs or more.
+        Several machines only of two GPUs or more, for a given number, or within limits over a known network.
         """
         question, total = self.question, self.question.scaling.total_gpus
         limits = question.epoch_limits
@@ -610,9 +614,8 @@ class ScaleoutPlans:
             if offer.status != RETIRED
             and gpus >= offer.gpu_count
             and (
-                total
-                or gpus == offer.gpu_count
-                or (limits.given and offer.gpu_count > 1 and self._is_network_known(offer))
+                gpus == offer.gpu_count
+                or (offer.gpu_count > 1 and (total or (limits.given and self._is_network_known(offer))))
             )
         ]
         plans = [plan for plan in planned if plan is not None and not does_not_fit(plan.fit) and self._is_sure(plan)]
@@ -625,7 +628,7 @@ class ScaleoutPlans:
             and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
         ]
         if not limits.given:
-            best = min(plans, key=lambda plan: plan.epoch_s * plan.epoch_usd)
+            best = min(plans, key=lambda plan: plan.epoch_usd * (1 if total else plan.epoch_s))
         elif not within:
             best = min(plans, key=lambda plan: limits.excess(plan.plan))
         else:
@@ -636,7 +639,9 @@ class ScaleoutPlans:
         else:
             other_batch, can = float(one_gpu_batch), True
         other = self._plan(best.offer, gpus, int(other_batch)) if can else None
-        return HowMany(best, question.epochs, limits.given, bool(within), one_gpu_batch, other_batch, other)
+        return HowMany(
+            best, question.epochs, limits.given, bool(within), total is not None, one_gpu_batch, other_batch, other
+        )
 
     def _is_network_known(self, offer: Instance) -> bool:
         return self.question.scaling.on(load_interconnects().of(offer)).network_gbit_per_s is not None

@@ -264,6 +264,11 @@ def test_how_many_gpus_for_a_deadline_a_budget_or_neither(document):
     assert not none["within"] and none["epoch_s"] <= free["epoch_s"]
     cheap = document(*asked, "--budget-usd", 1.5 * free["epoch_usd"])["how_many"]
     assert cheap["within"] and cheap["epoch_usd"] <= 1.5 * free["epoch_usd"] and cheap["epoch_s"] <= free["epoch_s"]
+    sixteen = document(*asked, "--total-gpus", 16)
+    assert (
+        sixteen["how_many"]["epoch_usd"] == sixteen["offers"][0]["epoch_usd"]
+        and "more" not in sixteen["how_many"]["sentence"]
+    )
     assert document("scaleout", *STEP[:2], "--gpu", "MI250X", *STEP[4:], "--network", "ResNet50")["how_many"] is None
 
 
@@ -284,6 +289,7 @@ def test_the_network_between_machines_is_given_the_offer_s_own_or_unknown(docume
     assert (own["gpus"], own["link"], own["link_gb_per_s"]) == (4, "pcie", 15.75)
     assert "--instance" in refused(*asked, "--instance", "p3.16xlarge", "--link", "pcie-3")
     assert "Gb/s" in refused(*asked, "--network-gbit-per-s", 0)
+    assert "GPUs per machine" in refused(*asked, "--gpus-per-node", 0)
 
 
 def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
