@@ -305,10 +305,11 @@ class HowMany:
     Attributes
     ----------
     plan : the cheapest within the deadline, or the fastest within the budget, with a chance of 90%; without limits,
-        where the product of time and cost is least, so that more GPUs cost more than they save.
+        on the machine where the product of time and cost is least.
     epochs : of the training that limits are for.
     is_limited, within : whether there are limits, and whether the plan keeps to them.
     is_given : whether the number of GPUs was given: the plan is the cheapest with so many.
+    more : twice as many machines, if they save more than they cost; None otherwise.
     one_gpu_batch : images per step on one GPU.
     other_batch : images per GPU with the batch kept the other way: one step's images shared by all GPUs instead of as
         many on each, or the reverse.
@@ -320,6 +321,7 @@ class HowMany:
     is_limited: bool
     within: bool
     is_given: bool
+    more: WholeNodePlan | None
     one_gpu_batch: int
     other_batch: float
     other: WholeNodePlan | None
@@ -341,6 +343,9 @@ class HowMany:
         total = f"{self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
         if not self.is_limited:
             why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
+            if (more := self.more) is not None:
+                time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
+                why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
             return f"{said}; {why}."
         if self.within:
             return f"{said}; {total}, within your limits."
@@ -373,6 +378,10 @@ class HowMany:
             f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
             "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",
         )
+
+
+def _product(plan: WholeNodePlan) -> float:
+    return plan.epoch_s * plan.epoch_usd
 
 
 def _words(plan: WholeNodePlan) -> str:
@@ -607,6 +616,7 @@ class ScaleoutPlans:
         """
         question, total = self.question, self.question.scaling.total_gpus
         limits = question.epoch_limits
+        spans = limits.given and question.scaling.strategy != Strategy.ONE_PROCESS
         planned = [
             self._plan(offer, gpus)
             for offer in self._offers[0]
@@ -615,7 +625,7 @@ class ScaleoutPlans:
             and gpus >= offer.gpu_count
             and (
                 gpus == offer.gpu_count
-                or (offer.gpu_count > 1 and (total or (limits.given and self._is_network_known(offer))))
+                or (offer.gpu_count > 1 and (total or (spans and self._is_network_known(offer))))
             )
         ]
         plans = [plan for plan in planned if plan is not None and not does_not_fit(plan.fit) and self._is_sure(plan)]
@@ -628,19 +638,31 @@ class ScaleoutPlans:
             and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
         ]
         if not limits.given:
-            best = min(plans, key=lambda plan: plan.epoch_usd * (1 if total else plan.epoch_s))
+            best = min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan))
         elif not within:
             best = min(plans, key=lambda plan: limits.excess(plan.plan))
         else:
             best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
         gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
+        can_grow = best.offer.gpu_count > 1 and not total and question.scaling.strategy != Strategy.ONE_PROCESS
+        more = self._plan(best.offer, 2 * gpus) if can_grow else None
+        if more is not None and _product(more) >= _product(best):
+            more = None
         if question.global_batch is None:
             other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
         else:
             other_batch, can = float(one_gpu_batch), True
         other = self._plan(best.offer, gpus, int(other_batch)) if can else None
         return HowMany(
-            best, question.epochs, limits.given, bool(within), total is not None, one_gpu_batch, other_batch, other
+            best,
+            question.epochs,
+            limits.given,
+            bool(within),
+            total is not None,
+            more,
+            one_gpu_batch,
+            other_batch,
+            other,
         )
 
     def _is_network_known(self, offer: Instance) -> bool:

@@ -256,6 +256,20 @@ def test_how_many_gpus_for_a_deadline_a_budget_or_neither(document):
         free["epoch_s"] * free["epoch_usd"] <= row["epoch_s"] * row["epoch_usd"] * (1 + 1e-9) for row in curve.values()
     )
     assert (free["gpus"], free["batch_size"]) == (chosen["gpus"], chosen["batch_size"]) and free["within"]
+    assert free["sentence"].endswith("more GPUs cost more than they save.")
+    # Over a fast network two machines cost little more: that is said.
+    on_h100 = (
+        "scaleout",
+        *STEP[:2],
+        "--gpu",
+        "H100-SXM5-80GB",
+        *STEP[4:],
+        "--network",
+        "ResNet50",
+        "--provider",
+        "nebius",
+    )
+    assert "; 16 on 2 machines: " in document(*on_h100)["how_many"]["sentence"]
     # Ninety epochs in less time than one machine needs, and than any number needs.
     fewer = document(*asked, "--epochs", 90, "--deadline-hours", 90 * free["epoch_s"] / 3600 * 2)["how_many"]
     assert fewer["within"] and fewer["epoch_usd"] <= free["epoch_usd"]
