@@ -340,16 +340,17 @@ class HowMany:
     def sentence(self) -> str:
         """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min an epoch, $0.47'."""
         said = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
-        total = f"{self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
         if not self.is_limited:
             why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
             if (more := self.more) is not None:
                 time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
                 why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
             return f"{said}; {why}."
+        if self.epochs > 1:
+            said += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
         if self.within:
-            return f"{said}; {total}, within your limits."
-        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}; {total}."
+            return f"{said}, within your limits."
+        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}."
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
