@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import load_models
 from profet_core.training import many_core
 from profet_core.training.memory import MemoryModel, load_memory
-from profet_core.training.scaling_model import load_scaleout
+from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
 from profet_core.transfer.model import TransferModel, evidence_of, load_transfer
 from profet_core.transfer.targets import Source
 from profet_lab.cells import measured_cells_report
@@ -197,7 +198,7 @@ PARTS = {
     ),
     "scaleout": ReportPart(
         lambda task: scaleout_report(task.data[1], task.progress),
-        lambda report, folder: _scaleout_section(report),
+        lambda report, folder: _scaleout_section(report, load_scaleout(folder)),
         "scaleout_validation.json",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
@@ -464,19 +465,19 @@ def _cells_section(report: Report) -> dict[str, Any]:
     return {"by_gpu": lambda cells: " | ".join(cells.replace("NAME", gpu) for gpu in gpus)}
 
 
-def _scaleout_section(report: Report) -> dict[str, Any]:
+def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
     sets = report["data_sets"]
+    what = {"network": "network", "gpu": "GPU model", "group": "framework", "count": "number of GPUs"}
+    parts = [
+        {"data_set": name, "what": words, **found[by]}
+        for name, found in sets.items()
+        for by, words in what.items()
+        if by in found
+    ]
     return {
-        "parts": [
-            {"data_set": name, "what": what, **figures_of[key]}
-            for name, figures_of in sets.items()
-            for key, what in (("networks", "network"), ("gpus", "GPU model"))
-        ],
-        "by_strategy": [
-            {"name": f"{name}, {strategy}", **row}
-            for name, figures_of in sets.items()
-            for strategy, row in figures_of["networks"]["by_strategy"].items()
-        ],
+        "parts": parts,
+        "model": model,
+        "factors": {name: math.exp(log_sd) for name, log_sd in model.log_sds.items()},
     }
 
 

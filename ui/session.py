@@ -17,6 +17,7 @@ from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
+from profet_core.catalog.interconnects import NAMED_NETWORKS
 from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
@@ -384,6 +385,10 @@ class ScaleOut(Part):
     gradients = one_of({"fp32": "FP32", "fp16": "Half"})
     #: With what one was checked on, where that is little.
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    #: Gb/s between machines.
+    machine_network = one_of(
+        {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
+    )
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
     gpus: Field[int | None] = number(None, 2, MAX_GPUS)
