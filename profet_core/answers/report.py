@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from profet_core.catalog.instance import gpu_words
+from profet_core.catalog.instance import date_words, gpu_words
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction
@@ -115,7 +115,7 @@ def _training(work: Workload) -> str:
 def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
     offer, ends = plan.offer, plan.interval
     code = plan.code
-    price_of = ", ".join(part for part in (offer.region, offer.as_of) if part) or offer.market
+    price_of = ", ".join(part for part in (offer.region, date_words(offer.as_of)) if part) or offer.market
     cells = (
         (_NUMBER, unit.words(plan.total_s)),
         (_NUMBER, "–" if ends is None else unit.range_words(ends.low_s, ends.high_s)),
