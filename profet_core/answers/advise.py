@@ -21,6 +21,7 @@ from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest
 from profet_core.catalog.instance import ON_DEMAND, frame_of, offer_cells
+from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.layers.by_name import NO_NETWORK
@@ -71,6 +72,7 @@ class AdviseAnswer:
     ----------
     rows : one per requested offer, including those without a number.
     spot : the recommended plan with its interruptions; None if it isn't on a spot machine, or they aren't counted.
+    launch : what rents the recommended offer and runs the question's command.
     """
 
     question: AdviseQuestion
@@ -79,6 +81,7 @@ class AdviseAnswer:
     rows: tuple[OfferRow, ...]
     comparison: Comparison | None
     spot: SpotPlan | None
+    launch: Launch
 
     @property
     def fits(self) -> dict[str, FitAnswer]:
@@ -125,7 +128,9 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
         _ = plan.lost
     comparison = None if question.compare is None else _compared(advice, question.compare)
     shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
-    return AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice))
+    offer = advice.answer.offer
+    launch = launch_of(offer, context.gpus.get(offer.gpu), question.launch_command)
+    return AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,8 @@ class Gpus(dict[str, Gpu]):
         """The GPU that a name in a catalog or a profile identifies: full, or with its model, such as "NVIDIA L4".
 
         Its memory distinguishes GPUs of one name; without it, of equally fast ones the first counts. If the name gives
-        no form factor (SXM, PCIe, NVL), the first one in the table is used. Raises InputError if no GPU, or more than one, matches.
+        no form factor (SXM, PCIe, NVL), the first one in the table is used. Raises InputError if no GPU, or more than
+        one, matches.
 
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0

@@ -106,6 +106,18 @@ def test_bad_arguments_get_one_line(refused, asked, arguments, line):
     assert line in refused(*asked, *arguments)
 
 
+def test_the_launch_task_is_printed_alone_and_runs_the_command(run, document, asked):
+    given = (*asked, "--market", "spot", "--launch-command", "python train.py --epochs 9")
+    status, out, _ = run(*given, "--launch")
+    launch = document(*given)["launch"]
+    comments, tasks = (
+        [line for line in out.splitlines() if line.startswith("# ") == is_comment] for is_comment in (True, False)
+    )
+    assert (status, "\n".join(tasks) + "\n") == (0, launch["skypilot"])
+    assert tasks[-1] == "  python train.py --epochs 9" and "  use_spot: true" in tasks
+    assert [line[2:] for line in comments[1:]] == [launch[key] for key in ("availability", "page", "checklist")]
+
+
 def test_the_report_is_written_beside_what_is_printed(run, refused, sample, asked, expected, tmp_path):
     path = tmp_path / "answer.html"
     status, out, _ = run(*asked, "--report", path)
