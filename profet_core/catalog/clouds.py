@@ -236,7 +236,7 @@ class PriceChange:
 
 
 def price_changes(
-    catalog: Catalog, published: Iterable[Instance], *, source_prefix: str, with_new: bool = False
+    catalog: Catalog, published: Iterable[Instance], *, source_prefix: str | tuple[str, ...], with_new: bool = False
 ) -> list[PriceChange]:
     """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
 
@@ -274,7 +274,7 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
         raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force to accept it.")
 
 
-def _change(catalog: Catalog, offer: Instance, source_prefix: str) -> PriceChange:
+def _change(catalog: Catalog, offer: Instance, source_prefix: str | tuple[str, ...]) -> PriceChange:
     offers = catalog.offers(offer.name) if offer.name in catalog else ()
     old = next((row for row in offers if row.offer_key == offer.offer_key), None)
     doubt, what = "", f"{offer.name} ({offer.region}, {offer.market})"
