@@ -77,7 +77,8 @@ def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
     first, *others = answer_sentences(advice)
-    print("\n".join([first, *([answer.spot.sentence] if answer.spot else []), *others]), end="\n\n")
+    besides = [one.sentence for one in (answer.spot, answer.best_batch) if one]
+    print("\n".join([first, *besides, *others]), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.row.note) for plan in shown if plan.row.note))

@@ -241,6 +241,9 @@ ADVICE = record(
     ),
     comparison=maybe(_COMPARISON),
     spot=maybe(_SPOT),
+    best_batch=maybe(
+        record(batch_size=WHOLE, plan=PLAN, total_usd=at("plan.total_usd", NUMBER), saves_percent=NUMBER, sentence=TEXT)
+    ),
     launch=record(**keys(Launch, "skypilot dstack page availability checklist")),
     memory=at("fits", MEMORY),
     warnings=at("training.warnings", TEXTS),

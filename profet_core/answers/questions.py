@@ -504,6 +504,7 @@ class AdviseQuestion(TrainingQuestion):
         default=False,
     )
     parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+    any_batch: bool = option("also say at which batch size the training is cheapest", default=False)
     launch_command: str = option(f"what the launch task runs (default: {USUAL_COMMAND})", default=USUAL_COMMAND)
 
     def workload(self, batch_size: int) -> Workload:
