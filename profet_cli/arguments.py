@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
+from profet_core.answers.questions import FLAG, LOG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME
@@ -24,6 +24,7 @@ from profet_profiles.reading import shown_file_name
 from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
+    from profet_core.layers.logs import TrainingLog
     from profet_core.layers.network import Network
     from profet_lab.measurements.tables import Measurements
 
@@ -134,6 +135,8 @@ def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
     for name, value in given.items():
         if fields[name].kind is PROFILE:
             given[name] = read_profile_file(value)
+        elif fields[name].kind is LOG:
+            given[name] = read_log_file(Path(value))
         elif fields[name].kind is NUMBERS:
             given[name] = dict(value)
     return given
@@ -162,6 +165,17 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
     try:
         with path.open("rb") as file:
             return read_network_guarded(file, path.name, pixels)
+    except OSError as error:
+        raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
+
+
+def read_log_file(path: Path) -> TrainingLog:
+    """The log in a file, read within the limits of an upload."""
+    from profet_core.layers.logs import read_log_guarded
+
+    try:
+        with path.open("rb") as file:
+            return read_log_guarded(file, path.name)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
 

@@ -30,7 +30,7 @@ from profet_lab.class_folds import (
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, MemberModels, Training, fit_member
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, PairTraining, fit_member
 from profet_lab.documented import EPOCHS, PROFET_METHOD, fit_folds, training_steps
 from profet_lab.measurements.tables import ClassBank, Measurements, Pair, check_instances, class_bank, pairs
 from profet_lab.models_folder import (
@@ -65,7 +65,7 @@ def train_default(
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
     tasks = [
-        (bank, member, [Training(*pair, everything, known, sizes) for pair in wanted], seed, steps)
+        (bank, member, [PairTraining(*pair, everything, known, sizes) for pair in wanted], seed, steps)
         for known, sizes, member in finals
     ]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)

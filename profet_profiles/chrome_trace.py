@@ -69,7 +69,7 @@ _BEGIN_AND_END = re.compile(rb'"ph"\s*:\s*"[BE]"')
 
 
 def nothing_found(head: bytes, otherwise: str) -> str:
-    """Why a trace holds no operation: its events come in pairs, or `otherwise`."""
+    """Say why a trace holds no operation: its events come in pairs, or `otherwise`."""
     if not _BEGIN_AND_END.search(head):
         return otherwise
     return (

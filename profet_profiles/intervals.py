@@ -195,7 +195,7 @@ class KernelTimes(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why nothing may be predicted from these times; empty if something may."""
+        """Say why nothing may be predicted from these times; empty if something may."""
         share = self.estimated_share
         if share is None or share <= MAX_ESTIMATED_SHARE:
             return ""
@@ -274,7 +274,7 @@ def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray)
 
 
 def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:
-    """How long later kernels of its stream run within each kernel: a stream runs one after the other."""
+    """Measure how long later kernels of its stream run within each kernel: a stream runs one after the other."""
     found = np.zeros(len(begins))
     ends = begins + durations
     timed = np.flatnonzero(np.isfinite(ends))

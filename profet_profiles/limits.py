@@ -1,4 +1,4 @@
-"""What a file, a trace in it and the profile of a step may hold and take at most; `LIMITS` lists the bounds."""
+"""Bounds of what is read: a file, a trace in it, the profile of a step; `LIMITS` lists them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _STACKS = re.compile(rb'"with_stack":\s*(?:1|true)|"cat":\s*"python_function"|"C
 
 
 def smaller_trace(head: bytes) -> str:
-    """What to do about a trace that is too large, by its first unpacked bytes."""
+    """Advise what to do about a trace that is too large, by its first unpacked bytes."""
     return "record it without with_stack" if _STACKS.search(head) else "record fewer steps"
 
 

@@ -150,7 +150,7 @@ def whole_fields(data: bytes) -> int:
 
 
 def _after_other(data: bytes, position: int) -> int:
-    """Where the field at `position` ends; IndexError if its tag or length is cut."""
+    """Find the end of the field at `position`; IndexError if its tag or length is cut."""
     tag, position = varint_at(data, position)
     match tag & 7:
         case 0:
@@ -180,7 +180,7 @@ def varint_at(data: bytes, position: int) -> tuple[int, int]:
 
 
 def damaged() -> ProfileError:
-    """What is raised for bytes that are not the format."""
+    """Make the error for bytes that are not the format."""
     return ProfileError("The trace is damaged or truncated: record or download it again.")
 
 

@@ -91,7 +91,7 @@ TraceEvent: TypeAlias = Event[Args]
 
 
 class PyTorchEvents:
-    """What is kept of a trace while its events pass by.
+    """Columns kept of a trace while its events pass by.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ _UPDATES = {
 
 
 class Kernel(NamedTuple):
-    """What a kernel's name tells.
+    """Facts that a kernel's name tells.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ class Kernel(NamedTuple):
 
 
 def parse_kernel(name: str) -> Kernel:
-    """What `name` tells."""
+    """Read a kernel's name."""
     operation = operation_of_kernel(name)
     if _COMPUTER_COPY.search(name):
         operation = COPY
@@ -326,7 +326,7 @@ def load_translations() -> dict[str, Translation]:
 
 
 def translate(operation: str) -> Translation:
-    """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
+    """Map an operation to TensorFlow's; one that isn't in the table keeps its name if it is PyTorch's own.
 
     Any other may be a name of the user's, and is not named.
     """

@@ -67,7 +67,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class StepBounds:
-    """Where the steps of a trace lie.
+    """Start and end of each step of a trace.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ _PASS_SHARE = 0.5
 
 
 class Loop:
-    """What one process did in turn: forward and backward passes, cleared gradients and updates.
+    """Turns of one process: forward and backward passes, cleared gradients and updates.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class Loop:
         return bool(np.diff(np.searchsorted(self._nodes, [begin_us, end_us]))[0] > 0)
 
     def step_ends_between(self, begin_us: float, end_us: float) -> np.ndarray:
-        """Where the steps in this time end: one or none, or each repetition of the same updates."""
+        """Find the ends of the steps in this time: one or none, or each repetition of the same updates."""
         self.check_time()
         first, last = np.searchsorted(self.ends_us, [begin_us, end_us])
         ends, kinds = self.ends_us[first:last], self.kinds[first:last]
@@ -233,7 +233,7 @@ class Loop:
         return ends[-1:]
 
     def step_ends(self) -> np.ndarray | None:
-        """Where the steps of a trace without marks end; None if it holds no update."""
+        """Find the ends of the steps of a trace without marks; None if it holds no update."""
         ends, kinds = self.ends_us, self.kinds
         alike = [
             float((kinds[period:] == kinds[:-period]).mean())
@@ -255,7 +255,7 @@ class Loop:
         return ends[[own == label for own in self._labels]]
 
     def updates_in(self, steps: StepBounds) -> tuple[np.ndarray, np.ndarray]:
-        """How many updates with backward passes of their own each step holds, and the most of one kind, (steps,)."""
+        """Count the updates with backward passes of their own in each step, and the most of one kind, (steps,)."""
         found = steps.step_of(np.nextafter(self.ends_us, -np.inf))
         counted = (found >= 0) & (self._is_own | ~self._is_own.any())
         pairs, counts = np.unique(found[counted] * (_MAX_KINDS + 1) + self.kinds[counted], return_counts=True)
@@ -265,7 +265,7 @@ class Loop:
         return updates, most
 
     def passes_in(self, steps: StepBounds) -> np.ndarray:
-        """How many backward passes, each of a forward pass of its own, an update of each step follows, (steps,)."""
+        """Count the backward passes before an update of each step, each of a forward pass of its own, (steps,)."""
         times = np.concatenate([self._begins, self.ends_us])
         codes = np.concatenate([self._codes, np.full(len(self.ends_us), _UPDATE, np.int8)])
         order = np.argsort(times, kind="stable")
@@ -315,7 +315,7 @@ class Loop:
 
 
 def _phase(name: str) -> int:
-    """What an operation of the host is of a loop's turn; 0 for most."""
+    """Classify an operation of the host as part of a loop's turn; 0 for most."""
     if name.startswith(OPTIMIZER_STEP):
         return _UPDATE
     if name == ZERO_GRAD:
@@ -359,7 +359,7 @@ Difference = Literal["batch", "size", "work"]
 
 
 def images_of(events: PyTorchEvents, steps: StepBounds) -> list[Image | None]:
-    """What the first convolution of each step gets, the first one of images with three channels if there is any."""
+    """Find the input of each step's first convolution, the first one of images with three channels if there is any."""
     begins, shapes = np.frombuffer(events.inputs), np.frombuffer(events.shapes, np.int32).reshape(-1, 4)
     order = np.lexsort((begins, shapes[:, 1] != RGB))
     step = steps.step_of(begins[order])

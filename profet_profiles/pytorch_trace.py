@@ -168,7 +168,7 @@ def _whole(value: object) -> int | None:
 
 
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
-    """Why nothing may be predicted from the trace."""
+    """Say why nothing may be predicted from the trace."""
     if totals.times.refusal:
         return totals.times.refusal
     durations_us = totals.times.durations_us

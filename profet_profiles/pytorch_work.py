@@ -160,7 +160,7 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
 
 
 class _HostWork:
-    """What the CPU's threads did: self times, and which operation made each call of the CUDA runtime.
+    """Work of the CPU's threads: self times, and which operation made each call of the CUDA runtime.
 
     The calls are found by time, not by `External id`, which has been seen to name another operation.
     """
@@ -221,7 +221,7 @@ class _HostWork:
         return shares(translation, kernel, self._operations[key][1])
 
     def work(self, steps: StepBounds) -> tuple[FloatArray, FloatArray]:
-        """How many operations with a network's work each step has, (steps,), for their time too, which varies."""
+        """Count operations with a network's work in each step, (steps,), for their time too, which varies."""
         works = np.array([any(kind.startswith(HEAVY) for kind in row.types) for row in self._translations], bool)
         counts = np.zeros(len(steps.bounds_us))
         for begins, _, _, owners in self.threads:
@@ -286,7 +286,7 @@ def _updates(
 
 
 def _busiest_gpu(device: Rows, gpu_of_stream: list[int]) -> tuple[Rows, int | None, int]:
-    """What ran on the GPU that worked longest, its number (None if the trace has none), and how many worked."""
+    """Return the kernels of the busiest GPU, its number (None if the trace has none), and the number of GPUs."""
     gpus = np.array(gpu_of_stream, int)[device.threads] if gpu_of_stream else np.zeros(0, int)
     found = np.unique(gpus[gpus >= 0]).tolist()
     if len(found) < 2:

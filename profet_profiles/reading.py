@@ -135,7 +135,7 @@ _KERNEL_FIELDS, _KERNEL_TOTAL_NS = range(1, 15), 7
 
 
 def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
-    """What a file is that people take for a profile, for "This is ...", and what to do; None for any other."""
+    """Name a file that people take for a profile, for "This is ...", and what to do; None for any other."""
     for pattern, what, instead in _OTHER_TRACES if is_chrome_trace(head) else _OTHER_FILES:
         if pattern.search(head):
             return what, instead
@@ -227,7 +227,7 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
 
 
 def _named(name: str, read: Callable[[], Profile]) -> Profile:
-    """What `read` returns, and its errors, with the file's name."""
+    """Call `read`, and give its result and its errors the file's name."""
     try:
         return read().named(name)
     except ProfileError as error:

@@ -75,7 +75,7 @@ _BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 @dataclass(frozen=True, slots=True)
 class ProfileMeta:
-    """What the recorder knew about the step; every field may be missing (None).
+    """Facts of the step from the recorder; every field may be missing (None).
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ def several_calls_note(times: int) -> str:
 
 
 def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
-    """What a profile leaves out of a step for copies that ran beside computation."""
+    """Name the time that a profile leaves out of a step for copies that ran beside computation."""
     share = hidden_us / (hidden_us + counted_us)
     return (
         f"{hidden_us / US_PER_MS:.3g} ms per step ({share:.0%} of the GPU time) of copies run beside computation: they "
@@ -248,7 +248,7 @@ def is_forward(kind: str) -> bool:
 
 
 def training_refusal(operations: Iterable[str], *, gradient_seen: bool = False) -> str:
-    """Why a step of "Device_Conv2D", "Host_MatMul" is not a training step; empty if it is one or that is unknown.
+    """Say why a step of "Device_Conv2D", "Host_MatMul" is not a training step; empty if it is one or that is unknown.
 
     >>> training_refusal(["Device_Conv2D", "Device_Conv2DBackpropFilter"])
     ''

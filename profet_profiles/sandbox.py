@@ -49,8 +49,8 @@ SMALL_BYTES = 64 * 2**10
 MAX_WAITING, MAX_WAITING_BYTES = 100, 512 * 2**20
 #: Seconds between two checks whether somebody still waits.
 BEAT_S = 0.25
-#: Seconds that a caller waits for its result.
-MAX_WALL_S = 120.0
+#: Seconds that a caller waits for its result. A file is judged by processor time: beyond this the machine is too busy.
+MAX_WALL_S = 600.0
 
 #: Called with the share of a file that is read, 0 to 1; and with the place in the queue.
 Progress = Callable[[float], None]
@@ -119,7 +119,7 @@ QUEUE = ReadingQueue()
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
-    """What a process does.
+    """Work of a process on one file.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Task(Generic[T]):
         Raises
         ------
         ProfetError : of type `error`; one line: why there is no result.
-        BusyError : there is no room for a process.
+        BusyError : there is no room for a process, or it got too little of the processor.
         """
         memory_mb, cpu_s = limits_for(size)
         shown = shown_file_name(name)
@@ -294,7 +294,7 @@ def _last_line(
                         return document if isinstance(document, dict) else {}
             if progress:
                 progress(share)
-        return {"limit": "time"}
+        raise BusyError(f"The machine is too busy to read a file within {MAX_WALL_S:g} s: try again later.")
     finally:
         process.kill()
         process.wait()
@@ -302,7 +302,7 @@ def _last_line(
 
 
 def _why_it_ended(process: subprocess.Popen[bytes]) -> Mapping[str, Any]:
-    """What the end of a process without a last line indicates."""
+    """Make the error for a process that ended without a last line."""
     try:
         status = process.wait(timeout=BEAT_S)
     except subprocess.TimeoutExpired:
@@ -402,7 +402,7 @@ def read_guarded(
 
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """In the process: read a profile."""
+    """Read a profile, inside the process."""
     return profile_document(read_profile(file, name, progress=progress))
 
 

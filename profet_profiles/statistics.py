@@ -58,7 +58,7 @@ _HEADINGS = {
 
 
 def _columns_of(headings: Sequence[object]) -> dict[str, int] | None:
-    """Where each column stands under these headings (labels or ids); None if this is another table."""
+    """Find each column under these headings (labels or ids); None if this is another table."""
     plain = ["".join(filter(str.isalpha, str(heading).casefold())) for heading in headings[:MAX_COLUMNS]]
     found = {
         name: next((at for at, text in enumerate(plain) if text in known), -1) for name, known in _HEADINGS.items()

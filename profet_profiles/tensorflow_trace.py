@@ -1,4 +1,4 @@
-"""What a TensorFlow trace holds, whichever file it came in, and the profile of its mean step.
+"""The content of a TensorFlow trace, whichever file it came in, and the profile of its mean step.
 
 The operation type in an event's name is read as XProf reads it, and no other part of a name is let through. XProf's
 rules hold for kernels that name their operation: they count with their time, and the device is idle for what they leave
@@ -197,7 +197,7 @@ class Thread(Spans):
 
     @property
     def idle(self) -> float:
-        """What the operations leave of the time from the first one's start to the last one's end."""
+        """Compute the time between the first operation's start and the last one's end in which none ran."""
         import numpy as np  # late: most readers do without
 
         from profet_profiles.intervals import gaps_us
@@ -207,7 +207,7 @@ class Thread(Spans):
         return float(gaps_us(begins[order], durations[order]).sum())
 
 
-class Gpu(Spans):
+class GpuTrace(Spans):
     """Work of one GPU as a trace lists it, in microseconds, and its sums once all of it is added.
 
     Attributes
@@ -278,7 +278,7 @@ class Gpu(Spans):
             kept |= ((last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US) | (durations_us >= STRAY_COPY_US)
 
     def unlike_steps(self, steps: int) -> int:
-        """How many of the steps did more or less than most, by convolutions that ran as often in each."""
+        """Count steps that did more or less than most, by convolutions that ran as often in each."""
         import numpy as np  # late: most readers do without
 
         from profet_profiles.intervals import usual_work
@@ -303,7 +303,7 @@ class Gpu(Spans):
 
 @dataclass(slots=True)
 class Trace:
-    """What a reader found in a trace.
+    """The operations that a reader found in a trace.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class Trace:
     """
 
     host_us: dict[str, float] = field(default_factory=no_times)
-    gpus: list[Gpu] = field(default_factory=list)
+    gpus: list[GpuTrace] = field(default_factory=list)
     marked: int = 0
     runs: Counter[int] = field(default_factory=Counter)
     kinds: set[str] = field(default_factory=set)
@@ -398,7 +398,7 @@ class Trace:
         )
 
 
-def _gpu_rows(gpu: Gpu, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
+def _gpu_rows(gpu: GpuTrace, check_time: Callable[[], None]) -> tuple[dict[str, float], list[str], str]:
     """Microseconds of a GPU by operation over all steps, idle time included; warnings; why a first step is refused."""
     rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
@@ -434,7 +434,7 @@ def _gpu_rows(gpu: Gpu, check_time: Callable[[], None]) -> tuple[dict[str, float
     return rows_us, warnings, what and f"This is a first step: {what}. Profile a later step, after ten or more."
 
 
-def _searched(gpu: Gpu) -> set[str]:
+def _searched(gpu: GpuTrace) -> set[str]:
     """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
     if not any("Conv" in kind for kind in gpu.operations_us):
         return set()
@@ -453,7 +453,7 @@ def is_graph_operation(full_name: str, kind: str) -> bool:
 
 
 def usual_runs(runs: Iterable[int]) -> int | None:
-    """How often a step's operations ran, each of which runs once a step or a multiple of it; None if that is open.
+    """Find how often a step's operations ran, each of which runs once a step or a multiple of it; None if that is open.
 
     What divides all counts; where nothing does, one operation that the profiler's start or end cut must not decide:
     then the count of nearly all, or one if that is the most frequent count.

@@ -28,7 +28,7 @@ from profet_profiles.tensorflow_trace import (
     HOST,
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
-    Gpu,
+    GpuTrace,
     Thread,
     Trace,
     is_derived_line,
@@ -82,7 +82,7 @@ class _Events:
 
     def __init__(self) -> None:
         self._found = Trace()
-        self._gpus: dict[object, Gpu] = {}
+        self._gpus: dict[object, GpuTrace] = {}
         # None for threads of other processes, the number of a GPU's stream.
         self._lines: dict[Where, Thread | int | None] = {}
         self._processes: dict[object, str] = {}
@@ -126,7 +126,7 @@ class _Events:
         self, stream: int, where: Where, name: str, args: Args, begin_us: float, duration_us: float
     ) -> None:
         number = self._processes[where[0]].removeprefix(GPU_PREFIX)[:10]
-        gpu = self._gpus.setdefault(where[0], Gpu(number=number))
+        gpu = self._gpus.setdefault(where[0], GpuTrace(number=number))
         if is_derived_line(line := self._thread_names.get(where, "")):
             gpu.steps += line == STEPS_LINE
             return
@@ -161,7 +161,7 @@ class _Events:
             thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
-        """What the trace holds, once all events are added."""
+        """Return what the trace holds, once all events are added."""
         found, others = self._found, 0
         for line in self._lines.values():
             match line:

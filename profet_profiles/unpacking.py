@@ -161,7 +161,7 @@ class Content:
 
 
 class Reader(NamedTuple):
-    """How one format is read.
+    """Reader of one format.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ from profet_profiles.tensorflow_trace import (
     HOST,
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
-    Gpu,
+    GpuTrace,
     Thread,
     Trace,
     eager_type,
@@ -153,7 +153,7 @@ def read(content: Content) -> Profile:
 
 @dataclass(slots=True)
 class _Plane:
-    """What is known of a plane before its lines are read; keys are ids of the metadata of events and of stats.
+    """Facts of a plane before its lines are read; keys are ids of the metadata of events and of stats.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ def _note_step(found: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
 
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
-    gpu = Gpu(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
+    gpu = GpuTrace(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
     for number, parts in enumerate(_lines(wire, size)):
         events, derived, marks_steps = 0, False, False
         for part in parts:
@@ -346,7 +346,7 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
 
 
 def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
-    """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
+    """Return the first type that an event's labels name, in their order, else "Unknown" if there is a label.
 
     Beside the type a number that the events of one convolution share, 0 for others.
     """

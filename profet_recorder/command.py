@@ -239,7 +239,7 @@ class _Stop:
 
 @contextmanager
 def _without_our_tracebacks() -> Iterator[None]:
-    """What a script prints of the exception that stops it, as wandb and logging do, is empty."""
+    """Empty what a script prints, as wandb and logging do, of the exception that stops it."""
     from profet_recorder.engine import Patches
 
     kind = traceback.TracebackException

@@ -435,7 +435,7 @@ class Recording:
         self.engine.stop_observing()
 
     def _varying(self, kind: StepKind | None, are_alike: bool) -> Iterator[str]:
-        """What the profile is of where steps differ."""
+        """Say which steps the profile is of, where they differ."""
         if kind is None:
             return
         if are_alike and len(self._sides) > 1:
@@ -488,7 +488,7 @@ def _trains_with_others() -> bool:
 def recorded_profile(
     trace: Path, facts: StepFacts, plan: RecordPlan, latencies_ms: Sequence[float], odd: str | None
 ) -> Profile:
-    """What the trace holds, with all that is known of the step; what the user knows goes before what was found.
+    """Make the profile of a trace with all that is known of the step; what the user says goes before what was observed.
 
     Parameters
     ----------
@@ -591,7 +591,7 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
 
 
 def next_step(profile: Path) -> str:
-    """What to do with a profile: at the app that the recorder was installed from, if it was."""
+    """Say what to do with a profile: at the app that the recorder was installed from, if it was."""
     try:
         source = distribution("profet-recorder").read_text("direct_url.json")
     except PackageNotFoundError:

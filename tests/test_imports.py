@@ -43,6 +43,7 @@ CORE = """
 errors
 latency
 files
+shipped
 catalog
 ensemble
 training, transfer

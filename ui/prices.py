@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import InputError, ProfetError
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.predict import speed_of_step
 from profet_core.catalog import MARKETS, Instance
 from profet_core.catalog.custom_gpus import (
@@ -198,6 +199,8 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
         return custom
     # With the speed that a measured step of the shown profile implies.
     prediction, measured_ms = current_network(resources).training.prediction, float(step_ms)
+    if isinstance(prediction, NetworkPrediction):
+        raise InputError("A step of a custom GPU needs a profile of it on Predict: enter images/s, or upload one.")
     tf32 = session.network.precision != FP32
     point = speed_of_step(resources, prediction, custom, measured_ms, tf32=tf32)
     return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")

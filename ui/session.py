@@ -18,7 +18,7 @@ from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.estimate import OPTIMIZERS
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
@@ -29,7 +29,7 @@ from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
 from profet_profiles.limits import MAX_STEPS
-from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
 from ui.words import ON_PREDICT
 
@@ -164,18 +164,11 @@ def _network_name(text: str, resources: Resources) -> str:
         return _network(text, resources)
 
 
-def _time(text: str, _: Resources) -> str | None:
-    """A measured time as it is typed; what it is, the page says."""
-    if len(text) > LONGEST_TIME or not text.isprintable():
-        raise ValueError(text[:LONGEST_TIME])
-    return None if text == EMPTY else text
-
-
 def _latency(text: str, _: Resources) -> str | None:
-    """A latency as it is typed, if it is one."""
+    """A measured time as it is typed, if it is one."""
     if text == EMPTY:
         return None
-    typed_latency_ms(text)
+    step_ms(text, 1, 1)
     return text
 
 
@@ -213,10 +206,11 @@ class Slot(Part):
     and `trusted` a latency in doubt to use as typed.
     """
 
-    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
+    #: "name": a network by name or file, without a profile; not of the second one.
+    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste", "name": "Name"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
-    #: As typed, such as "122.4 ms" or "122400 us".
+    #: As typed, such as "122.4 ms", "5.2 it/s", "14 min/epoch" or a progress line.
     latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
@@ -227,7 +221,11 @@ class Slot(Part):
     @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
-        return typed_latency_ms(self.latency) if self.latency else None
+        if not self.latency:
+            return None
+        batch_size = self.shown.profile.meta.batch_size if self.shown else None
+        training = session.training
+        return step_ms(self.latency, batch_size, training.images, training.validation_images)
 
     @property
     def usable_ms(self) -> float | None:
@@ -371,19 +369,14 @@ class ScalerView(Part):
 
 
 class NetworkFile(Part):
-    """Which hardware No profile is about; the network without a profile, and its step."""
+    """A network without a profile, and its step."""
 
-    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = Field("resnet50", _network_name)
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
     net_frozen = _flag()
-    #: Where a step was measured, and its time or speed as typed, such as "46 ms" or a progress line.
-    net_gpu = _one_known(lambda resources: resources.gpus)
-    net_time: Field[str | None] = Field(None, _time)
 
 
 class ScaleOut(Part):
@@ -416,18 +409,8 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the section of About."""
+    """The section of About."""
 
-    part = one_of(
-        {
-            "model": "Profiled GPUs",
-            "gpu": "Other GPUs, AMP",
-            "cells": "Few measurements",
-            "estimate": "No profile",
-            "scaleout": "Scale out",
-            "manycore": "Many-core CPUs",
-        }
-    )
     open = one_of(
         {
             "record": "Record a profile",
@@ -508,13 +491,14 @@ class Session:
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
+    scale_out_table, compare_table = Table("scale_out"), Table("compare")
     manycore_table = Table("manycore")
 
     @property
     def prediction_inputs(self) -> tuple[Part, ...]:
         """What predictions depend on."""
-        return (self.profile, self.network, *((self.second,) if self.network.second else ()))
+        by_name = (self.file,) if self.profile.source == "name" else ()
+        return (self.profile, self.network, *by_name, *((self.second,) if self.network.second else ()))
 
 
 session = Session()

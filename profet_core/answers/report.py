@@ -9,6 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.catalog.instance import date_words, gpu_words
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.latency import LEVEL, Basis
@@ -65,6 +66,9 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
     step = "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}"
     digest = str(models.manifest["checksum"])
     facts = (f"recorded on {prediction.anchor}", step)
+    if isinstance(prediction, NetworkPrediction):
+        measured = "no step was measured" if latency_ms is None else f"{step} on {prediction.anchor}"
+        facts = ("a network without a profile", measured)
     return ReportSource(profile, facts, digest, date.today().isoformat(), tuple(warnings))
 
 

@@ -193,7 +193,7 @@ def _wanted(
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
             raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, known)}.")
     return others
 
 

@@ -147,6 +147,11 @@ def test_a_full_output_is_said_in_one_line(shell, name, buffered):
     assert shell(f"profet {{{name}}} > /dev/full", PYTHONUNBUFFERED=buffered) == (1, "", FULL)
 
 
+def test_too_little_memory_is_one_line(shell):
+    status, out, err = shell("ulimit -v 115000; profet {table}")
+    assert (status, out, err.count("\n")) == (1, "", 1) and "memory" in err.lower()
+
+
 def test_a_reader_that_goes_away_is_no_error_and_without_stderr_the_document_stands_alone(shell):
     # `true` is gone before the table is printed.
     assert shell("set -o pipefail; profet {table} | true") == (0, "", "")

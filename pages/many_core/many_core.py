@@ -29,6 +29,8 @@ from profet_profiles.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.fields import choice, network_name_input, number_field
+from ui.frame import run_page
+from ui.resources import Resources
 from ui.session import ManyCore, session
 from ui.tables import Column, result_table
 from ui.uploads import network_file
@@ -91,7 +93,7 @@ _GRID = {*np.geomspace(MIN_THREADS, MAX_THREADS, 200).round().astype(int).tolist
 _AXIS = count_axis("Threads", MIN_THREADS / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
 
 
-def show_many_core() -> None:
+def main(_: Resources) -> None:
     """Draw inputs, chart and table."""
     with st.sidebar:
         network = _network_input()
@@ -152,9 +154,9 @@ def _columns(published_min: Mapping[int, float]) -> list[Column[ThreadsRow]]:
             data=lambda row: {name: getattr(row, name) for name in ("threads", "cpi", "contention_s", "extrapolated")},
         ),
         Column("a_s", "Counted", lambda row: row.a.total_s, format_time, tip="From counted operations."),
-        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant),
+        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant, narrow_under="a_s"),
         Column("b_s", "Measured", lambda row: row.b.total_s, format_time, tip="From measured times."),
-        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant),
+        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant, narrow_under="b_s"),
     ]
     if published_min:
         minutes = "{:,.1f} min".format
@@ -163,3 +165,6 @@ def _columns(published_min: Mapping[int, float]) -> list[Column[ThreadsRow]]:
             Column("a_min", "Counted (min)", lambda row: row.a.total_s / _S_PER_MIN, minutes),
         ]
     return columns
+
+
+run_page("Training time on many-core CPUs", main, lambda: (session.manycore, session.manycore_table))
