@@ -140,9 +140,9 @@ def test_how_many_gpus_is_first_and_follows_deadline_and_network(open_app, sampl
     limits = ("--deadline-hours", 0.2, "--network-gbit-per-s", 3200)
     stated = [printed(*asked)["how_many"], printed(*asked, *limits)["how_many"]]
     app = open_page(open_app)
-    assert app.main.markdown[0].value == f"#### {plain(stated[0]['sentence'])}"
+    assert app.main.markdown[0].value == f"## {plain(stated[0]['sentence'])}"
     app = open_page(open_app, deadline_h="0.2", machine_network="3200")
-    assert app.main.markdown[0].value == f"#### {plain(stated[1]['sentence'])}"
+    assert app.main.markdown[0].value == f"## {plain(stated[1]['sentence'])}"
     assert stated[1]["gpus"] > stated[0]["gpus"] and stated[1]["nodes"] > 1
 
 
