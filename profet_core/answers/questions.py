@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
 from profet_core.catalog.instance import ON_DEMAND, SPOT
+from profet_core.catalog.launch import USUAL_COMMAND
 from profet_core.errors import InputError
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.training.cost import (
@@ -249,7 +250,12 @@ TIMES = Kind(
     "GPU=TIME",
 )
 #: A file, or its JSON.
-PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, str, metavar="TRACE")
+PROFILE = Kind(
+    "a profile: an object, a file, or the name of a network without one",
+    {"type": ["object", "array", "string"], "maxLength": MAX_TEXT_CHARACTERS},
+    str,
+    metavar="TRACE",
+)
 #: A log of a training, or in JSON its text.
 LOG = Kind(
     f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters",
@@ -373,7 +379,11 @@ class ProfileQuestion(StepsQuestion):
     Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
 
-    profile: Profile = option("profile of training steps, in any supported format", default=MISSING)
+    profile: Profile = option(
+        "profile of training steps, in any supported format; or the name of a network, with profiled_batch, and with "
+        "anchor and latency if a step was measured",
+        default=MISSING,
+    )
     anchor: str | None = option(
         "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
         unit="INSTANCE|GPU",
@@ -518,6 +528,8 @@ class AdviseQuestion(TrainingQuestion):
         default=False,
     )
     parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+    any_batch: bool = option("also say at which batch size the training is cheapest", default=False)
+    launch_command: str = option(f"what the launch task runs (default: {USUAL_COMMAND})", default=USUAL_COMMAND)
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size, with its costs beside the steps."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from profet_core.layers.measured import SHARES
 from profet_core.prediction.counts import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,10 +179,14 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
     for row in accuracy["judged"]:
         assert found[row["held_out"]] == [str(row["n"]), *percent(row["mape"], row["median"], row["coverage_90"])]
     for row in accuracy["measured_pairs"]:
-        figures = percent(row["mape"], row["alone"], row["ratio"], row["coverage_90"])
+        figures = percent(row["mape"], row["alone"], row["ratio"], row["peaks"], row["coverage_90"])
         assert found[row["kind"]] == [str(row["n"]), *figures]
+    assert accuracy["measured_shares"] == SHARES._asdict()
     judged = {row["held_out"]: row for row in accuracy["judged"]}
     names = ("families, all other published rows", "families, RTX 3090 AMP, NCHW", "PROFET's cells: networks")
     published, amp, known = (judged[name]["mape"] for name in names)
     stated = rows("README.md")[f"{published:.1f}% (RTX 3090 in AMP: {amp:.1f}%, PROFET's networks: {known:.1f}%)"]
     assert stated[0].startswith("published networks without a profile")
+    (pair,) = [row for row in accuracy["measured_pairs"] if row["kind"] == "FP32 or TF32: other generation"]
+    stated = rows("README.md")[f"{pair['mape']:.1f}% (peak FLOPs: {pair['peaks']:.1f}%)"]
+    assert stated[0].endswith("from a step on another generation")
