@@ -3,31 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, Gpu, runs_as
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import Code, Note
-from profet_core.latency import Values, quantile
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.errors import Code, InputError, Note
+from profet_core.latency import Basis, FloatArray, Values, free_ms, log_sd_of, quantile
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.members import Estimates, floored
+from profet_core.prediction.mixed_precision import speedup_note
 from profet_core.prediction.models import Models
+from profet_core.prediction.table import StepTable
+from profet_core.transfer.targets import Host
 from profet_core.units import SMALLEST_NUMBER, format_ms
 from profet_recorder.profiles.record import Profile
+
+if TYPE_CHECKING:
+    from profet_core.prediction.table import Prediction
 
 #: The counts' name among the members.
 COUNTS = "counts"
 
 
+class Asked(NamedTuple):
+    """What a step is asked in; code as `catalog.gpus.CODES`."""
+
+    precision: str
+    training_code: str
+    batch_size: int
+    pixels: int
+
+
+class Recorded(NamedTuple):
+    """A step that was recorded, and its uncertainty."""
+
+    gpu: Gpu
+    host: Host
+    asked: Asked
+    latency_ms: float
+    log_sd: float
+
+
+class StepsThere(NamedTuple):
+    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
+
+    latency_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class CountedStep:
-    """A profile's step by the counts of its network, as `network` is called: instance -> milliseconds."""
+    """A profile's step by the counts of its network, as `network` is called.
+
+    Attributes
+    ----------
+    latencies_ms : instance -> milliseconds in FP32.
+    usual_ms : what a recorded step usually takes there.
+    on : steps on GPUs in hosts, by those recorded.
+    """
 
     network: str
     latencies_ms: Mapping[str, float]
+    usual_ms: Callable[[Recorded], float]
+    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], StepsThere]
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
@@ -74,6 +118,18 @@ WEIGHTS: Mapping[bool, CountsWeight] = {
 _ESTIMATE_LOG_SD = 0.25
 
 
+#: Error of a measured step.
+MEASURED_LOG_SD = 0.02
+
+
+def inferred_steps(models: Models, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
+    """Steps of a profiled instance inferred from profiles: milliseconds, and standard deviation of the logarithm."""
+    inputs, anchor, device = batch.inputs, batch.anchor, len(load_operation_classes().device)
+    busy_ms = inputs.classes_ms[:, :device].sum(axis=1) + inputs.unknown_ms[:, 0]
+    log_sd = log_sd_of(models.transfer.step.instances[anchor].inferred_log_half_width) + inputs.doubt
+    return busy_ms * models.ranges[anchor].median_latency_per_device_total, log_sd
+
+
 def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
     """How far the anchor's latency is at most from its estimate, in the logarithm.
 
@@ -84,55 +140,161 @@ def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
     return math.hypot(quantile() * _ESTIMATE_LOG_SD, inferred_log_half_width)
 
 
-def with_counts(
-    models: Models, estimates: Estimates, batch: ProfileBatch, by_counts: ByCounts
-) -> tuple[Estimates, list[list[Note]]]:
-    """Join the members with counts where a profile's network and sizes are known.
-
-    Returns
-    -------
-    estimates : with another member, `COUNTS`; NaN where it doesn't count.
-    notes : of each profile, why its network's name is not used.
-    """
-    known, notes = batch.latency_ms is not None, [list[Note]() for _ in batch.profiles]
-    weight, counts_ms = WEIGHTS[known], np.full(estimates.latency_ms.shape, np.nan)
-    for number, profile in enumerate(batch.profiles):
-        found = by_counts(models, profile)
+def counted_steps(
+    models: Models, batch: ProfileBatch, recorded: Sequence[Recorded], by_counts: ByCounts | None
+) -> tuple[list[CountedStep | None], list[list[Note]]]:
+    """Steps by counts where a profile's network and sizes are known, and notes on why a network's name is not used."""
+    known, notes = list[CountedStep | None](), list[list[Note]]()
+    for profile, step in zip(batch.profiles, recorded, strict=True):
+        found = None if by_counts is None else by_counts(models, profile)
         if isinstance(found, CountedStep):
-            here_ms = found.latencies_ms[batch.anchor]
-            step_ms, limit = _anchor_step(models, batch, number)
-            if step_ms > 0 and abs(math.log(step_ms / here_ms)) <= limit:
-                ratio = (step_ms / here_ms) ** weight.anchor_power
-                counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
-            else:
-                steps = f"about {format_ms(here_ms)} on {batch.anchor}, this one takes {format_ms(step_ms)}"
+            here_ms = found.usual_ms(step)
+            limit = max_log_ratio(quantile() * step.log_sd)
+            if not (step.latency_ms > 0 and abs(math.log(step.latency_ms / here_ms)) <= limit):
+                steps = f"about {format_ms(here_ms)} on {step.gpu.name}, this one takes {format_ms(step.latency_ms)}"
                 found = Note(Code.NETWORK_UNUSED, network=found.network, why=f"its step would take {steps}")
-        if isinstance(found, Note):
-            notes[number].append(found)
-    if not (counted := ~np.isnan(counts_ms)).any():
-        return estimates, notes
+        known.append(found if isinstance(found, CountedStep) else None)
+        notes.append([found] if isinstance(found, Note) else [])
+    return known, notes
+
+
+def with_counts(
+    models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep | None]
+) -> Estimates:
+    """Join the members with counts, as another member, `COUNTS`; NaN where it doesn't count."""
+    steps_ms = inferred_steps(models, batch)[0] if batch.latency_ms is None else batch.latency_ms
+    weight, counts_ms = WEIGHTS[batch.latency_ms is not None], np.full(estimates.latency_ms.shape, np.nan)
+    for number, (found, step_ms) in enumerate(zip(counted, steps_ms, strict=True)):
+        if found is not None and found.latencies_ms:
+            ratio = (step_ms / found.latencies_ms[batch.anchor]) ** weight.anchor_power
+            counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
+    if not (is_counted := ~np.isnan(counts_ms)).any():
+        return estimates
     members_ms = np.stack([*estimates.member_ms.values()], axis=-1)
     spread = np.log(np.maximum(members_ms, SMALLEST_NUMBER)).std(axis=-1)
-    joined_ms = np.where(counted, weight.joined(estimates.latency_ms, spread, counts_ms), estimates.latency_ms)
+    joined_ms = np.where(is_counted, weight.joined(estimates.latency_ms, spread, counts_ms), estimates.latency_ms)
     latency_ms, at_floor = floored(models, estimates.targets, joined_ms)
     # What time without an operation adds stays.
     log_sd, added = estimates.log_sd, unattributed_log_sd(batch.profiles)
-    joined = replace(
+    return replace(
         estimates,
         member_ms={**estimates.member_ms, COUNTS: counts_ms},
         latency_ms=latency_ms,
-        at_floor=np.where(counted, at_floor, estimates.at_floor),
-        log_sd=None if log_sd is None else np.where(counted, weight.width * (log_sd - added) + added, log_sd),
+        at_floor=np.where(is_counted, at_floor, estimates.at_floor),
+        log_sd=None if log_sd is None else np.where(is_counted, weight.width * (log_sd - added) + added, log_sd),
     )
-    return joined, notes
 
 
-def _anchor_step(models: Models, batch: ProfileBatch, number: int) -> tuple[float, float]:
-    """The anchor's latency, measured or inferred from the profile, milliseconds, and how far its estimate may be."""
-    if batch.latency_ms is not None:
-        return float(batch.latency_ms[number]), max_log_ratio()
-    inputs, anchor = batch.inputs, batch.anchor
-    busy_ms = inputs.classes_ms[number, : len(load_operation_classes().device)].sum() + inputs.unknown_ms[number, 0]
-    step_ms = float(busy_ms) * models.ranges[anchor].median_latency_per_device_total
-    half_width = models.transfer.step.instances[anchor].inferred_log_half_width
-    return step_ms, max_log_ratio(half_width) + quantile() * float(inputs.doubt[number])
+#: NVIDIA's first generation with TF32.
+_FIRST_TF32 = 8.0
+
+
+def _is_old(gpu: Gpu) -> bool:
+    return gpu.compute_capability is not None and gpu.compute_capability < _FIRST_TF32
+
+
+@dataclass(frozen=True)
+class StepsByCounts:
+    """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
+
+    Attributes
+    ----------
+    asked : the recorded step's sizes, in the precision and code of the answer.
+    doubt : added to the uncertainty, for GPU time without an operation.
+    """
+
+    models: Models
+    counted: CountedStep
+    recorded: Recorded
+    asked: Asked
+    doubt: float
+
+    def _by_models(self, table: StepTable) -> np.ndarray:
+        """Rows whose steps in FP32 other models say, (targets,): of profiled GPUs.
+
+        Of an unknown network also those of their generations and earlier ones.
+        """
+        profiled = self.models.transfer.profiled_gpus
+        here = not self.counted.network or self.recorded.gpu.name in profiled
+        old = [not self.counted.network and _is_old(target.gpu) for target in table.targets]
+        return np.array([here and target.gpu.name in profiled for target in table.targets]) | np.array(old)
+
+    def _counts(self, table: StepTable) -> np.ndarray:
+        """Rows that counts say, (targets,): not of GPUs whose steps or speed a user measured."""
+        custom = self.models.transfer.rates.gpus
+        stated = [target.gpu.name in custom and bool(custom[target.gpu.name].statement) for target in table.targets]
+        calibrated = [basis is Basis.CALIBRATED for basis in table.basis]
+        found: np.ndarray = table.known & ~np.array(stated) & ~np.array(calibrated)
+        return found
+
+    def _is_half(self, table: StepTable) -> np.ndarray:
+        return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
+
+    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> StepsThere:
+        return self.counted.on([(target.gpu, target.host) for target in table.targets], asked, recorded)
+
+    def in_table(self, table: StepTable, base_ms: FloatArray) -> StepTable:
+        """The table of the recorded step.
+
+        Parameters
+        ----------
+        base_ms : in FP32 or TF32, before the precision of the answer.
+        """
+        there, is_half, known = self._on(table, self.asked, [self.recorded]), self._is_half(table), self._counts(table)
+        known &= np.array([basis is not Basis.GIVEN for basis in table.basis])
+        usual = there
+        if is_half.any():
+            asked = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
+            usual = self._on(table, asked, [self.recorded])
+        gained = there.latency_ms / usual.latency_ms
+        # Where a profile is in half precision its own GPU's other steps follow from it alone.
+        by_models = self._by_models(table)
+        if self.recorded.asked.precision in HALF:
+            by_models &= np.array([target.gpu.name != self.recorded.gpu.name for target in table.targets])
+        latency_ms = np.where(by_models, base_ms * gained, there.latency_ms)
+        launch_ms = there.launch_ms * latency_ms / there.latency_ms
+        rows = np.flatnonzero(known & (is_half | ~by_models)).tolist()
+        notes = []
+        for row in rows:
+            kept = [note for note in table.notes[row] if note.code is not Code.SPEEDUP]
+            if is_half[row]:
+                kept = [speedup_note(table.targets[row].gpu, self.asked.precision, -math.log(gained[row])), *kept]
+            notes.append(tuple(kept))
+        own_log_sd = there.log_sd + self.doubt
+        log_sd = np.where(by_models, table.log_sd, own_log_sd)
+        return table.with_rows(
+            rows,
+            latency_ms=latency_ms[rows],
+            launch_ms=launch_ms[rows],
+            free_ms=free_ms(latency_ms, launch_ms)[rows],
+            log_sd=log_sd[rows],
+            relative_log_sd=np.where(by_models, table.relative_log_sd, own_log_sd)[rows],
+            notes=notes,
+        )
+
+    def at_size(self, table: StepTable, batch_size: int, pixels: int, known: Sequence[Prediction]) -> StepTable:
+        """A table at another size, by all recorded steps of the network."""
+        asked = self.asked._replace(batch_size=batch_size, pixels=pixels)
+        some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
+        recorded = [one.recorded for one, _ in some]
+        try:
+            there = self._on(table, asked, recorded)
+        except InputError:
+            # It can't be built for such images.
+            return table
+        away, factors = [], []
+        for one, own in some:
+            here = self._on(table, one.asked, recorded)
+            away.append(math.hypot(math.log(batch_size / one.asked.batch_size), math.log(pixels / one.asked.pixels)))
+            factors.append(np.log(own.latency_ms / here.latency_ms))
+        shares = np.array([1.0] if len(some) == 1 else [away[1], away[0]]) / (sum(away) if len(some) == 2 else 1.0)
+        factor, log_sd = np.exp(shares @ np.array(factors)), there.log_sd + shares @ [one.doubt for one, _ in some]
+        rows = np.flatnonzero(self._counts(table) & (self._is_half(table) | ~self._by_models(table)))
+        latency_ms, launch_ms = there.latency_ms * factor, there.launch_ms * factor
+        return table.with_rows(
+            rows.tolist(),
+            latency_ms=latency_ms[rows],
+            launch_ms=launch_ms[rows],
+            free_ms=free_ms(latency_ms, launch_ms)[rows],
+            log_sd=log_sd[rows],
+        )

@@ -154,7 +154,7 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
     batch = profile_batch([base], anchor.instance, known_ms)
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
     if anchor.gpu is None:
-        floor_ms = float(floor_of(step_model, transfer.counters[batch.anchor], batch.anchor, parts, known_ms)[0])
+        floor_ms = float(floor_of(step_model, transfer.readers[batch.anchor], batch.anchor, parts, known_ms)[0])
         log_speeds = step_model.log_rates(anchor.instance, transfer.reference)
         there = replace(parts, kinds_ms=parts.kinds_ms * np.exp(log_speeds))
         return _shares(there, batch), floor_ms

@@ -12,11 +12,12 @@ import numpy as np
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
-from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis
+from profet_core.layers.by_name import read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     check_latency,
@@ -24,21 +25,33 @@ from profet_core.prediction.checks import (
     diagnose,
     input_wait_ms,
     refusal_by,
+    unattributed_log_sd,
     without_input_wait,
 )
-from profet_core.prediction.counts import ByCounts, with_counts
+from profet_core.prediction.counts import (
+    MEASURED_LOG_SD,
+    Asked,
+    ByCounts,
+    CountedStep,
+    Recorded,
+    StepsByCounts,
+    counted_steps,
+    inferred_steps,
+    with_counts,
+)
 from profet_core.prediction.members import caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
+    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
 )
 from profet_core.prediction.models import Method, Models
-from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
+from profet_core.prediction.other_gpus import RecordedSteps, on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, Predictions, StepTable
-from profet_core.prediction.targets import Anchor, find_anchor, offer_targets
+from profet_core.prediction.targets import Anchor, anchor_gpu, find_anchor, offer_targets
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile, ProfileMeta
 
@@ -233,14 +246,23 @@ class _Question:
             table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
         # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
         unused: list[list[Note]] = [[]] * len(steps)
+        by_counts: list[CountedStep | None] = [None] * len(steps)
+        doubts = unattributed_log_sd(batch.profiles)
+        on_anchor = list[Recorded]()
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-            if anchor.gpu is None and self.by_counts is not None:
-                estimates, unused = with_counts(models, estimates, batch, self.by_counts)
+            on_anchor = self._on_anchor(steps, batch, profiled)
+            by_counts, unused = counted_steps(models, batch, on_anchor, self.by_counts)
+            if anchor.gpu is None:
+                estimates = with_counts(models, estimates, batch, by_counts)
+            for number, (found, here) in enumerate(zip(by_counts, on_anchor, strict=True)):
+                if found is None:
+                    read = profiled.steps.anchor, profiled.steps.parts.groups_ms[number]
+                    by_counts[number] = read_step(models, *read, here, batch.profiles[number])
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
         offers = layout.offers
@@ -254,7 +276,17 @@ class _Question:
             # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
             change = Change.to(models, anchor, step, self.precision, self.training_code)
-            final = layout.in_order(with_other_kernels(change.in_precision(table.column(number)), change))
+            own = table.column(number)
+            final = with_other_kernels(change.in_precision(own), change)
+            said = None
+            if (known := by_counts[number]) is not None:
+                here = on_anchor[number]
+                asked = here.asked._replace(
+                    precision=change.precision, training_code=CHANNELS_LAST if change.tuned else PLAIN
+                )
+                said = StepsByCounts(models, known, here, asked, float(doubts[number]))
+                final = said.in_table(final, own.latency_ms)
+            final = layout.in_order(final)
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
             # Predictions exclude the wait for input, which has a note of its own.
@@ -278,9 +310,29 @@ class _Question:
                 warnings=tuple(dict.fromkeys(notes)),
                 read_by=anchor.instance,
                 precision=change.precision,
+                by_counts=said,
             )
 
         return answer
+
+    def _on_anchor(
+        self, steps: Sequence[RecordedStep], batch: ProfileBatch, profiled: RecordedSteps
+    ) -> list[Recorded]:
+        """Each step as it was recorded on the anchor, measured or inferred from its profile."""
+        anchor, models, known_ms = self.anchor, self.models, batch.latency_ms
+        log_sd = np.full(len(steps), MEASURED_LOG_SD)
+        if known_ms is None:
+            known_ms, log_sd = profiled.anchor_ms, profiled.log_sd
+            if anchor.gpu is None:
+                known_ms, log_sd = inferred_steps(models, batch)
+        found = []
+        for step, base_ms, own_log_sd in zip(steps, known_ms, log_sd, strict=True):
+            meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
+            sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
+            asked = Asked(step.precision or AS_PROFILED, code, *sizes)
+            latency_ms = float(base_ms) * math.exp(-step.log_slower)
+            found.append(Recorded(anchor_gpu(models, anchor), anchor.host, asked, latency_ms, float(own_log_sd)))
+        return found
 
     def _corrected(
         self, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
@@ -313,6 +365,8 @@ class _Question:
         return table, doubts + notes
 
 
+#: Of a profile that doesn't say them: what they change is little beside the work that it tells.
+_USUAL_SIZES = 64, 224
 #: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
 #: sizes are unknown. `profet validate` measures the gain.
 SHARE_AT_SAME_SIZES, SHARE_WITHOUT_SIZES = 0.9, 0.6

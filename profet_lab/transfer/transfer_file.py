@@ -20,7 +20,7 @@ from profet_lab.measurements.published import (
 )
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.models_folder import rounded, signed
-from profet_lab.transfer.kernels import counters_content, fit_counters, with_launches
+from profet_lab.transfer.work import readers_content, fit_readers, with_launches
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.rates import (
     evidence_widths,
@@ -58,7 +58,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "spread": asdict(between_gpus),
         "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
         "rates": rounded(rates_content(fit_rates(evidence), evidence, widths)),
-        "kernels": counters_content(with_launches(fit_counters(medians, everything), medians, step_model, everything)),
+        "work": readers_content(with_launches(fit_readers(medians, everything), medians, step_model, everything)),
         "fitted_on": {
             **measurements.sha256,
             **{str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},

@@ -39,7 +39,7 @@ def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
 
 def recorded_on(models, sample, anchor_ms: np.ndarray) -> AnchorSteps:
     """A sample's step, with its launches by idle time and number of kernels."""
-    parts, counter = parts_of(sample, anchor_ms), models.transfer.counters[sample.anchor]
+    parts, counter = parts_of(sample, anchor_ms), models.transfer.readers[sample.anchor]
     floor_ms = floor_of(models.transfer.step, counter, sample.anchor, parts, anchor_ms)
     return AnchorSteps(sample.anchor, parts, anchor_ms, floor_ms)
 
