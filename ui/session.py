@@ -266,7 +266,9 @@ class Network(Part):
     precision = one_of(
         {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
-    training_code = one_of(dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last"), strict=True)))
+    training_code = one_of(
+        dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last", "Tuned"), strict=True))
+    )
 
 
 class Training(Part):
@@ -379,7 +381,7 @@ class NetworkFile(Part):
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
+    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last", "Tuned"), strict=True)))
     net_frozen = _flag()
     #: Where a step was measured, and its time or speed as typed, such as "46 ms" or a progress line.
     net_gpu = _one_known(lambda resources: resources.gpus)

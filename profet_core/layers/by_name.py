@@ -9,6 +9,7 @@ from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
+
 from profet_core.catalog.gpus import Gpu, is_half
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max

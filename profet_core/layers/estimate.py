@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
@@ -521,10 +522,14 @@ class _OnGpus(NamedTuple):
 
 def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> _OnGpus:
     """The step on each GPU, no slower than on one of its generation that has no more of anything."""
+    generations: dict[float | None, list[Gpu]] = {}
+    for gpu in gpus.shipped.values():
+        generations.setdefault(gpu.compute_capability, []).append(gpu)
     groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
     for gpu, host in wanted:
+        others = generations.get(gpu.compute_capability, [])
         # A custom GPU changes no other one.
-        groups.setdefault(_generation(gpus, gpu), {})[host] = None
+        groups.setdefault(tuple(others if gpu in others else [*others, gpu]), {})[host] = None
     targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
     found = _bounded(model, step, targets)
     all_ms, factors, start = found.steps.latency_ms, np.ones(len(targets)), 0
@@ -543,12 +548,7 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
     return found._replace(steps=found.steps.scaled(factors))
 
 
-def _generation(gpus: Gpus, gpu: Gpu) -> tuple[Gpu, ...]:
-    """The shipped GPUs of a GPU's generation, and itself."""
-    alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
-    return alike if gpu in alike else (*alike, gpu)
-
-
+@lru_cache(maxsize=1_000)
 def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
     """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
     return np.array([[no_less(one, other) for other in alike] for one in alike])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, Gpu, runs_as
-from profet_core.ensemble.members import ProfileBatch
+from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
 from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis, FloatArray, Values, free_ms, log_sd_of, quantile
+from profet_core.latency import Basis, FloatArray, Values, combined_sd, free_ms, log_sd_of, quantile
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import speedup_note
@@ -141,11 +141,25 @@ def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
 
 
 def counted_steps(
-    models: Models, batch: ProfileBatch, recorded: Sequence[Recorded], by_counts: ByCounts | None
-) -> tuple[list[CountedStep | None], list[list[Note]]]:
-    """Steps by counts where a profile's network and sizes are known, and notes on why a network's name is not used."""
-    known, notes = list[CountedStep | None](), list[list[Note]]()
-    for profile, step in zip(batch.profiles, recorded, strict=True):
+    models: Models,
+    profiles: Sequence[Profile],
+    recorded: Sequence[Recorded],
+    by_counts: ByCounts | None,
+    read: Callable[[int], CountedStep],
+) -> tuple[list[CountedStep], list[list[Note]]]:
+    """Steps by counts where a profile's network and sizes are known, else by what its class times tell.
+
+    Parameters
+    ----------
+    read : by a profile's number, its step by its class times.
+
+    Returns
+    -------
+    counted : of each profile.
+    notes : why a network's name is not used.
+    """
+    known, notes = list[CountedStep](), list[list[Note]]()
+    for number, (profile, step) in enumerate(zip(profiles, recorded, strict=True)):
         found = None if by_counts is None else by_counts(models, profile)
         if isinstance(found, CountedStep):
             here_ms = found.usual_ms(step)
@@ -153,19 +167,17 @@ def counted_steps(
             if not (step.latency_ms > 0 and abs(math.log(step.latency_ms / here_ms)) <= limit):
                 steps = f"about {format_ms(here_ms)} on {step.gpu.name}, this one takes {format_ms(step.latency_ms)}"
                 found = Note(Code.NETWORK_UNUSED, network=found.network, why=f"its step would take {steps}")
-        known.append(found if isinstance(found, CountedStep) else None)
         notes.append([found] if isinstance(found, Note) else [])
+        known.append(found if isinstance(found, CountedStep) else read(number))
     return known, notes
 
 
-def with_counts(
-    models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep | None]
-) -> Estimates:
+def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep]) -> Estimates:
     """Join the members with counts, as another member, `COUNTS`; NaN where it doesn't count."""
     steps_ms = inferred_steps(models, batch)[0] if batch.latency_ms is None else batch.latency_ms
     weight, counts_ms = WEIGHTS[batch.latency_ms is not None], np.full(estimates.latency_ms.shape, np.nan)
     for number, (found, step_ms) in enumerate(zip(counted, steps_ms, strict=True)):
-        if found is not None and found.latencies_ms:
+        if found.latencies_ms:
             ratio = (step_ms / found.latencies_ms[batch.anchor]) ** weight.anchor_power
             counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
     if not (is_counted := ~np.isnan(counts_ms)).any():
@@ -189,10 +201,6 @@ def with_counts(
 _FIRST_TF32 = 8.0
 
 
-def _is_old(gpu: Gpu) -> bool:
-    return gpu.compute_capability is not None and gpu.compute_capability < _FIRST_TF32
-
-
 @dataclass(frozen=True)
 class StepsByCounts:
     """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
@@ -209,68 +217,82 @@ class StepsByCounts:
     asked: Asked
     doubt: float
 
-    def _by_models(self, table: StepTable) -> np.ndarray:
-        """Rows whose steps in FP32 other models say, (targets,): of profiled GPUs.
+    def _follows(self, table: StepTable) -> np.ndarray:
+        """Rows whose steps in FP32 or TF32 the table says, (targets,).
 
-        Of an unknown network also those of their generations and earlier ones.
+        These are GPUs that were profiled, or whose steps or speed a user measured; of an unknown network also those of
+        the profiled generations and earlier ones.
         """
-        profiled = self.models.transfer.profiled_gpus
-        here = not self.counted.network or self.recorded.gpu.name in profiled
-        old = [not self.counted.network and _is_old(target.gpu) for target in table.targets]
-        return np.array([here and target.gpu.name in profiled for target in table.targets]) | np.array(old)
+        here, is_named, rates = self.recorded.gpu.name, bool(self.counted.network), self.models.transfer.rates.gpus
+        profiled, recorded = self.models.transfer.profiled_gpus, self.recorded.asked.precision
+        in_half, from_here = recorded in HALF, here in profiled
+        found = []
+        for (gpu, _, _), basis in zip(table.targets, table.basis, strict=True):
+            own = gpu.name == here and not in_half and _default(gpu, recorded) == _default(gpu, self.asked.precision)
+            # A profile in half precision says how long its own GPU's other steps take.
+            known = gpu.name in profiled and (from_here or not is_named) and not (gpu.name == here and in_half)
+            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < _FIRST_TF32
+            stated = gpu.name in rates and bool(rates[gpu.name].statement)
+            found.append(own or known or (old and gpu.name != here) or stated or basis is Basis.CALIBRATED)
+        return np.array(found)
 
-    def _counts(self, table: StepTable) -> np.ndarray:
-        """Rows that counts say, (targets,): not of GPUs whose steps or speed a user measured."""
-        custom = self.models.transfer.rates.gpus
-        stated = [target.gpu.name in custom and bool(custom[target.gpu.name].statement) for target in table.targets]
-        calibrated = [basis is Basis.CALIBRATED for basis in table.basis]
-        found: np.ndarray = table.known & ~np.array(stated) & ~np.array(calibrated)
-        return found
-
-    def _is_half(self, table: StepTable) -> np.ndarray:
+    def _runs_in_half(self, table: StepTable) -> np.ndarray:
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
 
-    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> StepsThere:
-        return self.counted.on([(target.gpu, target.host) for target in table.targets], asked, recorded)
+    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> tuple[StepsThere, FloatArray]:
+        """Steps, and those in the default precision: half precision is no slower than it, and FP32 no faster."""
+        targets = [(target.gpu, target.host) for target in table.targets]
+        there = self.counted.on(targets, asked, recorded)
+        if asked.precision in (AS_PROFILED, TF32):
+            return there, there.latency_ms
+        default = asked._replace(precision=AS_PROFILED, training_code=PLAIN)
+        usual_ms = self.counted.on(targets, default, recorded).latency_ms
+        bound = np.fmin if asked.precision in HALF else np.fmax
+        return there._replace(latency_ms=bound(there.latency_ms, usual_ms)), usual_ms
 
-    def in_table(self, table: StepTable, base_ms: FloatArray) -> StepTable:
+    def in_table(self, table: StepTable, base: StepTable, conversion_log_sd: float) -> StepTable:
         """The table of the recorded step.
 
         Parameters
         ----------
-        base_ms : in FP32 or TF32, before the precision of the answer.
+        base : in FP32 or TF32, before the precision of the answer.
+        conversion_log_sd : of the base, where the recorded step is in half precision.
         """
-        there, is_half, known = self._on(table, self.asked, [self.recorded]), self._is_half(table), self._counts(table)
-        known &= np.array([basis is not Basis.GIVEN for basis in table.basis])
-        usual = there
-        if is_half.any():
-            asked = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
-            usual = self._on(table, asked, [self.recorded])
-        gained = there.latency_ms / usual.latency_ms
-        # Where a profile is in half precision its own GPU's other steps follow from it alone.
-        by_models = self._by_models(table)
-        if self.recorded.asked.precision in HALF:
-            by_models &= np.array([target.gpu.name != self.recorded.gpu.name for target in table.targets])
-        latency_ms = np.where(by_models, base_ms * gained, there.latency_ms)
+        (there, usual_ms), follows = self._on(table, self.asked, [self.recorded]), self._follows(table)
+        half, rates = self._runs_in_half(table), self.models.transfer.rates
+        gained = np.where(half, there.latency_ms / usual_ms, 1.0)
+        latency_ms = np.where(follows, base.latency_ms * gained, there.latency_ms)
         launch_ms = there.launch_ms * latency_ms / there.latency_ms
-        rows = np.flatnonzero(known & (is_half | ~by_models)).tolist()
-        notes = []
-        for row in rows:
-            kept = [note for note in table.notes[row] if note.code is not Code.SPEEDUP]
-            if is_half[row]:
-                kept = [speedup_note(table.targets[row].gpu, self.asked.precision, -math.log(gained[row])), *kept]
-            notes.append(tuple(kept))
-        own_log_sd = there.log_sd + self.doubt
-        log_sd = np.where(by_models, table.log_sd, own_log_sd)
-        return table.with_rows(
-            rows,
-            latency_ms=latency_ms[rows],
-            launch_ms=launch_ms[rows],
-            free_ms=free_ms(latency_ms, launch_ms)[rows],
-            log_sd=log_sd[rows],
-            relative_log_sd=np.where(by_models, table.relative_log_sd, own_log_sd)[rows],
-            notes=notes,
+        of_gain = np.where(
+            half, combined_sd(rates.within_log_sd, rates.tuned_log_sd * (self.asked.training_code != PLAIN)), 0.0
         )
+        notes, asked_half = [], self.asked.precision in HALF
+        for row, target in enumerate(table.targets):
+            note = runs_as(target.gpu, self.asked.precision)[1]
+            if note is not None and note.code is Code.NO_TENSOR_CORES:
+                of_gain[row] = rates.no_tensor_cores_log_sd
+            faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
+            notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
+        wider = combined_sd(of_gain, conversion_log_sd)
+        changes = wider > 0
+
+        def log_sd(own: FloatArray) -> FloatArray:
+            return np.where(
+                follows, np.where(changes, combined_sd(np.nan_to_num(own), wider), own), there.log_sd + self.doubt
+            )
+
+        rows = np.flatnonzero(table.known & np.array([basis is not Basis.GIVEN for basis in table.basis]))
+        parts = np.where(follows & ~half, base.launch_ms, launch_ms)
+        found = table.with_rows(
+            rows.tolist(),
+            latency_ms=latency_ms[rows],
+            launch_ms=parts[rows],
+            free_ms=np.where(follows & ~half, base.free_ms, free_ms(latency_ms, launch_ms))[rows],
+            log_sd=log_sd(base.log_sd)[rows],
+            relative_log_sd=log_sd(base.relative_log_sd)[rows],
+            notes=[notes[row] for row in rows],
+        )
+        return replace(found, members={name: values * gained for name, values in table.members.items()})
 
     def at_size(self, table: StepTable, batch_size: int, pixels: int, known: Sequence[Prediction]) -> StepTable:
         """A table at another size, by all recorded steps of the network."""
@@ -278,19 +300,19 @@ class StepsByCounts:
         some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
         recorded = [one.recorded for one, _ in some]
         try:
-            there = self._on(table, asked, recorded)
+            there, _ = self._on(table, asked, recorded)
         except InputError:
             # It can't be built for such images.
             return table
         away, factors = [], []
         for one, own in some:
-            here = self._on(table, one.asked, recorded)
+            here, _ = self._on(table, one.asked, recorded)
             away.append(math.hypot(math.log(batch_size / one.asked.batch_size), math.log(pixels / one.asked.pixels)))
             factors.append(np.log(own.latency_ms / here.latency_ms))
         shares = np.array([1.0] if len(some) == 1 else [away[1], away[0]]) / (sum(away) if len(some) == 2 else 1.0)
         factor, log_sd = np.exp(shares @ np.array(factors)), there.log_sd + shares @ [one.doubt for one, _ in some]
-        rows = np.flatnonzero(self._counts(table) & (self._is_half(table) | ~self._by_models(table)))
         latency_ms, launch_ms = there.latency_ms * factor, there.launch_ms * factor
+        rows = np.flatnonzero(table.known & (self._runs_in_half(table) | ~self._follows(table)))
         return table.with_rows(
             rows.tolist(),
             latency_ms=latency_ms[rows],
@@ -298,3 +320,8 @@ class StepsByCounts:
             free_ms=free_ms(latency_ms, launch_ms)[rows],
             log_sd=log_sd[rows],
         )
+
+
+def _default(gpu: Gpu, precision: str) -> str:
+    """The precision at whose speed a GPU runs what isn't in half precision."""
+    return runs_as(gpu, AS_PROFILED if precision in HALF else precision)[0]

@@ -14,9 +14,10 @@ from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
 from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
-from profet_core.latency import Basis
+from profet_core.latency import Basis, FloatArray
 from profet_core.layers.by_name import read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
@@ -49,9 +50,10 @@ from profet_core.prediction.mixed_precision import (
     with_other_kernels,
 )
 from profet_core.prediction.models import Method, Models
-from profet_core.prediction.other_gpus import RecordedSteps, on_other_gpus, profiled_steps
+from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, Predictions, StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu, find_anchor, offer_targets
+from profet_core.transfer.step_model import step_parts
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile, ProfileMeta
 
@@ -67,7 +69,7 @@ class PredictOptions(TypedDict, total=False):
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
-    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    training_code : of the training: "plain", "channels-last" (and compiled), "tuned" or "as profiled"; for half.
     by_counts : what layer counts say of a profile whose network is known, which joins the members.
     measured_ms : target -> latency that was measured there with the same network, milliseconds per step. It is the
         answer there, and corrects the GPU's other hosts and, if it is of another profile, this one.
@@ -246,23 +248,30 @@ class _Question:
             table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
         # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
         unused: list[list[Note]] = [[]] * len(steps)
-        by_counts: list[CountedStep | None] = [None] * len(steps)
         doubts = unattributed_log_sd(batch.profiles)
-        on_anchor = list[Recorded]()
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
+            on_anchor = self._on_anchor(steps, *self._on_anchor_ms(batch))
+            parts = step_parts(load_operation_classes(), batch.inputs)
+            recorded_steps = zip(parts.groups_ms, on_anchor, batch.profiles, strict=True)
+            said = [read_step(models, anchor.instance, *one) for one in recorded_steps]
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-            on_anchor = self._on_anchor(steps, batch, profiled)
-            by_counts, unused = counted_steps(models, batch, on_anchor, self.by_counts)
+            here = self._on_anchor_ms(batch)
+            if profiled.anchor_ms is not None:
+                here = profiled.anchor_ms, profiled.log_sd if known_ms is None else np.zeros(len(steps))
+            on_anchor = self._on_anchor(steps, *here)
+            there = profiled.steps
+
+            def read_by_classes(number: int) -> CountedStep:
+                groups_ms = there.parts.groups_ms[number]
+                return read_step(models, there.anchor, groups_ms, on_anchor[number], batch.profiles[number])
+
+            said, unused = counted_steps(models, batch.profiles, on_anchor, self.by_counts, read_by_classes)
             if anchor.gpu is None:
-                estimates = with_counts(models, estimates, batch, by_counts)
-            for number, (found, here) in enumerate(zip(by_counts, on_anchor, strict=True)):
-                if found is None:
-                    read = profiled.steps.anchor, profiled.steps.parts.groups_ms[number]
-                    by_counts[number] = read_step(models, *read, here, batch.profiles[number])
+                estimates = with_counts(models, estimates, batch, said)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
         offers = layout.offers
@@ -276,16 +285,10 @@ class _Question:
             # Precision, kernels, the order of GPUs, and custom measurements.
             step = steps[number]
             change = Change.to(models, anchor, step, self.precision, self.training_code)
-            own = table.column(number)
-            final = with_other_kernels(change.in_precision(own), change)
-            said = None
-            if (known := by_counts[number]) is not None:
-                here = on_anchor[number]
-                asked = here.asked._replace(
-                    precision=change.precision, training_code=CHANNELS_LAST if change.tuned else PLAIN
-                )
-                said = StepsByCounts(models, known, here, asked, float(doubts[number]))
-                final = said.in_table(final, own.latency_ms)
+            own, recorded_as, precision = table.column(number), on_anchor[number], change.precision
+            asked = recorded_as.asked._replace(precision=precision, training_code=change.code)
+            by_counts = StepsByCounts(models, said[number], recorded_as, asked, float(doubts[number]))
+            final = with_other_kernels(by_counts.in_table(change.given(own), own, step.log_sd), change)
             final = layout.in_order(final)
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
@@ -310,28 +313,30 @@ class _Question:
                 warnings=tuple(dict.fromkeys(notes)),
                 read_by=anchor.instance,
                 precision=change.precision,
-                by_counts=said,
+                by_counts=by_counts,
             )
 
         return answer
 
-    def _on_anchor(
-        self, steps: Sequence[RecordedStep], batch: ProfileBatch, profiled: RecordedSteps
-    ) -> list[Recorded]:
-        """Each step as it was recorded on the anchor, measured or inferred from its profile."""
-        anchor, models, known_ms = self.anchor, self.models, batch.latency_ms
-        log_sd = np.full(len(steps), MEASURED_LOG_SD)
-        if known_ms is None:
-            known_ms, log_sd = profiled.anchor_ms, profiled.log_sd
-            if anchor.gpu is None:
-                known_ms, log_sd = inferred_steps(models, batch)
-        found = []
-        for step, base_ms, own_log_sd in zip(steps, known_ms, log_sd, strict=True):
+    def _on_anchor_ms(self, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
+        """Steps on a profiled anchor, measured or inferred: milliseconds, and standard deviation of the logarithm."""
+        inferred = inferred_steps(self.models, batch)
+        return inferred if batch.latency_ms is None else (batch.latency_ms, np.full(len(inferred[0]), MEASURED_LOG_SD))
+
+    def _on_anchor(self, steps: Sequence[RecordedStep], base_ms: FloatArray, log_sd: FloatArray) -> list[Recorded]:
+        """Each step as it was recorded on the anchor.
+
+        Parameters
+        ----------
+        base_ms, log_sd : in FP32 or TF32, with their uncertainty.
+        """
+        found, gpu = [], anchor_gpu(self.models, self.anchor)
+        for step, one_ms, one_log_sd in zip(steps, base_ms.tolist(), log_sd.tolist(), strict=True):
             meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
             sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
             asked = Asked(step.precision or AS_PROFILED, code, *sizes)
-            latency_ms = float(base_ms) * math.exp(-step.log_slower)
-            found.append(Recorded(anchor_gpu(models, anchor), anchor.host, asked, latency_ms, float(own_log_sd)))
+            latency_ms = one_ms * math.exp(-step.log_slower)
+            found.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
         return found
 
     def _corrected(

@@ -17,7 +17,7 @@ from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.transfer.rates import GpuRates, Rates, log_speed, rates_of
-from profet_core.transfer.step_model import KINDS, InstanceStep, WorkReader, StepModel, readers_of, shares
+from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, WorkReader, readers_of, shares
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 

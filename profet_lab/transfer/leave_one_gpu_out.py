@@ -12,7 +12,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed as log_speed_of
-from profet_core.transfer.step_model import WorkReader, StepModel, floor_of, gpu_time_ms
+from profet_core.transfer.step_model import StepModel, WorkReader, floor_of, gpu_time_ms
 from profet_core.transfer.steps import (
     WEIGHTS,
     AnchorSteps,

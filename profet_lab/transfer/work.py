@@ -6,7 +6,7 @@ the measured ones take per amount of each kind, times noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -47,6 +47,8 @@ _STEPS, _PIXELS, _LOG_BATCHES = 4, (64, 96, 128, 160, 224, 256), (3, 8)
 _NOISE, _MEASURED = 0.3, 5.0
 #: Centers, how far a step is like one, and penalties of constant, inputs and centers; chosen on held-out networks.
 _CENTERS, _WIDTH, _PENALTIES = 150, 2.5, (0.001, 0.005, 0.1)
+#: Weight of how a network's steps differ, over that of a step: one network has one number of kernels.
+_WITHIN = 100.0
 #: Smallest class times count by their own size and this share of the step.
 _SHARE = 0.02
 
@@ -82,12 +84,13 @@ def class_costs(groups_ms: np.ndarray, work: np.ndarray) -> np.ndarray:
     return costs
 
 
-def fit_reader(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> WorkReader:
+def fit_reader(groups_ms: np.ndarray, work: np.ndarray, networks: Sequence[str], without: str = "") -> WorkReader:
     """Fit a reader on measured steps and on other networks' ones; the launch of a kernel is yet to be set.
 
     Parameters
     ----------
     work : of the measured steps, (steps, kinds).
+    networks : of these, with their pixels: what changes with the batch size alone counts more.
     without : architecture of which no network counts.
     """
     names, others = _other_steps()
@@ -107,7 +110,12 @@ def fit_reader(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> Wo
     per_ms = all_work / all_ms.sum(axis=1, keepdims=True)
     typical = np.maximum(per_ms.mean(axis=0), _LEAST)
     wanted = np.column_stack([np.log(per_ms / typical + AMOUNT_AT_LEAST)[:, _KINDS], np.log(all_work[:, _KERNELS])])
-    weights = np.linalg.solve(weighted @ columns + np.diag(penalty), weighted @ wanted)
+    within, wanted_within = (
+        each - pd.DataFrame(each).groupby(list(networks)).transform("mean").to_numpy()
+        for each in (columns[len(others) :], wanted[len(others) :])
+    )
+    gram = weighted @ columns + _WITHIN * within.T @ within + np.diag(penalty)
+    weights = np.linalg.solve(gram, weighted @ wanted + _WITHIN * within.T @ wanted_within)
     of_kinds = {KINDS[place]: float(typical[place]) for place in _KINDS}
     return WorkReader(mean, scale, centers, _WIDTH, of_kinds, weights, 0.0)
 
@@ -121,7 +129,11 @@ def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
 def fit_readers(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
     """Readers of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
     work = work_of_workloads(medians.workloads[rows])
-    return {name: fit_reader(parts.groups_ms[rows], work, without) for name, parts in medians.with_latency.items()}
+    table = medians.workloads[rows]
+    networks = (table["model"] + " " + table["pixels"].astype(str)).tolist()
+    return {
+        name: fit_reader(parts.groups_ms[rows], work, networks, without) for name, parts in medians.with_latency.items()
+    }
 
 
 def with_launches(

@@ -18,7 +18,7 @@ from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, log_sd_of, quantile
 from profet_core.prediction.other_gpus import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
-from profet_core.transfer.step_model import WorkReader, StepModel
+from profet_core.transfer.step_model import StepModel, WorkReader
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_lab.class_folds import (
     LEVEL,
@@ -30,7 +30,6 @@ from profet_lab.class_folds import (
 from profet_lab.class_members import MemberModels, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, ClassBank, pairs
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.work import fit_readers, with_launches
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
     TargetGpu,
@@ -45,6 +44,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     target_of,
 )
 from profet_lab.transfer.step_model import BENCHMARK, Steps, fit_step_model, root_mean_square
+from profet_lab.transfer.work import fit_readers, with_launches
 
 
 def judged(

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, load_models, predict_many
+from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import predict, predict_many
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.model import known_speed
 from profet_core.transfer.step_model import StepParts, floor_of, step_parts
@@ -39,8 +39,8 @@ def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
 
 def recorded_on(models, sample, anchor_ms: np.ndarray) -> AnchorSteps:
     """A sample's step, with its launches by idle time and number of kernels."""
-    parts, counter = parts_of(sample, anchor_ms), models.transfer.readers[sample.anchor]
-    floor_ms = floor_of(models.transfer.step, counter, sample.anchor, parts, anchor_ms)
+    parts, reader = parts_of(sample, anchor_ms), models.transfer.readers[sample.anchor]
+    floor_ms = floor_of(models.transfer.step, reader, sample.anchor, parts, anchor_ms)
     return AnchorSteps(sample.anchor, parts, anchor_ms, floor_ms)
 
 
