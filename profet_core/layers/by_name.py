@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +76,7 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
     given : as `network_of` takes it.
     """
     name, meta = network_of(profile, given), profile.meta
-    if name is None or not (models.folder / RATES_NAME).is_file():
+    if name is None or not has_rates(models):
         return None
     if not set(models.instances) <= (model := rate_model_of(models)).instances.keys():
         return None
@@ -219,16 +220,32 @@ def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, 
     )
 
 
-def read_step(models: Models, anchor: str, groups_ms: FloatArray, recorded: Recorded, profile: Profile) -> CountedStep:
+def has_rates(models: Models) -> bool:
+    """Whether their folder has rates: the paper's alone may not."""
+    return (models.folder / RATES_NAME).is_file()
+
+
+def read_step(
+    models: Models,
+    anchor: str,
+    groups_ms: FloatArray,
+    recorded: Recorded,
+    profile: Profile,
+    launches_ms: float | None = None,
+) -> CountedStep:
     """A step of an unknown network, by the work that a profile's class times tell.
 
     Parameters
     ----------
     groups_ms : as `transfer.step_model.StepParts` has them, of the profile on the profiled instance `anchor`.
+    launches_ms : on the reference host, where the profile has its host's own time.
     """
     reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked
     amounts = {name: float(values[0]) for name, values in reader.amounts(groups_ms[None]).items()}
-    counts = _counts_read(amounts, float(reader.kernels(groups_ms[None])[0]), batch_size, pixels)
+    kernels = float(reader.kernels(groups_ms[None])[0])
+    if launches_ms is not None:
+        kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
+    counts = _counts_read(amounts, kernels, batch_size, pixels)
 
     def counts_at(other: int) -> Counts:
         area = (other / pixels) ** 2

@@ -169,7 +169,7 @@ OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
-_ITERATIONS, _STEP = 60, 0.3
+_ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
 
 
 @dataclass(frozen=True)
@@ -289,9 +289,11 @@ def conditional(
             np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
         )
         weights = (inverse * error).sum(axis=1)
-        for_work += _STEP * (by_work * weights - for_work)
-        for_launch += _STEP * (by_launch * weights - for_launch)
+        moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
+        for_work, for_launch = for_work + moves[0], for_launch + moves[1]
         now = _moved(given, of_work @ for_work, of_launch @ for_launch)
+        if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
+            break
     to_work, to_launch = _covariances(steps, given)
     found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
     launched = found.by_host[:, None]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -391,15 +390,13 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
 
 
 RATES_NAME, RATES_VERSION = "estimate.json", 6
-#: Loaded models, kept as long as the models they belong to.
-_LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
 
 
 def rate_model_of(models: Models) -> RateModel:
-    """Load the rates in the folder of these models, once per folder."""
-    found = _LOADED.get(models)
+    """Load the rates in the folder of these models, once; copies with another transfer model share them."""
+    found: RateModel | None = models.__dict__.get("rates")
     if found is None:
-        found = _LOADED[models] = load_rates(models.folder)
+        found = models.__dict__["rates"] = load_rates(models.folder)
     return found
 
 

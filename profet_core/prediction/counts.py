@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -198,7 +199,7 @@ def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, count
 
 
 #: NVIDIA's first generation with TF32.
-_FIRST_TF32 = 8.0
+FIRST_TF32 = 8.0
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,7 @@ class StepsByCounts:
     ----------
     asked : the recorded step's sizes, in the precision and code of the answer.
     doubt : added to the uncertainty, for GPU time without an operation.
+    made : steps at other sizes, once needed.
     """
 
     models: Models
@@ -216,6 +218,7 @@ class StepsByCounts:
     recorded: Recorded
     asked: Asked
     doubt: float
+    made: dict[tuple[Asked, tuple[Recorded, ...]], FloatArray] = field(default_factory=dict, repr=False, compare=False)
 
     def _follows(self, table: StepTable) -> np.ndarray:
         """Rows whose steps in FP32 or TF32 the table says, (targets,).
@@ -231,7 +234,7 @@ class StepsByCounts:
             own = gpu.name == here and not in_half and _default(gpu, recorded) == _default(gpu, self.asked.precision)
             # A profile in half precision says how long its own GPU's other steps take.
             known = gpu.name in profiled and (from_here or not is_named) and not (gpu.name == here and in_half)
-            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < _FIRST_TF32
+            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < FIRST_TF32
             stated = gpu.name in rates and bool(rates[gpu.name].statement)
             found.append(own or known or (old and gpu.name != here) or stated or basis is Basis.CALIBRATED)
         return np.array(found)
@@ -294,32 +297,56 @@ class StepsByCounts:
         )
         return replace(found, members={name: values * gained for name, values in table.members.items()})
 
-    def at_size(self, table: StepTable, batch_size: int, pixels: int, known: Sequence[Prediction]) -> StepTable:
-        """A table at another size, by all recorded steps of the network."""
-        asked = self.asked._replace(batch_size=batch_size, pixels=pixels)
+    def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
+        """What makes a table of another size, by all recorded steps of the network."""
         some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
-        recorded = [one.recorded for one, _ in some]
-        try:
-            there, _ = self._on(table, asked, recorded)
-        except InputError:
-            # It can't be built for such images.
-            return table
-        away, factors = [], []
-        for one, own in some:
-            here, _ = self._on(table, one.asked, recorded)
-            away.append(math.hypot(math.log(batch_size / one.asked.batch_size), math.log(pixels / one.asked.pixels)))
-            factors.append(np.log(own.latency_ms / here.latency_ms))
-        shares = np.array([1.0] if len(some) == 1 else [away[1], away[0]]) / (sum(away) if len(some) == 2 else 1.0)
-        factor, log_sd = np.exp(shares @ np.array(factors)), there.log_sd + shares @ [one.doubt for one, _ in some]
-        latency_ms, launch_ms = there.latency_ms * factor, there.launch_ms * factor
-        rows = np.flatnonzero(table.known & (self._runs_in_half(table) | ~self._follows(table)))
-        return table.with_rows(
-            rows.tolist(),
-            latency_ms=latency_ms[rows],
-            launch_ms=launch_ms[rows],
-            free_ms=free_ms(latency_ms, launch_ms)[rows],
-            log_sd=log_sd[rows],
-        )
+        recorded, first = tuple(one.recorded for one, _ in some), some[0][1]
+
+        def node(batch_size: int, pixels: int) -> FloatArray:
+            """Logarithms of steps and of launches, and their uncertainty, (3, targets)."""
+            key = self.asked._replace(batch_size=batch_size, pixels=pixels), recorded
+            if key not in self.made:
+                there, _ = self._on(first, *key)
+                self.made[key] = np.array([np.log(there.latency_ms), np.log(there.launch_ms), there.log_sd])
+            return self.made[key]
+
+        def by_counts(batch_size: int, pixels: int) -> FloatArray:
+            # A curve of a thousand sizes is made of a few.
+            place = bisect_left(_NODES, batch_size)
+            above, below = _NODES[min(place, len(_NODES) - 1)], _NODES[max(place - 1, 0)]
+            if above in (batch_size, below):
+                return node(above, pixels)
+            share = math.log(batch_size / below) / math.log(above / below)
+            return (1 - share) * node(below, pixels) + share * node(above, pixels)
+
+        # By how much the tables differ from what counts say of them.
+        sizes = np.array([one.asked[2:] for one, _ in some])
+        factors = np.array([np.log(own.latency_ms) - by_counts(*one.asked[2:])[0] for one, own in some])
+        doubts = np.array([one.doubt for one, _ in some])
+        rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~self._follows(first)))
+
+        def at_size(table: StepTable, batch_size: int, pixels: int) -> StepTable:
+            try:
+                log_ms, log_launch_ms, log_sd = by_counts(batch_size, pixels)
+            except InputError:
+                # It can't be built for such images.
+                return table
+            away = np.hypot(*np.log(sizes / [batch_size, pixels]).T)
+            shares = np.ones(1) if len(some) == 1 else away[::-1] / away.sum()
+            latency_ms, launch_ms = (np.exp(one + shares @ factors) for one in (log_ms, log_launch_ms))
+            return table.with_rows(
+                rows.tolist(),
+                latency_ms=latency_ms[rows],
+                launch_ms=launch_ms[rows],
+                free_ms=free_ms(latency_ms, launch_ms)[rows],
+                log_sd=(log_sd + shares @ doubts)[rows],
+            )
+
+        return at_size
+
+
+#: Batch sizes between which steps are interpolated.
+_NODES = sorted({size for power in range(11) for size in (2**power, 3 * 2**power // 2)} - {1536})
 
 
 def _default(gpu: Gpu, precision: str) -> str:

@@ -18,7 +18,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, FloatArray
-from profet_core.layers.by_name import read_step
+from profet_core.layers.by_name import has_rates, read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     check_latency,
@@ -54,6 +54,7 @@ from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, Predictions, StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu, find_anchor, offer_targets
 from profet_core.transfer.step_model import step_parts
+from profet_core.transfer.steps import AnchorSteps
 from profet_core.units import format_ms, positive_number
 from profet_recorder.profiles.record import STAND_IN, Profile, ProfileMeta
 
@@ -254,9 +255,7 @@ class _Question:
             estimates = documented_estimates(models, method, batch, others)
             table = estimates.in_table(table, layout.plan.known)
             on_anchor = self._on_anchor(steps, *self._on_anchor_ms(batch))
-            parts = step_parts(load_operation_classes(), batch.inputs)
-            recorded_steps = zip(parts.groups_ms, on_anchor, batch.profiles, strict=True)
-            said = [read_step(models, anchor.instance, *one) for one in recorded_steps]
+            there = AnchorSteps(anchor.instance, step_parts(load_operation_classes(), batch.inputs), None)
         else:
             estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
             here = self._on_anchor_ms(batch)
@@ -265,12 +264,18 @@ class _Question:
             on_anchor = self._on_anchor(steps, *here)
             there = profiled.steps
 
-            def read_by_classes(number: int) -> CountedStep:
-                groups_ms = there.parts.groups_ms[number]
-                return read_step(models, there.anchor, groups_ms, on_anchor[number], batch.profiles[number])
+        def read_by_classes(number: int) -> CountedStep:
+            has_host = there.floor_ms is not None and np.isfinite(there.parts.host_ms[number])
+            launches_ms = float(there.floor_ms[number]) if there.floor_ms is not None and has_host else None
+            groups_ms, profile = there.parts.groups_ms[number], batch.profiles[number]
+            return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
 
-            said, unused = counted_steps(models, batch.profiles, on_anchor, self.by_counts, read_by_classes)
-            if anchor.gpu is None:
+        said: list[CountedStep] = []
+        if has_rates(models):
+            by_name = self.by_counts if method.kind == "classes" else None
+            said, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
+        if method.kind == "classes":
+            if anchor.gpu is None and said:
                 estimates = with_counts(models, estimates, batch, said)
             table = estimates.in_table(table, layout.plan.known, profiled.notes)
             table = on_other_gpus(models, table, profiled, layout.plan)
@@ -287,9 +292,12 @@ class _Question:
             change = Change.to(models, anchor, step, self.precision, self.training_code)
             own, recorded_as, precision = table.column(number), on_anchor[number], change.precision
             asked = recorded_as.asked._replace(precision=precision, training_code=change.code)
-            by_counts = StepsByCounts(models, said[number], recorded_as, asked, float(doubts[number]))
-            final = with_other_kernels(by_counts.in_table(change.given(own), own, step.log_sd), change)
-            final = layout.in_order(final)
+            by_counts = None
+            final = change.given(own)
+            if said:
+                by_counts = StepsByCounts(models, said[number], recorded_as, asked, float(doubts[number]))
+                final = by_counts.in_table(final, own, step.log_sd)
+            final = layout.in_order(with_other_kernels(final, change))
             profile = counted(step.profile, step.latency_ms)
             notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
             # Predictions exclude the wait for input, which has a note of its own.

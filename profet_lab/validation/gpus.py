@@ -30,6 +30,7 @@ from profet_core.catalog.gpus import (
     supported_precisions,
 )
 from profet_core.latency import quantile
+from profet_core.prediction.counts import FIRST_TF32
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
@@ -359,7 +360,7 @@ _MIN_ROWS, _SHOWN = 4, 5
 def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
     """Coverage and errors of `held_out_tables`, percent of the latency, by intervals that saw none of the GPU's rows.
 
-    gpus, specs, amp, others : by specs and other GPUs alone.
+    gpus, specs : by specs and other GPUs alone.
     evidence : by kind of evidence and precision.
     """
     widths = {gpu: evidence_widths(rows[rows["gpu"] != gpu]) for gpu in rows["gpu"].unique()}
@@ -390,8 +391,6 @@ def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
             for gpu, part in by_specs.groupby("gpu", sort=False)
         ],
         "specs": _scores(by_specs),
-        "amp": _scores(by_specs[by_specs["case"] == "AMP"]),
-        "others": _scores(by_specs[by_specs["case"] == "FP32 or TF32"]),
         "evidence": [
             {"kind": kind, "case": case, "gpus": part["gpu"].nunique(), **_scores(part)} for kind, case, part in groups
         ],
@@ -431,10 +430,17 @@ def gpus_report(
         "seed": seed,
         "left_out_gpus": profiled_gpus(every, medians, ensemble, sheet_log_sd),
         "left_out_anchors": held_out_anchors(fold, every, medians),
-        "rates": held_out_report(held_out_tables(evidence, between_gpus, progress), between_gpus),
+        "rates": held_out_report(_answered(held_out_tables(evidence, between_gpus, progress)), between_gpus),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),
     }
+
+
+def _answered(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are answered by these rates: of unknown networks in FP32 on GPUs before Ampere."""
+    gpus = load_gpus()
+    old = [(gpus[name].compute_capability or FIRST_TF32) < FIRST_TF32 for name in rows["gpu"]]
+    return rows[np.array(old) & (rows["precision"] == FP32)]
 
 
 def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -473,13 +479,9 @@ def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield "larger batch faster, scaled from one profile, all GPUs and precisions", f"{falling:.1f}%", "2.5%"
     targets, anchors = (report[name]["mean"]["mape_with_latency"] for name in ("left_out_gpus", "left_out_anchors"))
     yield "GPU held out as target; as anchor, four measured GPUs", f"{targets:.2f}; {anchors:.2f}%", "9.0; 9.5%"
-    a100 = next(row for row in rates["gpus"] if row["gpu"] == "A100-SXM4-40GB")
-    yield "A100-SXM4-40GB held out of the rates, all precisions", f"{a100['mape']:.1f}%", "8%"
-    yield "AMP, GPU held out of the rates: error", f"{rates['amp']['mape']:.1f}%", "14%"
     widths = served["half_widths"]
     for case, name in ((AMP, "plain AMP"), (CHANNELS_LAST, "AMP in tuned code")):
         figure = "; ".join(f"{kind} {widths[kind][case]:.0f}%" for kind in reversed(EVIDENCE) if kind in widths)
         yield f"{name} as served: median half-width by evidence", figure, "30%"
-    least = rates["least_covered"][0]
-    figure = f"{rates['evidence'][-1]['coverage_90']:.1f}; {least['gpu']} {least['percent']:.0f}%"
-    yield "published speeds of held-out GPUs and tables in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"
+    figure = f"{rates['specs']['mape']:.1f}; {rates['evidence'][-1]['coverage_90']:.1f}%"
+    yield "published speeds in FP32 of held-out GPUs before Ampere: error; in the 90% interval", figure, "8.5; 88-94%"
