@@ -276,7 +276,9 @@ class StepsByCounts:
                 of_gain[row] = rates.no_tensor_cores_log_sd
             faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
             notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
-        wider = combined_sd(of_gain, conversion_log_sd)
+        # Between two GPUs in half precision what a network gains cancels.
+        cancels = half & (self.recorded.asked.precision in HALF)
+        wider = np.where(cancels, 0.0, combined_sd(of_gain, conversion_log_sd))
         changes = wider > 0
 
         def log_sd(own: FloatArray) -> FloatArray:
@@ -300,6 +302,11 @@ class StepsByCounts:
     def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
         """What makes a table of another size, by all recorded steps of the network."""
         some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
+        # As if the step had been recorded at the size that its prediction is said to have.
+        said = [(one.batch_size or 0, one.pixels or 0) for one in known if one.by_counts is not None]
+        of_batch, of_pixels = (
+            ours / theirs if theirs else 1.0 for ours, theirs in zip(some[0][0].asked[2:], said[0], strict=True)
+        )
         recorded, first = tuple(one.recorded for one, _ in some), some[0][1]
 
         def node(batch_size: int, pixels: int) -> FloatArray:
@@ -310,8 +317,9 @@ class StepsByCounts:
                 self.made[key] = np.array([np.log(there.latency_ms), np.log(there.launch_ms), there.log_sd])
             return self.made[key]
 
-        def by_counts(batch_size: int, pixels: int) -> FloatArray:
+        def by_counts(given_batch_size: float, given_pixels: float) -> FloatArray:
             # A curve of a thousand sizes is made of a few.
+            batch_size, pixels = of_batch * given_batch_size, max(round(of_pixels * given_pixels), 1)
             place = bisect_left(_NODES, batch_size)
             above, below = _NODES[min(place, len(_NODES) - 1)], _NODES[max(place - 1, 0)]
             if above in (batch_size, below):
@@ -320,8 +328,15 @@ class StepsByCounts:
             return (1 - share) * node(below, pixels) + share * node(above, pixels)
 
         # By how much the tables differ from what counts say of them.
-        sizes = np.array([one.asked[2:] for one, _ in some])
-        factors = np.array([np.log(own.latency_ms) - by_counts(*one.asked[2:])[0] for one, own in some])
+        sizes = np.array(
+            [
+                (batch_size or one.asked.batch_size, pixels or one.asked.pixels)
+                for (one, _), (batch_size, pixels) in zip(some, said, strict=True)
+            ]
+        )
+        factors = np.array(
+            [np.log(own.latency_ms) - by_counts(*size)[0] for (_, own), size in zip(some, sizes, strict=True)]
+        )
         doubts = np.array([one.doubt for one, _ in some])
         rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~self._follows(first)))
 
@@ -346,7 +361,7 @@ class StepsByCounts:
 
 
 #: Batch sizes between which steps are interpolated.
-_NODES = sorted({size for power in range(11) for size in (2**power, 3 * 2**power // 2)} - {1536})
+_NODES = sorted({size for power in range(17) for size in (2**power, 3 * 2**power // 2)})
 
 
 def _default(gpu: Gpu, precision: str) -> str:
