@@ -8,17 +8,19 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import App
 
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
-from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
+from profet_http.connections import LimitConnections
+from ui.server import StaticFiles, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
 
 def _context() -> Context:
-    """What the pages predict from, for the endpoint beside them."""
+    """Return what the pages predict from, for the endpoint beside them."""
     from ui.resources import load_resources
 
     return load_resources()
@@ -28,9 +30,9 @@ api = Api(SharedContext(_context))
 
 
 @asynccontextmanager
-async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
+async def _warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
-    async with bounded_uploads(), api.lifespan(app):
+    async with api.lifespan(app):
         loading = asyncio.create_task(asyncio.to_thread(warm_up))
         yield
         await loading
@@ -39,13 +41,16 @@ async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
 keep_to_itself()
 # Figures on the server's load and memory are for whoever runs it.
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
+# Beside localhost and addresses: where it listens, and what whoever runs it names.
+hosts = {st.get_option("server.address") or "", *os.environ.get("PROFET_APP_HOSTS", "").replace(",", " ").split()}
 app = App(
     "ui/navigation.py",
     routes=[*api.routes, recorder_route()],
-    lifespan=_bounded_and_warmed_up,
+    lifespan=_warmed_up,
     middleware=[
+        Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
-        Middleware(SameOrigin),
-        Middleware(CompressedPage),
+        Middleware(SameOrigin, hosts=hosts),
+        Middleware(StaticFiles),
     ],
 )

@@ -5,25 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
+from profet_core.answers.questions import FLAG, LOG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import Profile, read_profile_folder
-from profet_recorder.profiles.reading import shown_file_name
+from profet_profiles import Profile, read_profile_folder
+from profet_profiles.reading import shown_file_name
+from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
+    from profet_core.layers.logs import TrainingLog
     from profet_core.layers.network import Network
     from profet_lab.measurements.tables import Measurements
 
@@ -133,10 +134,20 @@ def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
         given.pop("measured_trace", None)
     for name, value in given.items():
         if fields[name].kind is PROFILE:
-            given[name] = read_profile_file(value)
+            network = _called(value, given) if name == "profile" else None
+            given[name] = network or read_profile_file(value)
+        elif fields[name].kind is LOG:
+            given[name] = read_log_file(Path(value))
         elif fields[name].kind is NUMBERS:
             given[name] = dict(value)
     return given
+
+
+def _called(path: str, values: Mapping[str, Any]) -> Profile | None:
+    """The network without a profile that is meant, where there is no such file."""
+    from profet_core.answers.by_layers import network_called
+
+    return None if Path(path).exists() else network_called(path, values)
 
 
 def read_trace(options: argparse.Namespace) -> Profile:
@@ -162,6 +173,17 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
     try:
         with path.open("rb") as file:
             return read_network_guarded(file, path.name, pixels)
+    except OSError as error:
+        raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
+
+
+def read_log_file(path: Path) -> TrainingLog:
+    """The log in a file, read within the limits of an upload."""
+    from profet_core.layers.logs import read_log_guarded
+
+    try:
+        with path.open("rb") as file:
+            return read_log_guarded(file, path.name)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Self
 
-from profet_recorder.errors import InputError as InputError
-from profet_recorder.errors import ProfetError as ProfetError
-from profet_recorder.errors import ProfileError as ProfileError
+from profet_profiles.errors import BusyError as BusyError
+from profet_profiles.errors import InputError as InputError
+from profet_profiles.errors import ProfetError as ProfetError
+from profet_profiles.errors import ProfileError as ProfileError
 
 
 class OptionalInputError(InputError):
@@ -24,12 +25,6 @@ class OptionalInputError(InputError):
     def __init__(self, message: str, field: str, *fields: str) -> None:
         super().__init__(message, field, *fields)
         self.field = field
-
-
-class BusyError(ProfetError):
-    """The input is valid, but the server is overloaded."""
-
-    code = "busy"
 
 
 class NoPredictionError(ProfetError):
@@ -263,8 +258,12 @@ class Code(WordedEnum):
     )
     UNMEASURED_LINK = (
         "unmeasured_link",
-        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g} Gb/s, so the intervals are widened by "
-        "judgment.",
+        "No steps over {gbit_per_s:,g} Gb/s between machines are among the fitted ones: 80% of it is assumed, by RDMA.",
+    )
+    UNKNOWN_NETWORK = (
+        "unknown_network",
+        "The network between these machines is unknown, so intervals over several machines are wide: "
+        "{low_gbit_per_s:,g} to {high_gbit_per_s:,g} Gb/s are assumed. Give its speed.",
     )
 
 

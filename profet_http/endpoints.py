@@ -18,11 +18,11 @@ from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import (
     ADVISE,
     COST,
+    FILES,
     INSTANCES,
     MAX_TEXT_CHARACTERS,
     NUMBERS,
     PREDICT,
-    PROFILE,
     TIMES,
     AdviseQuestion,
     Field,
@@ -37,7 +37,7 @@ from profet_core.answers.schema import TEXT, WHOLE, Document, Schema, Type, reco
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError, ProfetError
 from profet_http.requests import FILE, FORM, JSON
-from profet_recorder.profiles.profet_json import parse_json
+from profet_profiles.profet_json import parse_json
 
 Values = Mapping[str, Any]
 
@@ -215,7 +215,7 @@ def _as_json(field: Field) -> Document:
 
 
 def _as_text(field: Field) -> Document:
-    if field.kind is PROFILE:
+    if field.kind in FILES:
         return {"type": "string", "format": "binary"}
     if field.kind is CUSTOM_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
@@ -238,7 +238,7 @@ def _described(field: Field) -> str:
 def _parameters(fields: Fields) -> list[Document]:
     found: list[Document] = []
     for name, field in fields.items():
-        if field.kind is not PROFILE:
+        if field.kind not in FILES:
             more = {NUMBERS: " (INSTANCE=NUMBER, repeated)", TIMES: " (GPU=TIME, repeated)"}.get(field.kind, "")
             described = {"description": _described(field) + more, "schema": _as_text(field)}
             found.append({"name": name, "in": "query", "required": field.required, **described})

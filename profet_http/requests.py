@@ -15,11 +15,13 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from profet_core.answers.questions import PROFILE, Fields, Kind
-from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import read_profile
-from profet_recorder.profiles.profet_json import parse_json
+from profet_core.answers.by_layers import network_called
+from profet_core.answers.questions import FILES, LOG, PROFILE, Fields, Kind
+from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
+from profet_core.layers.logs import read_log_guarded
+from profet_profiles import read_profile
+from profet_profiles.profet_json import parse_json
+from profet_profiles.sandbox import read_guarded
 
 _LOG = logging.getLogger(__name__)
 
@@ -101,8 +103,14 @@ def read_profiles(values: Values, fields: Fields, *, quick: bool) -> dict[str, o
     """
     found = dict(values)
     for name, value in values.items():
-        if isinstance(value, tuple):
+        if fields[name].kind is LOG:
+            found[name] = read_log_guarded(*(value if isinstance(value, tuple) else (str(value).encode(), name)))
+        elif isinstance(value, tuple):
             found[name] = read_guarded(*value)
+        elif isinstance(value, str) and fields[name].kind is PROFILE:
+            if (network := network_called(value, values) if name == "profile" else None) is None:
+                raise InputError(f"Unknown network {value!r}: send a profile, or the name of a network.", name)
+            found[name] = network
         elif fields[name].kind is PROFILE:
             # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
             data = json.dumps(value).encode()
@@ -215,7 +223,7 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> tuple[Va
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> tuple[Values, bool]:
     _no_query(request)
-    profiles = {name for name, field in fields.items() if field.kind is PROFILE}
+    profiles = {name for name, field in fields.items() if field.kind in FILES}
     try:
         form = await stack.enter_async_context(
             request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)

@@ -68,7 +68,7 @@ from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.memory import layers_known
 from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Fold, Progress, error_figures, grouped_folds, run_tasks, weighted_quantile
-from profet_recorder.whole_files import write_whole
+from profet_profiles.whole_files import write_whole
 
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
 FOLDS = 12
@@ -335,6 +335,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     steps, networks, gpus : how much was fitted.
     judged : `error_figures` by what is `held_out`.
     measured_pairs : kind of pair -> errors of a step from another one's measured time.
+    measured_shares : the `layers.measured.Shares` that suit all pairs best.
     inside : case, source or small batch -> those of families held out.
     by_source, by_gpu, by_network : those of published sources and GPUs and of PROFET's networks held out.
     regressions : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
@@ -364,6 +365,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "PROFET's cells: GPUs": held["cell GPUs"],
     }
     pairs, parts_ms = held_out_steps(fit_problem, fitted, progress)
+    measured_pairs, shares = pairs_report(pairs, parts_ms, *doubts.of_pairs(pairs), doubts.source)
     inside = {str(case): answered[answered["case"] == str(case)] for case in Case}
     inside |= {f"batch below {SMALL_BATCH}": answered[answered["batch_size"] < SMALL_BATCH]}
     inside |= {str(source): part for source, part in answered.groupby("source")}
@@ -372,7 +374,8 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "networks": rows["network"].nunique(),
         "gpus": rows["gpu"].nunique(),
         "judged": [{"held_out": name, **_figures(part)} for name, part in cases.items()],
-        "measured_pairs": pairs_report(pairs, parts_ms, *doubts.of_pairs(pairs), doubts.source),
+        "measured_pairs": measured_pairs,
+        "measured_shares": shares._asdict(),
         "inside": {name: _figures(part) for name, part in inside.items()},
         "by_source": {name: _figures(part) for name, part in held["sources"].groupby("source")},
         "by_gpu": {name: _figures(part) for name, part in held["gpus"].groupby("gpu")},

@@ -22,17 +22,18 @@ PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
-#: What each part of the project may import of the others: pages -> ui -> profet_core -> profet_recorder.
+#: What each part of the project may import of the others: pages -> ui -> profet_core -> profet_profiles.
 MAY_IMPORT = {
-    "profet_recorder": set(),
-    "profet_core": {"profet_recorder"},
-    "profet_lab": {"profet_core", "profet_recorder", "profet_collect"},
-    "profet_collect": {"profet_core", "profet_recorder"},
-    "ui": {"profet_core", "profet_recorder"},
-    "pages": {"ui", "profet_core", "profet_recorder"},
-    "profet_http": {"profet_core", "profet_recorder"},
+    "profet_profiles": set(),
+    "profet_recorder": {"profet_profiles"},
+    "profet_core": {"profet_profiles"},
+    "profet_lab": {"profet_core", "profet_profiles", "profet_collect"},
+    "profet_collect": {"profet_core", "profet_profiles", "profet_recorder"},
+    "ui": {"profet_core", "profet_profiles"},
+    "pages": {"ui", "profet_core", "profet_profiles"},
+    "profet_http": {"profet_core", "profet_profiles"},
     "streamlit_app": {"ui", "profet_http", "profet_core"},
-    "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_collect", "profet_http"},
+    "profet_cli": {"profet_core", "profet_lab", "profet_profiles", "profet_recorder", "profet_collect", "profet_http"},
 }
 #: What the recorder imports besides the standard library: it is installed alone, beside the framework that it records.
 #: numpy comes with both frameworks, protobuf with TensorFlow; msgspec is used where it is installed.
@@ -41,7 +42,8 @@ OF_THE_RECORDER = {"torch", "keras", "tensorflow", "numpy", "google", "msgspec",
 CORE = """
 errors
 latency
-units, files, sandbox
+files
+shipped
 catalog
 ensemble
 training, transfer
@@ -49,8 +51,10 @@ prediction
 layers
 answers
 """
-#: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
+#: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
+errors
+units, whole_files, queues
 limits
 record
 unpacking
@@ -61,6 +65,7 @@ pytorch_steps, statistics, trace_json, xplane
 pytorch_work
 pytorch_trace
 reading
+sandbox
 """
 #: What a library is called where it is installed, if not as where it is imported.
 DISTRIBUTIONS = {
@@ -68,12 +73,13 @@ DISTRIBUTIONS = {
     "google": "protobuf",
     "sklearn": "scikit-learn",
     "xgboost": "xgboost-cpu",
+    "yaml": "pyyaml",
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
 #: Imported and not declared: brought by tensorflow, the user's in a recording or a timed loader, installed to
 #: count their networks, known to type checkers only.
-UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
+UNDECLARED = {"keras", "torch", "PIL", "timm", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {
     *("tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"),
@@ -175,7 +181,7 @@ def test_predicting_loads_no_training_library(samples):
     ]
     code = f"""
 import sys
-from profet_recorder.profiles import read_profile, write_profile
+from profet_profiles import read_profile, write_profile
 assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
 assert not {{"numpy", "profet_core", "msgspec", "google.protobuf"}} & set(sys.modules)
 
@@ -221,7 +227,7 @@ def test_imports_go_one_way():
             others = imported(path) & (set(MAY_IMPORT) - {part})
             assert others <= allowed, f"{path.relative_to(ROOT)} imports {sorted(others - allowed)}"
     graph = import_graph()
-    assert len(graph) > 100 and graph["profet_recorder.profiles.reading"] > {"profet_recorder.profiles.record"}
+    assert len(graph) > 100 and graph["profet_profiles.reading"] > {"profet_profiles.record"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -232,13 +238,13 @@ def test_imports_go_one_way():
 
 
 def test_the_recorder_needs_the_standard_library_alone():
-    for path in modules_of("profet_recorder"):
-        others = imported(path) - sys.stdlib_module_names - {"profet_recorder"}
+    for path in [*modules_of("profet_profiles"), *modules_of("profet_recorder")]:
+        others = imported(path) - sys.stdlib_module_names - {"profet_profiles", "profet_recorder"}
         assert others <= OF_THE_RECORDER, f"{path.relative_to(ROOT)} imports {sorted(others - OF_THE_RECORDER)}"
 
 
 def test_layers_of_the_core_import_downwards_and_every_page_is_a_script_named_as_its_folder():
-    for package, lines in (("profet_core", CORE), ("profet_recorder.profiles", PROFILES)):
+    for package, lines in (("profet_core", CORE), ("profet_profiles", PROFILES)):
         assert parts_of(package) == set(layers(lines))
         assert imports_upwards(package, layers(lines)) == []
     assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}

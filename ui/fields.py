@@ -13,12 +13,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
+from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.units import format_count, typed_count, typed_latency_ms
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import held_in
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
@@ -288,17 +289,21 @@ def size_sliders(resources: Resources) -> None:
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
     """The batch and pixel size that the profile was recorded at, None while not known."""
-    meta = held_in(resources, session.profile).profile.meta
-    return {
-        "batch": meta.batch_size or session.network.profiled_batch,
-        "pixels": meta.pixels or session.network.profiled_pixels,
-    }
+    held = held_in(resources, session.profile)
+    meta, network = held.profile.meta, session.network
+    if isinstance(held.read, NetworkProfile):
+        # A network's file is read at one size.
+        return {"batch": meta.batch_size, "pixels": meta.pixels if held.read.known_as else None}
+    return {"batch": meta.batch_size or network.profiled_batch, "pixels": meta.pixels or network.profiled_pixels}
 
 
 def _size_slider(axis: str, recorded: int | None) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        if session.profile.source == "name":
+            by_file = axis == "pixels" and session.file.net_from == "file"
+            tip = "For another size, upload the network's file again." if by_file else "Needs a network."
         st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
         st.caption(tip)
         return
@@ -315,9 +320,10 @@ def _size_slider(axis: str, recorded: int | None) -> None:
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]
-    if chosen != recorded:
+    by_name = session.profile.source == "name"
+    if chosen != recorded and not by_name:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1]
+    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
     st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.streamlit_internals import component
 from ui.words import page_path
 
 _PAGES = "navigation:pages"
@@ -14,11 +15,13 @@ _GROUPS = {
         ("sizes", "Sizes", "show_chart"),
         ("compare", "Compare", "compare_arrows"),
         ("scale_out", "Scale out", "hub"),
-        ("estimate", "No profile", "schema"),
     ),
     "More": (
+        ("many_core", "Many-core CPUs", "memory"),
         ("accuracy", "Accuracy", "rule"),
         ("about", "About", "info"),
+        # Where its links led to before.
+        ("estimate", "No profile", "schema"),
     ),
 }
 
@@ -30,9 +33,18 @@ if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = {
         group: [
-            st.Page(page_path(name), title=title, icon=f":material/{icon}:", url_path=name, default=name == "predict")
+            st.Page(
+                page_path(name),
+                title=title,
+                icon=f":material/{icon}:",
+                url_path=name,
+                default=name == "predict",
+                visibility="hidden" if name == "estimate" else "visible",
+            )
             for name, title, icon in pages
         ]
         for group, pages in _GROUPS.items()
     }
+# Scripts and style of all pages.
+component("page", Path(__file__).parent / "assets")(key="page", on_reloaded_change=lambda: None)
 st.navigation(st.session_state[_PAGES], position="top").run()

@@ -17,8 +17,9 @@ from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
+from profet_core.catalog.interconnects import NAMED_NETWORKS
 from profet_core.layers.estimate import OPTIMIZERS
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
@@ -28,8 +29,8 @@ from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
-from profet_recorder.profiles.limits import MAX_STEPS
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
 from ui.words import ON_PREDICT
 
@@ -40,8 +41,6 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
-#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
-RELOADED = "reloaded"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -164,18 +163,11 @@ def _network_name(text: str, resources: Resources) -> str:
         return _network(text, resources)
 
 
-def _time(text: str, _: Resources) -> str | None:
-    """A measured time as it is typed; what it is, the page says."""
-    if len(text) > LONGEST_TIME or not text.isprintable():
-        raise ValueError(text[:LONGEST_TIME])
-    return None if text == EMPTY else text
-
-
 def _latency(text: str, _: Resources) -> str | None:
-    """A latency as it is typed, if it is one."""
+    """A measured time as it is typed, if it is one."""
     if text == EMPTY:
         return None
-    typed_latency_ms(text)
+    step_ms(text, 1, 1)
     return text
 
 
@@ -213,10 +205,11 @@ class Slot(Part):
     and `trusted` a latency in doubt to use as typed.
     """
 
-    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
+    #: "name": a network by name or file, without a profile; not of the second one.
+    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste", "name": "Name"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
-    #: As typed, such as "122.4 ms" or "122400 us".
+    #: As typed, such as "122.4 ms", "5.2 it/s", "14 min/epoch" or a progress line.
     latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
@@ -227,7 +220,11 @@ class Slot(Part):
     @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
-        return typed_latency_ms(self.latency) if self.latency else None
+        if not self.latency:
+            return None
+        batch_size = self.shown.profile.meta.batch_size if self.shown else None
+        training = session.training
+        return step_ms(self.latency, batch_size, training.images, training.validation_images)
 
     @property
     def usable_ms(self) -> float | None:
@@ -373,19 +370,14 @@ class ScalerView(Part):
 
 
 class NetworkFile(Part):
-    """Which hardware No profile is about; the network without a profile, and its step."""
+    """A network without a profile, and its step."""
 
-    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = Field("resnet50", _network_name)
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last", "Tuned"), strict=True)))
     net_frozen = _flag()
-    #: Where a step was measured, and its time or speed as typed, such as "46 ms" or a progress line.
-    net_gpu = _one_known(lambda resources: resources.gpus)
-    net_time: Field[str | None] = Field(None, _time)
 
 
 class ScaleOut(Part):
@@ -395,6 +387,10 @@ class ScaleOut(Part):
     gradients = one_of({"fp32": "FP32", "fp16": "Half"})
     #: With what one was checked on, where that is little.
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    #: Gb/s between machines.
+    machine_network = one_of(
+        {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
+    )
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
     gpus: Field[int | None] = number(None, 2, MAX_GPUS)
@@ -418,18 +414,8 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the section of About."""
+    """The section of About."""
 
-    part = one_of(
-        {
-            "model": "Profiled GPUs",
-            "gpu": "Other GPUs, AMP",
-            "cells": "Few measurements",
-            "estimate": "No profile",
-            "scaleout": "Scale out",
-            "manycore": "Many-core CPUs",
-        }
-    )
     open = one_of(
         {
             "record": "Record a profile",
@@ -447,12 +433,9 @@ class Texts(Part):
 class ManyCore(Part):
     """The network on many-core CPUs, and its training."""
 
-    manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
+    manycore_from = one_of({"published": "Published", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = Field("resnet50", _network_name)
-    manycore_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
-    manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
@@ -480,8 +463,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
-    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
-    "link" or "reload" if the page opened without the upload that its address asks for.
+    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
+    the page opened without the upload that its address asks for.
     """
 
     profiles: Field[Mapping[str, Held]] = Field({})
@@ -490,7 +473,7 @@ class Custom(Part):
     share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
-    link_missing: Field[str] = Field("")
+    link_missing: Field[bool] = Field(False)
     chosen_anchor: Field[str | None] = Field(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 
@@ -510,13 +493,13 @@ class Session:
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
-    manycore_table = Table("manycore")
+    scale_out_table, compare_table = Table("scale_out"), Table("compare")
 
     @property
     def prediction_inputs(self) -> tuple[Part, ...]:
         """What predictions depend on."""
-        return (self.profile, self.network, *((self.second,) if self.network.second else ()))
+        by_name = (self.file,) if self.profile.source == "name" else ()
+        return (self.profile, self.network, *by_name, *((self.second,) if self.network.second else ()))
 
 
 session = Session()

@@ -12,6 +12,7 @@ from profet_core.answers.documents import COVERAGE, GPU_ROWS, MEMORY, RENTED, en
 from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import (
     COST,
+    LOG,
     TIMES,
     WHOLE,
     Field,
@@ -30,20 +31,22 @@ from profet_core.latency import StepTime
 from profet_core.layers.estimate import (
     OPTIMIZERS,
     Disagreement,
+    MeasuredStep,
     NetworkEstimate,
     NetworkStep,
     disagreements,
     estimate,
     measured_step,
 )
-from profet_core.layers.measured import measured_times
+from profet_core.layers.logs import LOGS, TrainingLog
+from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
 from profet_core.training.cost import Workload
 from profet_core.training.plans import TOTALS, Plan, plan_of
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class EstimateQuestion(StepsQuestion):
     network : FLOPs, bytes and layers per image.
     name : of the network if known, else of its file.
     caveats : uncertainty in the counts of a file; None: `name` is one of `layers.networks.named_networks`.
+    log_anchor : instance or GPU that the log's training ran on.
     profiled : the same network, profiled at this size and batch size.
     """
 
@@ -80,7 +84,14 @@ class EstimateQuestion(StepsQuestion):
         TIMES,
         default=(),
     )
+    log: TrainingLog | None = option(
+        "log of a finished training of this network in the same precision, whose step time counts as measured: "
+        f"{LOGS}; with the GPU that it ran on as anchor, unless it names it",
+        LOG,
+        unit="FILE",
+    )
     targets: Sequence[str] | None = option("instances to estimate (default: all)")
+    log_anchor: str | None = None
     profiled: ProfileQuestion | None = None
 
 
@@ -101,7 +112,9 @@ def with_profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     names = ("profile", "anchor", "latency_ms", "profiled_precision")
     of_profile = {name: values[name] for name in names if name in values}
     more = {name: value for name, value in values.items() if name not in of_profile}
-    if not of_profile:
+    if "log" in values and "anchor" in values:
+        more["log_anchor"] = values["anchor"]
+    if not of_profile or ("log" in values and of_profile.keys() == {"anchor"}):
         return more
     if "profile" not in of_profile:
         others = "{anchor}, {latency_ms} and {profiled_precision} need a profile to compare with."
@@ -159,6 +172,8 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     sizes = question.batch_size, question.images, question.validation_images
     times = measured_times(question.measured, *sizes)
     measured = [measured_step(context.models, context.catalog, one) for one in times]
+    if question.log is not None:
+        measured.append(_logged_step(context, question, question.log))
     found = estimate(context.models, context.catalog, step, wanted, measured)
     rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows} | found.gpus.keys()
@@ -183,6 +198,21 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
         disagreements=() if profiled is None else disagreements(rows, profiled),
         warnings=tuple(warnings),
     )
+
+
+def _logged_step(context: Context, question: EstimateQuestion, log: TrainingLog) -> MeasuredStep:
+    """The step of a log, at the sizes that it states; those of the question where it states none."""
+    place, batch_size = question.log_anchor or log.gpu, log.batch_size or question.batch_size
+    if place is None:
+        raise InputError("{log} doesn't name the GPU that it ran on: give it with {anchor}.", "log", "anchor")
+    counts = question.network
+    if log.pixels not in (None, counts.pixels):
+        if question.caveats is not None:
+            raise InputError(f"{{log}} is of images of {log.pixels:,} pixels: give {{pixels}} {log.pixels}.", "pixels")
+        counts = counts_of(question.name, log.pixels)
+    latency_ms = step_ms(log.time, batch_size, question.images, question.validation_images)
+    step = measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, latency_ms))
+    return replace(step, network=counts)
 
 
 def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[Note, ...]:

@@ -20,18 +20,22 @@ from profet_core.training.cost import (
     Workload,
     interruptions_per_h,
 )
-from profet_core.units import positive_number, typed_count
+from profet_profiles.units import positive_number, typed_count
 
 if TYPE_CHECKING:
-    from profet_recorder.profiles import Profile
+    from profet_profiles import Profile
 
 #: Names in a list, or instances with a number each.
 MAX_ENTRIES = 100
 #: A text: an instance's name, a region.
 MAX_TEXT_CHARACTERS = 100
+#: A log in a JSON body; a larger one is sent as a file.
+MAX_LOG_CHARACTERS = 500_000
 #: Fields that filter offers; the last of every question.
 OFFER_FIELDS = ("provider", "region", "market", "gpu", "gpu_count", "min_memory_gib", "confidence")
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARACTERS}
+#: Of texts that are files: they have several lines.
+_FILE_FORMAT = "text-file"
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -70,7 +74,8 @@ def _checked(value: Any, schema: Mapping[str, Any]) -> Any:
         case int() if types == ["number"]:
             return float(value)
         case str():
-            if not (0 < len(value) <= schema.get("maxLength", MAX_TEXT_CHARACTERS) and value.isprintable()):
+            is_line = value.isprintable() or schema.get("format") == _FILE_FORMAT
+            if not (0 < len(value) <= schema.get("maxLength", MAX_TEXT_CHARACTERS) and is_line):
                 raise ValueError
         case list() if "items" in schema:
             if len(value) > schema["maxItems"]:
@@ -244,7 +249,22 @@ TIMES = Kind(
     "GPU=TIME",
 )
 #: A file, or its JSON.
-PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, str, metavar="TRACE")
+PROFILE = Kind(
+    "a profile: an object, a file, or the name of a network without one",
+    {"type": ["object", "array", "string"], "maxLength": MAX_TEXT_CHARACTERS},
+    str,
+    metavar="TRACE",
+)
+#: A log of a training, or in JSON its text.
+LOG = Kind(
+    f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters",
+    {"type": "string", "format": _FILE_FORMAT, "minLength": 1, "maxLength": MAX_LOG_CHARACTERS},
+    str,
+    metavar="FILE",
+    longest=MAX_LOG_CHARACTERS,
+)
+#: Kinds that are files.
+FILES = (PROFILE, LOG)
 _KINDS = {
     "str": TEXT,
     "int": WHOLE,
@@ -358,7 +378,11 @@ class ProfileQuestion(StepsQuestion):
     Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
 
-    profile: Profile = option("profile of training steps, in any supported format", default=MISSING)
+    profile: Profile = option(
+        "profile of training steps, in any supported format; or the name of a network, with profiled_batch, and with "
+        "anchor and latency if a step was measured",
+        default=MISSING,
+    )
     anchor: str | None = option(
         "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
         unit="INSTANCE|GPU",

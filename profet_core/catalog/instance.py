@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
-from profet_core.units import format_usd
+from profet_profiles.units import format_usd
 
 if TYPE_CHECKING:
     from profet_core.latency import StepTime
@@ -281,7 +281,7 @@ def price_source(entry: Instance) -> str:
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, the month where it is known: 'Prices as of June 2026; 2021: M60 · AWS.'"""
+    """Say when the prices are from: 'Prices as of June 2026; 2021: M60 · AWS.'."""
     by_month: dict[str, dict[str, None]] = {}
     for offer in sorted(offers, key=lambda offer: offer.as_of, reverse=True):
         by_month.setdefault(offer.as_of[:7], {})[offer_name(offer).removesuffix(RETIRED_MARK)] = None

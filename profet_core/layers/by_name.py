@@ -31,8 +31,8 @@ from profet_core.prediction.checks import waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsThere
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
-from profet_core.units import format_count
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import format_count
 
 #: Answer for a profile whose network is not to be used, whatever its file is called.
 NO_NETWORK = "none"

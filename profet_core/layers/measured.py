@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
 from profet_core.training.cost import Workload
 from profet_core.training.memory import MAX_BATCH
-from profet_core.units import MS_PER_S, typed_positive, typed_whole
+from profet_profiles.units import MS_PER_S, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
@@ -80,7 +80,7 @@ def measured_times(
     return tuple(found)
 
 
-def step_ms(text: str, batch_size: int, images: int | None = None, validation_images: int = 0) -> float:
+def step_ms(text: str, batch_size: int | None, images: int | None = None, validation_images: int = 0) -> float:
     """Milliseconds per step, of a time or speed as people write it or a progress line prints it.
 
     >>> [step_ms(text, 64) for text in ("46 ms", "0.046s", "20 it/s", "1.5s/it", "1,280 img/s", "2ms/image")]
@@ -111,14 +111,34 @@ def step_ms(text: str, batch_size: int, images: int | None = None, validation_im
     if item.lower().startswith("epoch"):
         ms = _of_epoch(ms, batch_size, images, validation_images)
     elif item.lower().startswith(("im", "sample", "example")):
-        ms *= batch_size
+        ms *= _known(batch_size)
     return _as_typed(ms)
 
 
-def _of_epoch(epoch_ms: float, batch_size: int, images: int | None, validation_images: int) -> float:
+def line_ms(line: str) -> float | None:
+    """Milliseconds per step of a line of a log, if it is of a progress bar and says it."""
+    speeds = [one for one in _SPEED.finditer(line) if (one["of"] or one["item"])[:2].lower() in ("it", "st", "ba")]
+    if not speeds or not _PROGRESS.search(line):
+        return None
+    speed = speeds[-1]
+    try:
+        if speed["time"]:
+            return typed_positive(speed["time"]) * _ms(speed["unit"])
+        return _ms(speed["each"]) / typed_positive(speed["items"])
+    except InputError:
+        return None
+
+
+def _of_epoch(epoch_ms: float, batch_size: int | None, images: int | None, validation_images: int) -> float:
     if images is None:
         raise InputError("{measured} per epoch needs {images}.", "measured", "images")
-    return epoch_ms / Workload(images, batch_size, 1, validation_images).duration_s(MS_PER_S)
+    return epoch_ms / Workload(images, _known(batch_size), 1, validation_images).duration_s(MS_PER_S)
+
+
+def _known(batch_size: int | None) -> int:
+    if batch_size is None:
+        raise InputError("{measured} in images or per epoch needs the batch size first.", "measured")
+    return batch_size
 
 
 def _number(text: str, typed: str) -> float:
@@ -159,11 +179,31 @@ def _refusal(typed: str) -> InputError:
     return InputError(f"{_shown(typed)!r} is not a measured time: write it like {ways}.", "measured")
 
 
-# What one step says of another: chosen on pairs of published steps whose source and family no fit saw, see
-# `profet_lab.measured_pairs`. Launches are shared on one GPU alone: other GPUs are in other hosts.
-#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; and on one GPU near in
-#: batch size. The rest is a step's own.
-EVERYWHERE, IN_GENERATION, AT_SIZE = 0.5, 0.2, 0.15
+class Shares(NamedTuple):
+    """What one step says of another, as `profet validate --estimate` chooses it on pairs of published steps.
+
+    Launches are shared on one GPU alone: other GPUs are in other hosts. The uncertainty of a GPU is that of its
+    generation, whose GPUs are known from the same specs and benchmarks.
+
+    Attributes
+    ----------
+    everywhere, in_generation, at_size : parts of the variance of a network's error that steps share: on every GPU; in
+        one generation; and on one GPU near in batch size. The rest is a step's own.
+    fade : how fast the first two fade with each fourfold batch size.
+    """
+
+    everywhere: float = 0.66
+    in_generation: float = 0.18
+    at_size: float = 0.11
+    fade: float = 0.08
+
+    @property
+    def own(self) -> float:
+        """The part that no other step shares."""
+        return 1 - self.everywhere - self.in_generation - self.at_size
+
+
+SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
@@ -245,7 +285,7 @@ class Steps:
         return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
 
 
-def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
+def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray, FloatArray]:
     """Of the logarithms of work, and of launches, (steps, given)."""
 
     def same(one: Sequence[object], other: Sequence[object]) -> FloatArray:
@@ -256,26 +296,31 @@ def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
     in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
     here = on_gpu * (steps.modes[:, None] == given.modes)
     apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
-    alike = EVERYWHERE + IN_GENERATION * in_generation + here * AT_SIZE * np.exp(-(apart**2) / 2)
+    alike = (shares.everywhere + shares.in_generation * in_generation) * np.exp(-shares.fade * np.abs(apart))
+    alike += shares.at_size * here * np.exp(-(apart**2) / 2)
     work = (
         np.outer(steps.shared_log_sd, given.shared_log_sd)
         + np.outer(steps.network_log_sd, given.network_log_sd) * alike
-        + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * on_gpu
+        + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * in_generation
     )
     kernels = np.outer(steps.kernels_log_sd, given.kernels_log_sd)
     return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu + kernels
 
 
 def conditional(
-    steps: Steps, given: Steps, given_ms: FloatArray, given_log_sd: FloatArray | float = _TIME_LOG_SD
+    steps: Steps,
+    given: Steps,
+    given_ms: FloatArray,
+    given_log_sd: FloatArray | float = _TIME_LOG_SD,
+    shares: Shares = SHARES,
 ) -> tuple[Steps, Steps]:
     """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
     step at the mean counts, so the mean is found in some iterations.
     """
-    of_work, of_launch = _covariances(given, given)
-    own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - AT_SIZE)
+    of_work, of_launch = _covariances(given, given, shares)
+    own = given.network_log_sd**2 * shares.own
     # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
     for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
     for _ in range(_ITERATIONS):
@@ -294,7 +339,7 @@ def conditional(
         now = _moved(given, of_work @ for_work, of_launch @ for_launch)
         if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
             break
-    to_work, to_launch = _covariances(steps, given)
+    to_work, to_launch = _covariances(steps, given, shares)
     found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
     launched = found.by_host[:, None]
     cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch

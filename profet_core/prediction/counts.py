@@ -21,8 +21,8 @@ from profet_core.prediction.mixed_precision import speedup_note
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
 from profet_core.transfer.targets import Host
-from profet_core.units import SMALLEST_NUMBER, format_ms
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import SMALLEST_NUMBER, format_ms
 
 if TYPE_CHECKING:
     from profet_core.prediction.table import Prediction

@@ -36,7 +36,7 @@ from profet_core.transfer.rates import (
     CLASSES,
     class_place,
 )
-from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
 #: of 1.25 up or down. Their speed elsewhere is not measured.

@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
-from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
+from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+from profet_core.shipped import shipped_text
+from profet_profiles.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: Hours of a month on average, in which storage is paid and AWS counts interruptions.
 HOURS_PER_MONTH = 730.0
@@ -317,7 +318,7 @@ class Region:
 def load_regions() -> Mapping[str, Region]:
     """Load the shipped regions by name; CatalogError names the invalid row and column."""
     rows = read_records(
-        shipped_text("regions.csv"),
+        shipped_text("catalog/regions.csv"),
         "The region table",
         key="region",
         required=[field.name for field in fields(Region)[1:]],

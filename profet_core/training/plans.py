@@ -24,7 +24,7 @@ from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
+from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90

@@ -40,12 +40,17 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
     assert json.loads(done.stdout)["format"] == "step totals"
 
 
+def test_a_module_is_a_file_and_its_layer(contributing, tree):
+    (output,) = followed(contributing, tree, "Add a module")
+    assert " passed" in output
+
+
 def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_machines_names(contributing, tree):
     followed(contributing, tree, "Add a GPU")
     row = predicted(tree, "my.rtx3060")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
-    listed = followed(contributing, tree, "Add an instance")[1]
+    listed = followed(contributing, tree, "Add an instance")[-2]
     assert "g6.2xlarge" in listed
     row = predicted(tree, "g6.2xlarge")
     assert (row["basis"], row["usd_per_hour"], row["status"]) == ("transferred", 0.9776, "available")
@@ -54,9 +59,9 @@ def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_ma
     assert "verda/1V100.6V" in listed and "gcp/" not in listed
 
 
-def test_a_network_is_a_function_and_a_line(contributing, tree):
+def test_a_network_is_two_lines(contributing, tree):
     output, stated = followed(contributing, tree, "Add a network")
-    assert "1 passed" in output and "TwoLayers" in stated
+    assert "1 passed" in output and "convolutions=53" in stated
 
 
 def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):

@@ -17,7 +17,7 @@ from profet_cli.main import main
 from profet_core import predict, read_profile
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
-from profet_recorder.profiles import READERS, ProfileMeta
+from profet_profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, section
 from ui.session import LINKED
 

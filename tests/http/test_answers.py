@@ -169,7 +169,7 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
 
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
-    files = sorted((repository / "tests" / "recorder" / "profiles" / "tensorflow" / "xprof_views").iterdir())
+    files = sorted((repository / "tests" / "profiles" / "tensorflow" / "xprof_views").iterdir())
     recorded = ("pytorch_cpu.pt.trace.json.gz", "tensorflow-3-steps.xplane.pb.gz", "profet-version-1.json")
     files += [repository / "sample_traces" / "formats" / name for name in recorded]
     refused = 0
@@ -230,6 +230,14 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
     check_schema("/v1/scaleout", answer.document)
     refused = post("/v1/scaleout", {**values, "anchor": "p3.2xlarge"})
     assert refused.status == 422 and "anchor" in refused.error
+
+
+def test_a_network_s_name_in_the_place_of_a_profile_needs_a_batch_size_and_to_be_known(post):
+    for body, said in (({"profile": "nonet", "profiled_batch": 8}, "nonet"), ({"profile": "vgg16"}, "profiled_batch")):
+        refused = post("/v1/predict", body)
+        assert refused.status == 422 and said in refused.error
+    found = post("/v1/predict", {"profile": "vgg16", "profiled_batch": 8, "targets": ["p3.2xlarge"]}).document
+    assert [row["instance"] for row in found["predictions"]] == ["p3.2xlarge"] and found["anchor"] == ""
 
 
 def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample):

@@ -114,7 +114,7 @@ def values(name: str, field: Field) -> st.SearchStrategy:
 @st.composite
 def questions(draw: st.DrawFn, command: str) -> dict:
     """A question with what it needs and up to six other fields, most of which have an answer."""
-    fields = {name: field for name, field in QUESTIONS[f"/{command}"].fields.items() if name != "own_gpus"}
+    fields = {name: field for name, field in QUESTIONS[f"/{command}"].fields.items() if name not in ("own_gpus", "log")}
     needed = {name for name, field in fields.items() if field.required}
     measured = {"step_ms", "batch", "gpu"}
     if command == "scaleout":

@@ -80,9 +80,7 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     assert row.latency_ms == found.latency_ms[0]
     assert row.interval.log_half_width == pytest.approx(found.log_half_width[0])
     assert row.notes[: len(found.notes)] == found.notes
-    assert row.cost_per_1000_steps_usd == pytest.approx(
-        cost_usd(1000 * row.latency_ms, catalog[name].usd_per_hour)
-    )
+    assert row.cost_per_1000_steps_usd == pytest.approx(cost_usd(1000 * row.latency_ms, catalog[name].usd_per_hour))
 
 
 def test_a_row_keeps_the_interval_of_its_ratio_to_the_anchor(models, catalog, samples):

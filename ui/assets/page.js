@@ -1,0 +1,194 @@
+// What every page has: mounted once a visit (ui/navigation.py), it stays while the tab is open.
+const KEPT = "profet-upload";
+const isReloaded = () =>
+  Boolean(sessionStorage.getItem(KEPT)) && performance.getEntriesByType("navigation")[0]?.type === "reload";
+
+export default function mounted({ setStateValue }) {
+  if (isReloaded() && !mounted.once) {
+    mounted.once = true;
+    setStateValue("reloaded", true);
+  }
+}
+
+// A changed setting replaces the page's address; only another page is a step back.
+const push = history.pushState.bind(history);
+history.pushState = (state, unused, url) => {
+  const samePage = url != null && new URL(url, location.href).pathname === location.pathname;
+  return samePage ? history.replaceState(state, unused, url) : push(state, unused, url);
+};
+
+// Copy link and PNG of ui/exports.py: in the browser alone, so that a click asks the server for nothing.
+(() => {
+  const say = (text) => {
+    let status = document.querySelector(".profet-status");
+    if (!status) {
+      status = document.createElement("div");
+      status.className = "profet-status";
+      status.setAttribute("role", "status");
+      document.body.append(status);
+    }
+    status.textContent = text;
+    clearTimeout(say.timer);
+    say.timer = setTimeout(() => (status.textContent = ""), 4000);
+  };
+
+  const copyText = async (text) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    // Without HTTPS a browser has no clipboard but this one.
+    const field = document.createElement("textarea");
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    if (!copied) throw new Error("refused");
+  };
+
+  const copyLink = async () => {
+    const given = new URL(location.href).searchParams;
+    const without = ["upload", "paste"].includes(given.get("source")) && !given.has("profile");
+    try {
+      await copyText(location.href);
+      say(without ? "Link copied. It does not include your profile." : "Link copied");
+    } catch {
+      prompt("Copy this link", location.href);
+    }
+  };
+
+  // A picture has no access to the page's fonts: without them its letters are wider, and names would be cut.
+  const fontRules = async () => {
+    const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+    const faces = rules.filter((rule) => rule instanceof CSSFontFaceRule && /Source Sans/.test(rule.cssText));
+    const read = faces.map(async (face) => {
+      const [, address] = face.cssText.match(/url\("?([^")]+)"?\)/);
+      const blob = await (await fetch(new URL(address, face.parentStyleSheet.href ?? location.href))).blob();
+      const data = await new Promise((done) => {
+        const reader = new FileReader();
+        reader.onload = () => done(reader.result);
+        reader.readAsDataURL(blob);
+      });
+      return face.cssText.replace(/url\([^)]+\)/, `url("${data}")`);
+    });
+    return (await Promise.all(read)).join("\n");
+  };
+
+  const textsOf = (element) => {
+    const found = [], walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      found.push({ text: node.textContent, color: getComputedStyle(node.parentElement).color });
+    }
+    return found;
+  };
+
+  const MARGIN = 16, LINE = 24, SCALE = 2;
+
+  const savePicture = async (name) => {
+    const main = document.querySelector("[data-testid=stMain]");
+    const plots = [...main.querySelectorAll(".js-plotly-plot")];
+    if (!plots.length) return say("No chart to save");
+    const boxes = plots.map((plot) => plot.getBoundingClientRect());
+    const left = Math.min(...boxes.map((box) => box.left)), top = Math.min(...boxes.map((box) => box.top));
+    const size = [
+      Math.max(...boxes.map((box) => box.right)) - left, Math.max(...boxes.map((box) => box.bottom)) - top,
+    ].map(Math.ceil);
+    const drawn = plots.flatMap((plot, place) =>
+      [...plot.querySelectorAll(".main-svg")].map((svg) => {
+        const copy = svg.cloneNode(true);
+        copy.setAttribute("x", boxes[place].left - left);
+        copy.setAttribute("y", boxes[place].top - top);
+        return new XMLSerializer().serializeToString(copy);
+      })
+    );
+    const picture = new Image();
+    picture.src = "data:image/svg+xml," + encodeURIComponent(
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0] * SCALE}" height="${size[1] * SCALE}" ` +
+      `viewBox="0 0 ${size.join(" ")}"><style>${await fontRules()}</style>${drawn.join("")}</svg>`
+    );
+    await picture.decode();
+    const style = getComputedStyle(document.querySelector("[data-testid=stApp]"));
+    const line = (selector, font) => {
+      const element = main.querySelector(selector);
+      return element ? [{ texts: textsOf(element), font: `${font} ${style.fontFamily}` }] : [];
+    };
+    const above = [...line("h1", "600 20px"), ...line(".st-key-shown p", "14px")];
+    const below = line(".st-key-legend p", "14px");
+    const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+    const width = ({ texts, font }) => {
+      pen.font = font;
+      return pen.measureText(texts.map(({ text }) => text).join("")).width;
+    };
+    const widest = Math.max(size[0], ...[...above, ...below].map(width));
+    canvas.width = SCALE * (widest + 2 * MARGIN);
+    canvas.height = SCALE * (size[1] + LINE * (above.length + below.length) + 2 * MARGIN);
+    pen.fillStyle = style.backgroundColor;
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.scale(SCALE, SCALE);
+    const write = (lines, y) =>
+      lines.forEach(({ texts, font }, number) => {
+        let x = MARGIN;
+        pen.font = font;
+        for (const { text, color } of texts) {
+          pen.fillStyle = color;
+          pen.fillText(text, x, y + LINE * (number + 0.75));
+          x += pen.measureText(text).width;
+        }
+      });
+    write(above, MARGIN);
+    pen.drawImage(picture, MARGIN, MARGIN + LINE * above.length, ...size);
+    write(below, MARGIN + LINE * above.length + size[1]);
+    const blob = await new Promise((done) => canvas.toBlob(done));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${name}.png`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+
+  document.addEventListener(
+    "click",
+    (event) => {
+      const box = event.target.closest?.("[class*=st-key-copy-link], [class*=st-key-picture], .st-key-use-own");
+      if (!box || !event.target.closest("button")) return;
+      const [, key] = box.className.match(/st-key-(\S+)/);
+      if (key === "use-own") return document.querySelector("[data-testid=stExpandSidebarButton]")?.click();
+      event.stopImmediatePropagation();
+      if (key.startsWith("copy-link")) copyLink();
+      else savePicture(key.replace("picture-", "")).catch(() => say("The picture could not be made"));
+    },
+    true
+  );
+})();
+
+// Uploads: their percentage in the main area, the phone's drawer, and a mark that this tab had one.
+{
+  const open = "[data-testid=stExpandSidebarButton]", shut = "[data-testid=stSidebarCollapseButton] button";
+  const send = XMLHttpRequest.prototype.send;
+  const say = text => {
+    let line = document.querySelector(".profet-upload");
+    if (!line) {
+      line = Object.assign(document.createElement("div"), {className: "profet-upload"});
+      line.setAttribute("role", "status");
+      document.body.append(line);
+    }
+    line.textContent = text;
+  };
+  XMLHttpRequest.prototype.send = function (body) {
+    const file = body instanceof FormData && [...body.values()].find(value => value instanceof File);
+    if (file) {
+      this.upload.addEventListener("progress", ({loaded, total}) => {
+        if (loaded < total) say(`Uploading ${file.name}: ${Math.floor(100 * loaded / total)}%`);
+      });
+      this.addEventListener("loadend", () => {
+        say("");
+        sessionStorage.setItem(KEPT, "1");
+        if (innerWidth < 768) document.querySelector(shut)?.click();
+      });
+    }
+    return send.call(this, body);
+  };
+  // Where the drawer is shut, "Use my own profile" opens it.
+  document.addEventListener("click", ({target}) => {
+    if (target.closest(".st-key-use-own button")) document.querySelector(open)?.click();
+  });
+}
