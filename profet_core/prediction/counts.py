@@ -198,6 +198,8 @@ def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, count
     )
 
 
+#: Part of the uncertainty of a conversion to FP32 that is left of one there and back, by judgment.
+_LEFT = 0.7
 #: NVIDIA's first generation with TF32.
 FIRST_TF32 = 8.0
 
@@ -276,9 +278,9 @@ class StepsByCounts:
                 of_gain[row] = rates.no_tensor_cores_log_sd
             faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
             notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
-        # Between two GPUs in half precision what a network gains cancels.
+        # Between two GPUs in half precision most of what a network gains cancels.
         cancels = half & (self.recorded.asked.precision in HALF)
-        wider = np.where(cancels, 0.0, combined_sd(of_gain, conversion_log_sd))
+        wider = np.where(cancels, _LEFT * conversion_log_sd, combined_sd(of_gain, conversion_log_sd))
         changes = wider > 0
 
         def log_sd(own: FloatArray) -> FloatArray:
