@@ -133,6 +133,7 @@ _USUAL_BATCH = 64
 _MAX_MADE = 5_000
 #: Part of what small batches say of a GPU that holds at large ones.
 _MIN_EFFECT = 0.3
+_IS_ONCE = np.array([kind in (*ONCE, "kernels") for kind in KINDS])
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ class GpuEffects:
     def at(self, batch_size: int) -> FloatArray:
         """What holds at a batch size, (kinds,)."""
         share = max(SMALL_BATCH / batch_size, _MIN_EFFECT) if self.is_small and batch_size > SMALL_BATCH else 1.0
-        found: FloatArray = share * self.log_costs
-        return found
+        # What a step takes once doesn't change with its batch.
+        return np.where(_IS_ONCE, self.log_costs, share * self.log_costs)
 
 
 @dataclass(frozen=True)
