@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relat
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
+
+if TYPE_CHECKING:
+    from profet_core.prediction.counts import StepsByCounts
 
 
 class Target(NamedTuple):
@@ -264,6 +267,7 @@ class Prediction:
     profile : with its known sizes and the number of steps used for the prediction.
     table : steps by GPU and host.
     offers : each offer, and the table's row of all offers with its GPU and host.
+    by_counts : what the counts of its network say of other sizes; None: its network is unknown.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -280,6 +284,7 @@ class Prediction:
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
+    by_counts: StepsByCounts | None = field(default=None, compare=False)
 
     @property
     def steps(self) -> int:
