@@ -162,7 +162,7 @@ class BestBatch:
 
     @property
     def sentence(self) -> str:
-        """'Cheapest at batch 192: $31.20, 22% less than at 64 (fits 24 GiB).'"""
+        """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (fits 24 GiB)"."""
         plan, before = self.plan, self.cheapest
         there = "" if plan.instance == before.instance else f" on {plan.phrase}"
         return (
