@@ -16,7 +16,7 @@ from profet_core.answers.context import (
     scaleout_model,
 )
 from profet_core.answers.documents import CostRow
-from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
+from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest
@@ -25,7 +25,6 @@ from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.prediction.sizes import curves_at
 from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
@@ -179,7 +178,7 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
     by_cost = sorted(advice.plans, key=lambda plan: plan.total_usd)
     rented = {plan.instance: plan.offer for plan in by_cost if plan.offer.status == AVAILABLE}
     rented = dict(list(rented.items())[:_CANDIDATES])
-    steps = curves_at(context.models, training.known, "batch", _BATCH_SIZES, training.pixels, instances=rented)
+    steps = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
     cheapest = advice.cheapest.plan
     best, best_size = cheapest, training.batch_size
     for place, size in enumerate(_BATCH_SIZES):
