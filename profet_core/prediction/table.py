@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relat
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
+
+T = TypeVar("T")
 
 
 class Target(NamedTuple):
@@ -96,47 +98,90 @@ class StepTable:
         own = {target.instance: row for row, target in enumerate(self.targets) if target.instance}
         return {offer.name: own.get(offer.name, row) for offer, row in offers}
 
-    def with_rows(self, at: Sequence[int], **values: Any) -> Self:
-        """Replace values of some rows: a sequence, or an array whose first axis is `at`."""
-        changed: dict[str, Any] = {}
-        for name, new in values.items():
-            old = getattr(self, name)
-            if isinstance(old, tuple):
-                rows = list(old)
-                for row, value in zip(at, new, strict=True):
-                    rows[row] = value
-                changed[name] = tuple(rows)
-            else:
-                changed[name] = old.copy()
-                changed[name][at] = new
-        return replace(self, **changed)
+    def with_rows(
+        self,
+        at: Sequence[int],
+        *,
+        latency_ms: Values | None = None,
+        log_sd: Values | None = None,
+        basis: Sequence[Basis] | None = None,
+        notes: Sequence[tuple[Note, ...]] | None = None,
+        relative_to: Sequence[str] | None = None,
+        relative_log_sd: Values | None = None,
+        weights: Values | None = None,
+        free_ms: Values | None = None,
+        launch_ms: Values | None = None,
+    ) -> Self:
+        """Replace values of the rows `at`; of an array, the first axis is these rows. None: as they are."""
+        return replace(
+            self,
+            latency_ms=_with(self.latency_ms, at, latency_ms),
+            log_sd=_with(self.log_sd, at, log_sd),
+            basis=_with_each(self.basis, at, basis),
+            notes=_with_each(self.notes, at, notes),
+            relative_to=_with_each(self.relative_to, at, relative_to),
+            relative_log_sd=_with(self.relative_log_sd, at, relative_log_sd),
+            weights=_with(self.weights, at, weights),
+            free_ms=_with(self.free_ms, at, free_ms),
+            launch_ms=_with(self.launch_ms, at, launch_ms),
+        )
 
     def take(self, rows: Sequence[int]) -> Self:
         """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
-        missing = np.array(rows, int) < 0
-        values: dict[str, Any] = {name: getattr(self, name)[rows] for name in ARRAYS}
-        for name in ARRAYS:
-            values[name][missing] = 0.0 if name == "weights" else np.nan
-        members = {name: one[rows] for name, one in self.members.items()}
-        for one in members.values():
-            one[missing] = np.nan
-        values |= {name: tuple(getattr(self, name)[row] for row in rows) for name in ("targets", *TUPLES)}
-        return replace(self, **values, members=members)
+        at = np.array(rows, int)
+        missing = at < 0
+
+        def taken(values: FloatArray) -> FloatArray:
+            found: FloatArray = values[at]
+            found[missing] = np.nan
+            return found
+
+        return replace(
+            self,
+            targets=tuple(self.targets[row] for row in rows),
+            latency_ms=taken(self.latency_ms),
+            log_sd=taken(self.log_sd),
+            basis=tuple(self.basis[row] for row in rows),
+            notes=tuple(self.notes[row] for row in rows),
+            relative_to=tuple(self.relative_to[row] for row in rows),
+            relative_log_sd=taken(self.relative_log_sd),
+            weights=np.nan_to_num(taken(self.weights)),
+            free_ms=taken(self.free_ms),
+            launch_ms=taken(self.launch_ms),
+            members={name: taken(values) for name, values in self.members.items()},
+        )
 
     def column(self, number: int) -> Self:
         """The rows of one profile or size, by its index."""
-        columns = {name: getattr(self, name)[..., number] for name in ARRAYS}
-        return replace(self, **columns, members={name: values[:, number] for name, values in self.members.items()})
+        return replace(
+            self,
+            latency_ms=self.latency_ms[:, number],
+            log_sd=self.log_sd[:, number],
+            relative_log_sd=self.relative_log_sd[:, number],
+            weights=self.weights[..., number],
+            free_ms=self.free_ms[:, number],
+            launch_ms=self.launch_ms[:, number],
+            members={name: values[:, number] for name, values in self.members.items()},
+        )
 
     def merged(self, other: Self, rows: np.ndarray) -> Self:
         """`other`'s values in the rows where a boolean array is True; both tables have the same targets."""
         at = np.flatnonzero(rows).tolist()
         if not at:
             return self
-        values: dict[str, Any] = {name: getattr(other, name)[at] for name in ARRAYS}
-        values |= {name: [getattr(other, name)[row] for row in at] for name in TUPLES}
-        found = self.with_rows(at, **values)
         wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
+        found = self.with_rows(
+            at,
+            latency_ms=other.latency_ms[at],
+            log_sd=other.log_sd[at],
+            basis=[other.basis[row] for row in at],
+            notes=[other.notes[row] for row in at],
+            relative_to=[other.relative_to[row] for row in at],
+            relative_log_sd=other.relative_log_sd[at],
+            weights=other.weights[at],
+            free_ms=other.free_ms[at],
+            launch_ms=other.launch_ms[at],
+        )
         members = {
             name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
             for name in {**self.members, **other.members}
@@ -172,9 +217,23 @@ class StepTable:
 
 
 _NONE = np.array(None)
-#: Attributes with a value in every cell, and in every row.
-ARRAYS = ("latency_ms", "log_sd", "relative_log_sd", "weights", "free_ms", "launch_ms")
-TUPLES = ("basis", "notes", "relative_to")
+
+
+def _with(values: FloatArray, at: Sequence[int], new: Values | None) -> FloatArray:
+    if new is None:
+        return values
+    changed = values.copy()
+    changed[at] = new
+    return changed
+
+
+def _with_each(values: tuple[T, ...], at: Sequence[int], new: Sequence[T] | None) -> tuple[T, ...]:
+    if new is None:
+        return values
+    changed = list(values)
+    for row, value in zip(at, new, strict=True):
+        changed[row] = value
+    return tuple(changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,30 +401,6 @@ def offer_rows(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> tupl
             members.setdefault(row, {})[name] = values.item(row)
     rows = zip(offers, table.rows(offers).values(), strict=True)
     return tuple(InstancePrediction(one.name, steps[row], one, members.get(row, nothing)) for (one, _), row in rows)
-
-
-class Predictions(Sequence[Prediction]):
-    """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
-
-    def __init__(self, make: Sequence[Callable[[], Prediction]] = ()) -> None:
-        self._make = make
-
-    @overload
-    def __getitem__(self, number: int, /) -> Prediction: ...
-
-    @overload
-    def __getitem__(self, numbers: slice, /) -> Predictions: ...
-
-    def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
-        return Predictions(self._make[number]) if isinstance(number, slice) else self._make[number]()
-
-    def __len__(self) -> int:
-        return len(self._make)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
