@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -32,7 +33,7 @@ from ui.fields import choice, network_name_input, number_field
 from ui.frame import run_page
 from ui.resources import Resources
 from ui.session import ManyCore, session
-from ui.tables import Column, result_table
+from ui.tables import Column, Value, result_table
 from ui.uploads import network_file
 from ui.words import plain, show_error, show_text
 
@@ -113,9 +114,10 @@ def main(_: Resources) -> None:
     show_chart(curves(_curves(drawn.rows, published_min), shown, _AXIS, at=beyond), "threads")
     for note in drawn.notes:
         st.caption(plain(note))
+    rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
     result_table(
-        manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows,
-        _columns(published_min),
+        [f"{row.threads}" for row in rows],
+        _columns(rows, published_min),
         choices=session.manycore_table,
         stem="profet-many-core",
         title="Time and speed-up over threads, by both models",
@@ -143,28 +145,36 @@ def _curves(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> l
     return lines
 
 
-def _columns(published_min: Mapping[int, float]) -> list[Column[ThreadsRow]]:
+_TIPS = {"a_s": "From counted operations.", "b_s": "From measured times."}
+
+
+def _columns(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> list[Column]:
     """Both models' times and speed-ups, beside the published times."""
-    columns: list[Column[ThreadsRow]] = [
-        Column(
-            "threads",
-            "Threads",
-            lambda row: row.threads,
-            "{:,}".format,
-            data=lambda row: {name: getattr(row, name) for name in ("threads", "cpi", "contention_s", "extrapolated")},
-        ),
-        Column("a_s", "Counted", lambda row: row.a.total_s, format_time, tip="From counted operations."),
-        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant, narrow_under="a_s"),
-        Column("b_s", "Measured", lambda row: row.b.total_s, format_time, tip="From measured times."),
-        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant, narrow_under="b_s"),
+    names = ("threads", "cpi", "contention_s", "extrapolated")
+    a_s, b_s = [row.a.total_s for row in rows], [row.b.total_s for row in rows]
+    found: list[tuple[str, str, Sequence[Value], Callable[[Any], str], str]] = [
+        ("a_s", "Counted", a_s, format_time, ""),
+        ("a_speedup", "Counted speed-up", [row.speedup_a for row in rows], format_significant, "a_s"),
+        ("b_s", "Measured", b_s, format_time, ""),
+        ("b_speedup", "Measured speed-up", [row.speedup_b for row in rows], format_significant, "b_s"),
     ]
     if published_min:
-        minutes = "{:,.1f} min".format
-        columns += [
-            Column("published_min", "Published", lambda row: published_min.get(row.threads), minutes),
-            Column("a_min", "Counted (min)", lambda row: row.a.total_s / _S_PER_MIN, minutes),
-        ]
-    return columns
+        minutes, published = "{:,.1f} min".format, [published_min.get(row.threads) for row in rows]
+        found.append(("published_min", "Published", published, minutes, ""))
+        found.append(("a_min", "Counted (min)", [seconds / _S_PER_MIN for seconds in a_s], minutes, ""))
+    return [
+        Column(
+            key="threads",
+            title="Threads",
+            values=[row.threads for row in rows],
+            words="{:,}".format,
+            data={name: [getattr(row, name) for row in rows] for name in names},
+        ),
+        *(
+            Column(key=key, title=title, values=values, words=words, narrow_under=under, tip=_TIPS.get(key, ""))
+            for key, title, values, words, under in found
+        ),
+    ]
 
 
 run_page("Training time on many-core CPUs", main, lambda: (session.manycore, session.manycore_table))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from profet_core.answers.context import (
     Context,
     NetworkParameters,
@@ -30,14 +32,14 @@ from profet_core.answers.questions import (
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
-from profet_core.catalog.instance import Instance, frame_of
+from profet_core.catalog.instance import Instance, frame_of, machine_with
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
-from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import plan_confidence, plan_of
+from profet_core.training.plans import costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
@@ -47,8 +49,8 @@ from profet_core.training.several_gpus import (
     ScaledEpoch,
     ScaledStep,
     WholeNodePlan,
-    node_time,
     nodes_of,
+    on_all_gpus,
     scaled_step,
     scaling_notes,
 )
@@ -76,7 +78,7 @@ class OneGpu:
     batch_size: int
     known: Collection[str]
     supports_batch: Callable[[int], bool]
-    step_at: Callable[[str, int], StepTime]
+    step_at: Callable[[str, int], OfferStep]
     fit_at: Callable[[str, int], FitAnswer | None]
     pixels: int | None = None
     meta: ProfileMeta = field(default_factory=ProfileMeta)
@@ -98,15 +100,15 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
-    def step_at(instance: str, batch_size: int) -> StepTime:
+    def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
             if given_ms is not None and not training.scaled:
-                return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
+                return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows = {row.instance: row for row in training.step_times if row.latency_ms is not None}
-        found = next((rows[name] for name in names if name in rows), None)
+        rows, known = training.step_times.numbers, training.latencies_ms
+        found = next((rows[name] for name in names if name in known), None)
         if found is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
@@ -115,7 +117,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
                 "latency_ms",
                 "instance",
             )
-        return found
+        return training.step_times[found]
 
     return OneGpu(
         gpu=catalog[anchor].gpu if anchor in catalog else anchor,
@@ -143,14 +145,14 @@ def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: fl
     known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)
     latency_ms, batch = positive_number("The step latency", latency_ms), whole_number("The batch size", batch_size)
 
-    def step_at(instance: str, batch_size: int) -> StepTime:
+    def step_at(instance: str, batch_size: int) -> OfferStep:
         if instance and instance not in known:
             raise InputError(f"The step was measured on {gpu}, but {instance} has another GPU.")
         if batch_size != batch:
             raise InputError(
                 f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
             )
-        return StepTime(instance, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN))
+        return OfferTable.given([machine_with(gpu, 1.0, instance)], [latency_ms])[0]
 
     return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)
 
@@ -292,7 +294,7 @@ class ScaledTraining:
     network: NetworkParameters
     offer: Instance | None
     gpu: str
-    one_gpu: StepTime
+    one_gpu: OfferStep
     interconnect: Interconnect
     curve: tuple[CurveRow, ...]
     last_paying: int | None
@@ -302,17 +304,19 @@ class ScaledTraining:
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
         return frame_of(
-            {
-                "gpus": row.step.gpus,
-                "nodes": row.step.nodes,
-                "latency_ms": row.step.latency_ms,
-                "low_ms": row.step.interval and row.step.interval.low_ms,
-                "high_ms": row.step.interval and row.step.interval.high_ms,
-                "epoch_s": row.epoch_s,
-                "epoch_usd": row.epoch_usd,
-                "over_one": row.over_one,
-            }
-            for row in self.curve
+            [
+                {
+                    "gpus": row.step.gpus,
+                    "nodes": row.step.nodes,
+                    "latency_ms": row.step.latency_ms,
+                    "low_ms": row.step.interval and row.step.interval.low_ms,
+                    "high_ms": row.step.interval and row.step.interval.high_ms,
+                    "epoch_s": row.epoch_s,
+                    "epoch_usd": row.epoch_usd,
+                    "over_one": row.over_one,
+                }
+                for row in self.curve
+            ]
         )
 
 
@@ -398,7 +402,7 @@ class ScaleoutPlans:
             )
         return found
 
-    def _one_gpu(self, row: StepTime, batch_size: int) -> GpuStep:
+    def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
         scaling, parameters, pixels = self.question.scaling, self._network.count, self.source.pixels
         network = {"gradients": scaling.gradients, "pixels": pixels, "tensors": scaling.tensors}
         return GpuStep.from_row(row, batch_size, parameters, **network)
@@ -458,44 +462,47 @@ class ScaleoutPlans:
         question = self.question
         validation_images = question.epoch_validation_images
         work = Workload(question.epoch_images, step.batch_size, validation_images=validation_images)
-        epoch_s = work.duration_s(step.latency_ms)
+        epoch_s = float(work.duration_s(step.latency_ms))
         usd = None if offer is None else cost_usd(MS_PER_S * epoch_s, step.nodes * offer.usd_per_hour)
         return ScaledEpoch(step, epoch_s, usd)
 
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
-        found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
-        least = self.question.offer_filter.least_confidence
+        question, strategy = self.question, Strategy(self.question.scaling.strategy)
+        offers = [offer for offer in self._offers[0] if self._can_train(offer)]
+        batches = [self._batch(question.scaling.total_gpus or offer.gpu_count) for offer in offers]
+        ones = [self.source.step_at(offer.name, batch) for offer, batch in zip(offers, batches, strict=True)]
+        scaled = {}
+        for number, (offer, batch, one) in enumerate(zip(offers, batches, ones, strict=True)):
+            links, gpus = load_interconnects().of(offer), question.scaling.total_gpus or offer.gpu_count
+            scaled[number] = links, scaled_step(self.model, self._one_gpu(one, batch), links, gpus, strategy)
+        paid = [
+            replace(offer, usd_per_hour=scaled[number][1].nodes * offer.usd_per_hour)
+            for number, offer in enumerate(offers)
+        ]
+        table = costed(
+            Workload(question.epoch_images, 1, validation_images=question.epoch_validation_images),
+            on_all_gpus(joined(ones, paid), scaled),
+            batch_size=np.array(batches, int),
+            fits=[self.source.fit_at(offer.name, batch) for offer, batch in zip(offers, batches, strict=True)],
+            anchor=self.source.gpu,
+        )
+        found = [WholeNodePlan(offer, scaled[plan.number][1], plan) for offer, plan in zip(offers, table, strict=True)]
+        least = question.offer_filter.least_confidence
         sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
         if found and not sure:
             best = max(plan_confidence(plan.plan) for plan in found)
-            raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
+            raise NoOffersError(f"No prediction has confidence {question.confidence}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
-    def _plan(self, offer: Instance) -> WholeNodePlan | None:
-        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
-        question, total = self.question, self.question.scaling.total_gpus
+    def _can_train(self, offer: Instance) -> bool:
+        """Whether all GPUs of a number of whole nodes of an offer can train, more than one."""
+        total = self.question.scaling.total_gpus
         gpus = total or offer.gpu_count
         if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
-            return None
-        if offer.name not in self.source.known or not self._can_share(gpus):
-            return None
-        batch_size, links = self._batch(gpus), load_interconnects().of(offer)
-        one = self.source.step_at(offer.name, batch_size)
-        shared = self._one_gpu(one, batch_size)
-        step = scaled_step(self.model, shared, links, gpus, Strategy(question.scaling.strategy))
-        paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
-        work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(work, node_time(one, links, step), paid)
-        return WholeNodePlan(
-            offer=offer,
-            step=step,
-            one=one,
-            plan=plan,
-            fit=self.source.fit_at(offer.name, batch_size),
-            is_anchor=self.source.gpu in (offer.name, offer.gpu),
-        )
+            return False
+        return offer.name in self.source.known and self._can_share(gpus)
 
 
 def _scalable(batch_size: int) -> bool:
@@ -583,7 +590,7 @@ SCALED_OUT = record(
     validation_images=at("question.epoch_validation_images", WHOLE),
     instance=at("offer.name", maybe(TEXT)),
     gpu=TEXT,
-    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(StepTime, "basis note")),
+    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(OfferStep, "basis note")),
     interconnect=record(**keys(Interconnect, _LINKS, link=at("link.value", TEXT))),
     curve=many(_CURVE),
     last_paying=maybe(WHOLE),

@@ -11,12 +11,11 @@ import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, Gpu
-from profet_core.catalog.instance import frame_of, offer_cells, step_cells
 from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
-from profet_core.errors import Code, Note
-from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, StepTime, Values, combined_sd
-from profet_core.training.cost import cost_usd
+from profet_core.errors import Note
+from profet_core.latency import Basis, FloatArray, Values, combined_sd
+from profet_core.offers import OfferTable, is_limited_by_host
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
 
@@ -51,7 +50,8 @@ class StepTable:
         standard deviation of the ratio of both.
     sources, weights : profiled instances and the anchor, and powers of their latencies in `free_ms`,
         (targets, sources, ...).
-    free_ms, launch_ms : parts of the latency as in `latency.LatencyParts`; NaN if it has none.
+    free_ms, launch_ms : parts of a latency on an unprofiled GPU, which is their smooth maximum: without the host's
+        limit, and what the host's launches and copies bound it to; NaN if it has none.
     members : ensemble member -> its latencies.
     """
 
@@ -196,28 +196,6 @@ class StepTable:
             relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
         )
 
-    def estimates(self) -> list[Estimate]:
-        """The rows of one profile and size as records."""
-        arrays = self.latency_ms, self.log_sd, self.free_ms, self.launch_ms, self.relative_log_sd
-        columns = [np.where(np.isnan(values), _NONE, values).tolist() for values in arrays]
-        found = []
-        for row, (latency_ms, log_sd, free_ms, launch_ms, relative_log_sd) in enumerate(zip(*columns, strict=True)):
-            other = self.relative_to[row]
-            found.append(
-                Estimate(
-                    latency_ms=latency_ms,
-                    log_sd=log_sd,
-                    basis=self.basis[row],
-                    notes=self.notes[row],
-                    relative=Relative(other, relative_log_sd) if other else None,
-                    parts=None if free_ms is None else LatencyParts(free_ms, launch_ms),
-                )
-            )
-        return found
-
-
-_NONE = np.array(None)
-
 
 def _with(values: FloatArray, at: Sequence[int], new: Values | None) -> FloatArray:
     if new is None:
@@ -234,45 +212,6 @@ def _with_each(values: tuple[T, ...], at: Sequence[int], new: Sequence[T] | None
     for row, value in zip(at, new, strict=True):
         changed[row] = value
     return tuple(changed)
-
-
-@dataclass(frozen=True, slots=True)
-class InstancePrediction(StepTime):
-    """Row of one instance.
-
-    The basis is "given" for the anchor, whose latency is None if not given, and for a latency that the user measured;
-    "measured" for an instance profiled for the training data; "transferred" for one with an unprofiled GPU,
-    "calibrated" if some of its steps were measured.
-
-    Attributes
-    ----------
-    offer : the instance at its effective price.
-    members : latency from each ensemble member, milliseconds.
-    """
-
-    offer: Instance
-    members: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Caveats of the latency, and of the price of a node."""
-        notes, gpus = self.estimate.notes, self.offer.gpu_count
-        return notes if gpus == 1 else (*notes, _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus))
-
-    @property
-    def usd_per_hour(self) -> float:
-        """Price of the whole instance."""
-        return self.offer.usd_per_hour
-
-    @property
-    def status(self) -> str:
-        """Whether it can be rented."""
-        return self.offer.status
-
-    @property
-    def cost_per_1000_steps_usd(self) -> float | None:
-        """US dollars for the whole instance: the price of a multi-GPU node is never divided."""
-        return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
 
 
 #: Name of a distance band -> phrase that compares the profile with the training data.
@@ -376,9 +315,9 @@ class Prediction:
         return f"batch {self.batch_size}{pixels}"
 
     @cached_property
-    def predictions(self) -> tuple[InstancePrediction, ...]:
+    def predictions(self) -> OfferTable:
         """One row per offer, the anchor's first."""
-        return offer_rows(self.table, self.offers)
+        return offer_table(self.table, self.offers)
 
     @property
     def latencies_ms(self) -> dict[str, float]:
@@ -388,28 +327,23 @@ class Prediction:
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
-        return rows_frame(self.predictions)
+        return self.predictions.to_frame()
 
 
-def offer_rows(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
-    """Join steps with offers: each offer with its row of the table."""
-    steps = table.estimates()
-    nothing: dict[str, float] = {}
-    members: dict[int, dict[str, float]] = {}
-    for name, values in table.members.items():
-        for row in np.flatnonzero(~np.isnan(values)).tolist():
-            members.setdefault(row, {})[name] = values.item(row)
-    rows = zip(offers, table.rows(offers).values(), strict=True)
-    return tuple(InstancePrediction(one.name, steps[row], one, members.get(row, nothing)) for (one, _), row in rows)
-
-
-def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
-    """Rows as a `pandas.DataFrame`."""
-    return frame_of(
-        {**offer_cells(row.offer), **step_cells(row), "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd}
-        for row in rows
+def offer_table(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> OfferTable:
+    """Join steps of one profile and size with offers: each offer with its row of the table."""
+    rows = list(table.rows(offers).values())
+    return OfferTable(
+        offers=tuple(offer for offer, _ in offers),
+        latency_ms=table.latency_ms[rows],
+        log_sd=table.log_sd[rows],
+        basis=tuple(table.basis[row] for row in rows),
+        notes=tuple(table.notes[row] for row in rows),
+        least_ms=np.zeros(len(rows)),
+        limited_by_host=is_limited_by_host(table.free_ms[rows], table.launch_ms[rows]),
+        relative_to=tuple(table.relative_to[row] for row in rows),
+        relative_log_sd=table.relative_log_sd[rows],
+        gpus=np.ones(len(rows), int),
+        scaling_log_sd=np.zeros(len(rows)),
+        members={name: values[rows] for name, values in table.members.items()},
     )
-
-
-#: Rows of nodes are many.
-_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

@@ -41,7 +41,7 @@ def advised(models, catalog, samples):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
         question = AdviseQuestion.from_fields(profile=sample.profile, include_retired=True, **{**values, **fields})
         rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
-        return {row.label: row.plan for row in rows if row.plan is not None}
+        return {row.label: row for row in rows if row.has_number}
 
     return advise
 
@@ -146,7 +146,7 @@ def fields(app) -> tuple[float | None, float | None]:
 
 def predicted(core, sample, instance: str, **fields) -> float:
     """As the field shows it."""
-    plans = {row.offer.name: row.plan for row in core.advise(sample, **fields).rows}
+    plans = {row.instance: row for row in core.advise(sample, **fields).rows}
     return float(f"{plans[instance].latency_ms:.6g}")
 
 
