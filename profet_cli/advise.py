@@ -144,6 +144,8 @@ def run_scaleout(options: argparse.Namespace) -> None:
         print_json(SCALED_OUT.document(answer))
         return
     print_warnings(answer.warnings)
+    if answer.how_many is not None:
+        print("\n".join([answer.how_many.sentence, *answer.how_many.batch_sentences]), end="\n\n")
     _print_curve(answer)
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
     print("\nstep latency by strategy")

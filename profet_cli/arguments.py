@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -134,12 +134,20 @@ def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
         given.pop("measured_trace", None)
     for name, value in given.items():
         if fields[name].kind is PROFILE:
-            given[name] = read_profile_file(value)
+            network = _called(value, given) if name == "profile" else None
+            given[name] = network or read_profile_file(value)
         elif fields[name].kind is LOG:
             given[name] = read_log_file(Path(value))
         elif fields[name].kind is NUMBERS:
             given[name] = dict(value)
     return given
+
+
+def _called(path: str, values: Mapping[str, Any]) -> Profile | None:
+    """The network without a profile that is meant, where there is no such file."""
+    from profet_core.answers.by_layers import network_called
+
+    return None if Path(path).exists() else network_called(path, values)
 
 
 def read_trace(options: argparse.Namespace) -> Profile:

@@ -15,8 +15,9 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from profet_core.answers.by_layers import network_called
 from profet_core.answers.questions import FILES, LOG, PROFILE, Fields, Kind
-from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
+from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
 from profet_core.layers.logs import read_log_guarded
 from profet_profiles import read_profile
 from profet_profiles.profet_json import parse_json
@@ -106,6 +107,10 @@ def read_profiles(values: Values, fields: Fields, *, quick: bool) -> dict[str, o
             found[name] = read_log_guarded(*(value if isinstance(value, tuple) else (str(value).encode(), name)))
         elif isinstance(value, tuple):
             found[name] = read_guarded(*value)
+        elif isinstance(value, str) and fields[name].kind is PROFILE:
+            if (network := network_called(value, values) if name == "profile" else None) is None:
+                raise InputError(f"Unknown network {value!r}: send a profile, or the name of a network.", name)
+            found[name] = network
         elif fields[name].kind is PROFILE:
             # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
             data = json.dumps(value).encode()

@@ -249,7 +249,12 @@ TIMES = Kind(
     "GPU=TIME",
 )
 #: A file, or its JSON.
-PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, str, metavar="TRACE")
+PROFILE = Kind(
+    "a profile: an object, a file, or the name of a network without one",
+    {"type": ["object", "array", "string"], "maxLength": MAX_TEXT_CHARACTERS},
+    str,
+    metavar="TRACE",
+)
 #: A log of a training, or in JSON its text.
 LOG = Kind(
     f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters",
@@ -373,7 +378,11 @@ class ProfileQuestion(StepsQuestion):
     Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
 
-    profile: Profile = option("profile of training steps, in any supported format", default=MISSING)
+    profile: Profile = option(
+        "profile of training steps, in any supported format; or the name of a network, with profiled_batch, and with "
+        "anchor and latency if a step was measured",
+        default=MISSING,
+    )
     anchor: str | None = option(
         "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
         unit="INSTANCE|GPU",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -32,14 +32,14 @@ from profet_core.answers.questions import (
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
-from profet_core.catalog.instance import Instance, frame_of, machine_with
-from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
+from profet_core.catalog.interconnects import NAMED_LINKS, Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
 from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import costed, plan_confidence
+from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
@@ -55,7 +55,7 @@ from profet_core.training.several_gpus import (
     scaling_notes,
 )
 from profet_profiles.record import ProfileMeta
-from profet_profiles.units import MS_PER_S, positive_number, whole_number
+from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +185,19 @@ class Scaling:
         default=Strategy.RING.value,
         choices=tuple(each.value for each in Strategy),
     )
+    network_gbit_per_s: float | None = option(
+        "network between machines, in Gb/s, in place of the offers' own (default: theirs; unknown where none is "
+        "published)"
+    )
+    link: str | None = option(
+        "link between the GPUs of a machine of your own (default: what its GPU usually has)",
+        choices=tuple(NAMED_LINKS),
+    )
+    gpus_per_node: int | None = option("GPUs in a machine of your own (default: 8)")
+
+    def on(self, node: Interconnect) -> Interconnect:
+        """The node with the network that was given."""
+        return node.linked(None, self.network_gbit_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +222,19 @@ class ScaleoutQuestion(StepsQuestion):
     scaling: Scaling = part(Scaling)
     instance: str | None = option("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
     images: int | None = option("training images per epoch (default: ImageNet's)")
+    epochs: int = option("epochs of the training that deadline and budget are for (default: 1)", default=1)
+    deadline_hours: float | None = option("deadline; says how many GPUs meet it at the lowest cost", unit="H")
+    budget_usd: float | None = option("budget; says how many GPUs are fastest within it", unit="USD")
     validation_images: int | None = option(ADVISE["validation_images"].help)
     price: Mapping[str, float] = option(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
     spot_discount: float | None = option(ADVISE["spot_discount"].help, unit="SHARE")
+
+    @property
+    def epoch_limits(self) -> Limits:
+        """Limits of one epoch, kept with the usual certainty; InputError if they aren't positive."""
+        epochs = whole_number("The number of epochs", self.epochs)
+        deadline_h, budget_usd = self.deadline_hours, self.budget_usd
+        return Limits(deadline_h and deadline_h / epochs, budget_usd and budget_usd / epochs)
 
     @property
     def epoch_images(self) -> int:
@@ -277,12 +300,105 @@ def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
     return ScaleoutQuestion.from_fields(**rest, training=training)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledTraining:
-    """A training on several GPUs: scaling curve and plans.
+@dataclass(frozen=True, slots=True)
+class HowMany:
+    """How many GPUs, of which offer.
 
     Attributes
     ----------
+    plan : the cheapest within the deadline, or the fastest within the budget, with a chance of 90%; without limits,
+        on the machine where the product of time and cost is least.
+    epochs : of the training that limits are for.
+    is_limited, within : whether there are limits, and whether the plan keeps to them.
+    is_given : whether the number of GPUs was given: the plan is the cheapest with so many.
+    more : twice as many machines, if they save more than they cost; None otherwise.
+    one_gpu_batch : images per step on one GPU.
+    other_batch : images per GPU with the batch kept the other way: one step's images shared by all GPUs instead of as
+        many on each, or the reverse.
+    other : that plan; None if no step is known at that batch.
+    """
+
+    plan: WholeNodePlan
+    epochs: int
+    is_limited: bool
+    within: bool
+    is_given: bool
+    more: WholeNodePlan | None
+    one_gpu_batch: int
+    other_batch: float
+    other: WholeNodePlan | None
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all epochs."""
+        return self.epochs * self.plan.epoch_s
+
+    @property
+    def total_usd(self) -> float:
+        """Cost of all epochs."""
+        return self.epochs * self.plan.epoch_usd
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min an epoch, $0.47'."""
+        said = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
+        if not self.is_limited:
+            why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
+            if (more := self.more) is not None:
+                time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
+                why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
+            return f"{said}; {why}."
+        if self.epochs > 1:
+            said += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
+        if self.within:
+            return f"{said}, within your limits."
+        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}."
+
+    @property
+    def batch_sentences(self) -> tuple[str, ...]:
+        """What a step's images are, the same with the batch kept the other way, and the learning rate's usual rule."""
+        step, gpus = self.plan.step, self.plan.step.gpus
+        if gpus == 1:
+            return ()
+        said = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
+        if self.other is None:
+            other = (
+                f"Kept at {step.batch_size if self.other_batch > step.batch_per_gpu else self.one_gpu_batch} images in "
+                f"all, each GPU would have {self.other_batch:g}: no step is known at that batch."
+            )
+        else:
+            one = self.other
+            other = (
+                f"With {one.step.batch_per_gpu} per GPU, {one.step.batch_size:,} in all: "
+                f"{format_time(one.epoch_s)} an epoch, {format_usd(one.epoch_usd)}."
+            )
+        times = step.batch_size / self.one_gpu_batch
+        if times == 1:
+            return said, other, "The learning rate can stay, as a step has as many images as on one GPU."
+        return (
+            said,
+            other,
+            f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
+            "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",
+        )
+
+
+def _product(plan: WholeNodePlan) -> float:
+    return plan.epoch_s * plan.epoch_usd
+
+
+def _words(plan: WholeNodePlan) -> str:
+    nodes = f" ({plan.nodes} machines)" if plan.nodes > 1 else ""
+    return f"{'1 × ' * (plan.step.gpus == 1)}{plan.plan.phrase}{nodes}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledTraining:
+    """A training on several GPUs: how many, scaling curve and plans.
+
+    Attributes
+    ----------
+    how_many : the answer first; None if no offer has a plan.
     offer : node type of the curve; None: `gpu` in a default node.
     one_gpu : starting point of the curve.
     last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
@@ -292,6 +408,7 @@ class ScaledTraining:
 
     question: ScaleoutQuestion
     network: NetworkParameters
+    how_many: HowMany | None
     offer: Instance | None
     gpu: str
     one_gpu: OfferStep
@@ -332,6 +449,13 @@ def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlan
         raise InputError(f"Unknown strategy {question.scaling.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.scaling.total_gpus is not None:
         nodes_of(question.scaling.total_gpus, MAX_GPUS)
+    if question.instance is not None and (question.scaling.link or question.scaling.gpus_per_node):
+        raise InputError(
+            "{link} and {gpus_per_node} describe a machine of your own: remove {instance}.",
+            "link",
+            "gpus_per_node",
+            "instance",
+        )
     return ScaleoutPlans(context, question, model)
 
 
@@ -347,11 +471,14 @@ class ScaleoutPlans:
         """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question, source, offer = self.question, self.source, None
         if instance is None:
-            links = load_interconnects().of_gpu(source.gpu, _USUAL_NODE)
+            given = question.scaling.gpus_per_node
+            per_node = _USUAL_NODE if given is None else whole_number("The number of GPUs per machine", given)
+            links = load_interconnects().of_gpu(source.gpu, per_node).linked(question.scaling.link, None)
         else:
             planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
             offer = planned or self._offers[1][instance]
             links = load_interconnects().of(offer)
+        links = question.scaling.on(links)
         curve = tuple(self._curve_row(gpus, offer, links) for gpus in self._counts(links.gpus))
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
@@ -359,6 +486,7 @@ class ScaleoutPlans:
         return ScaledTraining(
             question=question,
             network=self._network,
+            how_many=self.how_many,
             one_gpu=source.step_at(source.instance if offer is None else offer.name, curve[0].step.batch_per_gpu),
             gpu=source.gpu if offer is None else offer.gpu,
             offer=offer,
@@ -373,6 +501,9 @@ class ScaleoutPlans:
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
         question, offer_filter = self.question, self.question.offer_filter
+        if not self.source.known and question.training is None:
+            # A GPU that nobody rents out: its curve needs no offer.
+            return (), self.context.catalog
         if question.market is not None:
             found, _ = market_offers(
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
@@ -429,8 +560,9 @@ class ScaleoutPlans:
     def _can_share(self, gpus: int) -> bool:
         """Whether the batch divides evenly among that many GPUs, into a size at which steps are known."""
         batch = self.question.global_batch
-        if batch is None:
-            return True
+        return batch is None or self._can_divide(batch, gpus)
+
+    def _can_divide(self, batch: int, gpus: int) -> bool:
         return batch % gpus == 0 and _scalable(batch // gpus) and self.source.supports_batch(batch // gpus)
 
     def _batch(self, gpus: int) -> int:
@@ -469,40 +601,112 @@ class ScaleoutPlans:
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
-        question, strategy = self.question, Strategy(self.question.scaling.strategy)
-        offers = [offer for offer in self._offers[0] if self._can_train(offer)]
-        batches = [self._batch(question.scaling.total_gpus or offer.gpu_count) for offer in offers]
-        ones = [self.source.step_at(offer.name, batch) for offer, batch in zip(offers, batches, strict=True)]
-        scaled = {}
-        for number, (offer, batch, one) in enumerate(zip(offers, batches, ones, strict=True)):
-            links, gpus = load_interconnects().of(offer), question.scaling.total_gpus or offer.gpu_count
-            scaled[number] = links, scaled_step(self.model, self._one_gpu(one, batch), links, gpus, strategy)
+        total = self.question.scaling.total_gpus
+        several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
+        found = self._planned((offer, total or offer.gpu_count, None) for offer in several)
+        sure = [plan for plan in found if self._is_sure(plan)]
+        if found and not sure:
+            best = max(plan_confidence(plan.plan) for plan in found)
+            raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
+        return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
+
+    def _is_sure(self, plan: WholeNodePlan) -> bool:
+        return plan_confidence(plan.plan) >= self.question.offer_filter.least_confidence
+
+    @cached_property
+    def how_many(self) -> HowMany | None:
+        """The number of GPUs and the offer to take.
+
+        Several machines only of two GPUs or more, for a given number, or within limits over a known network.
+        """
+        question, total = self.question, self.question.scaling.total_gpus
+        limits = question.epoch_limits
+        spans = limits.given and question.scaling.strategy != Strategy.ONE_PROCESS
+        wanted = [
+            (offer, gpus, None)
+            for offer in self._offers[0]
+            for gpus in ([total] if total else usual_counts(offer.gpu_count))
+            if offer.status != RETIRED
+            and gpus >= offer.gpu_count
+            and (
+                gpus == offer.gpu_count
+                or (offer.gpu_count > 1 and (total or (spans and self._is_network_known(offer))))
+            )
+        ]
+        plans = [plan for plan in self._planned(wanted) if not does_not_fit(plan.fit) and self._is_sure(plan)]
+        if not plans:
+            return None
+        within = [
+            plan
+            for plan in plans
+            if plan.excess <= 1 and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
+        ]
+        if not limits.given:
+            best = min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan))
+        elif not within:
+            best = min(plans, key=lambda plan: plan.excess)
+        else:
+            best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
+        gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
+        can_grow = best.offer.gpu_count > 1 and not total and question.scaling.strategy != Strategy.ONE_PROCESS
+        more = next(iter(self._planned([(best.offer, 2 * gpus, None)] if can_grow else [])), None)
+        if more is not None and _product(more) >= _product(best):
+            more = None
+        if question.global_batch is None:
+            other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
+        else:
+            other_batch, can = float(one_gpu_batch), True
+        other = next(iter(self._planned([(best.offer, gpus, int(other_batch))] if can else [])), None)
+        return HowMany(
+            best,
+            question.epochs,
+            limits.given,
+            bool(within),
+            total is not None,
+            more,
+            one_gpu_batch,
+            other_batch,
+            other,
+        )
+
+    def _is_network_known(self, offer: Instance) -> bool:
+        return self.question.scaling.on(load_interconnects().of(offer)).network_gbit_per_s is not None
+
+    def _planned(self, wanted: Iterable[tuple[Instance, int, int | None]]) -> list[WholeNodePlan]:
+        """Each offer with all of a number of GPUs training, as a plan of `answer_advise`; impossible ones are left out.
+
+        Parameters
+        ----------
+        wanted : offer, number of GPUs, and the batch of each; None: the question's.
+        """
+        question, places = self.question, list[tuple[Instance, int, OfferStep]]()
+        scaled: dict[int, tuple[Interconnect, ScaledStep]] = {}
+        for offer, gpus, given in wanted:
+            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
+                continue
+            if given is None and not self._can_share(gpus):
+                continue
+            batch_size, links = given or self._batch(gpus), question.scaling.on(load_interconnects().of(offer))
+            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.scaling.strategy)
+            step = scaled_step(self.model, self._one_gpu(one, batch_size), links, gpus, strategy)
+            scaled[len(places)] = links, step
+            places.append((offer, batch_size, one))
+        steps = [step for _, step in scaled.values()]
         paid = [
-            replace(offer, usd_per_hour=scaled[number][1].nodes * offer.usd_per_hour)
-            for number, offer in enumerate(offers)
+            replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
+            for (offer, _, _), step in zip(places, steps, strict=True)
         ]
         table = costed(
             Workload(question.epoch_images, 1, validation_images=question.epoch_validation_images),
-            on_all_gpus(joined(ones, paid), scaled),
-            batch_size=np.array(batches, int),
-            fits=[self.source.fit_at(offer.name, batch) for offer, batch in zip(offers, batches, strict=True)],
+            on_all_gpus(joined([one for _, _, one in places], paid), scaled),
+            question.epoch_limits,
+            batch_size=np.array([batch_size for _, batch_size, _ in places], int),
+            fits=[self.source.fit_at(offer.name, batch_size) for offer, batch_size, _ in places],
             anchor=self.source.gpu,
         )
-        found = [WholeNodePlan(offer, scaled[plan.number][1], plan) for offer, plan in zip(offers, table, strict=True)]
-        least = question.offer_filter.least_confidence
-        sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
-        if found and not sure:
-            best = max(plan_confidence(plan.plan) for plan in found)
-            raise NoOffersError(f"No prediction has confidence {question.confidence}: the highest is {best.word}.")
-        return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
-
-    def _can_train(self, offer: Instance) -> bool:
-        """Whether all GPUs of a number of whole nodes of an offer can train, more than one."""
-        total = self.question.scaling.total_gpus
-        gpus = total or offer.gpu_count
-        if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
-            return False
-        return offer.name in self.source.known and self._can_share(gpus)
+        return [
+            WholeNodePlan(offer, step, plan) for (offer, _, _), step, plan in zip(places, steps, table, strict=True)
+        ]
 
 
 def _scalable(batch_size: int) -> bool:
@@ -582,6 +786,15 @@ _PLAN = record(
 _LINKS = "gpus link link_gb_per_s pcie_generation gpus_per_root network_gbit_per_s source assumed"
 #: A `ScaledTraining` as JSON.
 SCALED_OUT = record(
+    how_many=maybe(
+        record(
+            sentence=TEXT,
+            instance=at("plan.offer.name", TEXT),
+            **keys(WholeNodePlan, "nodes epoch_s epoch_usd", "plan"),
+            **keys(ScaledStep, "gpus batch_per_gpu batch_size", "plan.step"),
+            **keys(HowMany, "epochs total_s total_usd within batch_sentences"),
+        )
+    ),
     network=at(lambda answer: answer.network.name or None, maybe(TEXT)),
     parameters=at("network.count", NUMBER),
     **under("question.scaling", gradients=TEXT, strategy=TEXT),

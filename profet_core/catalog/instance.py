@@ -284,7 +284,7 @@ def price_source(entry: Instance) -> str:
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, the month where it is known: 'Prices as of June 2026; 2021: M60 · AWS.'"""
+    """Say when the prices are from: 'Prices as of June 2026; 2021: M60 · AWS.'."""
     by_month: dict[str, dict[str, None]] = {}
     for offer in sorted(offers, key=lambda offer: offer.as_of, reverse=True):
         by_month.setdefault(offer.as_of[:7], {})[offer_name(offer).removesuffix(RETIRED_MARK)] = None
