@@ -17,7 +17,7 @@ from profet_core.latency import HOST_BOUND_SHARE, LEVEL, Basis, FloatArray, Inte
 from profet_profiles.units import MS_PER_S, S_PER_HOUR
 
 _HOST_BOUND = Note(Code.HOST_BOUND)
-#: Rows of nodes are many.
+#: RowSequence of nodes are many.
 _NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}
 
 
@@ -49,7 +49,7 @@ def known_or_none(values: FloatArray, number: int) -> float | None:
 Row = TypeVar("Row", covariant=True)
 
 
-class Rows(Sequence[Row]):
+class RowSequence(Sequence[Row]):
     """A table as a sequence of its rows, each made on access."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Rows(Sequence[Row]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfferTable(Rows["OfferStep"]):
+class OfferTable(RowSequence["OfferStep"]):
     """Step latencies on offers, a row each. Columns are arrays or tuples; NaN is unknown.
 
     Attributes

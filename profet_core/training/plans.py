@@ -24,7 +24,7 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
-from profet_core.offers import OfferStep, OfferTable, Rows, cost_usd, known_or_none
+from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
 from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
@@ -93,7 +93,7 @@ class TotalInterval:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CostTable(Rows["Plan"]):
+class CostTable(RowSequence["Plan"]):
     """One training on every offer of a table of steps, with its time and cost in further columns; NaN is unknown.
 
     Attributes
@@ -199,7 +199,7 @@ class CostTable(Rows["Plan"]):
         )
 
     def cheapest_first(self, rows: Sequence[int]) -> np.ndarray:
-        """Rows by cost, then by time."""
+        """RowSequence by cost, then by time."""
         at = np.array(rows, int)
         found: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
         return found

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from benchmarks.__main__ import Figure, limited
+from benchmarks.__main__ import BenchmarkFigure, limited
 from benchmarks.code import called
 from benchmarks.served_app import served, served_endpoint
 from benchmarks.visitors import ACTIONS, Level, visit
@@ -70,6 +70,6 @@ def test_a_part_that_takes_too_long_is_stopped_and_its_server_with_it():
 
 
 def test_a_change_of_more_than_a_tenth_is_pointed_out():
-    figure = Figure("a figure", [1.0, 1.2, 9.0], "s", 1.1)
+    figure = BenchmarkFigure("a figure", [1.0, 1.2, 9.0], "s", 1.1)
     assert figure.row(1.0).endswith("MISSED  +20% since 1")
     assert figure.row(1.15).endswith("MISSED") and figure.row(None).endswith("MISSED")
