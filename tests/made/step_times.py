@@ -51,6 +51,11 @@ def values_of(step: OfferStep) -> tuple[object, ...]:
     return step.instance, step.latency_ms, step.log_sd, step.basis, step.note, step.interval, step.members
 
 
+def by_name(steps: OfferTable) -> dict[str, OfferStep]:
+    """Instance -> its row."""
+    return {step.instance: step for step in steps}
+
+
 def offer(name: str, usd_per_hour: float, **others: object) -> Instance:
     """On demand, with a GPU of its own."""
     gpu = f"GPU of {name}"
