@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
+from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, price_age_years
 from profet_core.errors import InputError
 from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
@@ -145,8 +145,8 @@ def gpus_cell(offer: Instance) -> str:
 
 
 def price_date(offer: Instance) -> str:
-    """For a table: when a price is from, '2024, old' if that is over a year ago."""
-    return (f"{offer.as_of}, old" if price_age_years(offer.as_of) else offer.as_of) or MISSING
+    """For a table: when a price is from, 'Dec 2024, old' if that is over a year ago."""
+    return (date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")) or MISSING
 
 
 def fit_words(answer: FitAnswer | None) -> str:

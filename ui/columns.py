@@ -255,7 +255,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
                 "usd_per_hour": [plan.offer.usd_per_hour for plan in plans],
                 "usd_per_gpu_hour": [plan.offer.usd_per_gpu_hour for plan in plans],
             },
-            tip="Of the whole machine, with all its GPUs. A year marks a price that is not of this year.",
+            tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
         ),
         basis_column(plans, "cost"),
         *map(_hidden, more),

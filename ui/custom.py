@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -135,7 +134,6 @@ def _network(shown: Held | None) -> Held | None:
     return Held(f"network:{name}", profile, name, "network")
 
 
-@lru_cache
 def _named(name: str, batch_size: int, pixels: int | None, **step: Any) -> NetworkProfile:
     try:
         return named_profile(name, batch_size, pixels, **step)

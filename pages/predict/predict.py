@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
+from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
@@ -105,6 +105,8 @@ def main(resources: Resources) -> None:
             st.markdown(plain(headline(advice.recommended)))
         if spot := spot_plan(resources, advice):
             st.markdown(plain(spot.sentence))
+        if found := best_batch(resources, replace(answer, advice=advice)):
+            st.caption(plain(found.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:

@@ -196,7 +196,7 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
 
 def _answer(how_many: HowMany) -> None:
     """How many GPUs, first of all; below it what the batch is, and what that does to the learning rate."""
-    st.markdown(f"#### {plain(how_many.sentence)}")
+    st.markdown(f"## {plain(how_many.sentence)}")
     if how_many.batch_sentences:
         st.caption(plain(" ".join(how_many.batch_sentences)))
 

@@ -28,6 +28,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import Gpu, amp_words, supported_precisions
 from profet_core.catalog.instance import old_price_note
+from profet_core.catalog.launch import Launch
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import LEVEL
 from profet_core.offers import OfferStep
@@ -241,6 +242,10 @@ ADVICE = record(
     ),
     comparison=maybe(_COMPARISON),
     spot=maybe(_SPOT),
+    best_batch=maybe(
+        record(batch_size=WHOLE, plan=PLAN, total_usd=at("plan.total_usd", NUMBER), saves_percent=NUMBER, sentence=TEXT)
+    ),
+    launch=record(**keys(Launch, "skypilot dstack page availability checklist")),
     memory=at("fits", MEMORY),
     warnings=at("training.warnings", TEXTS),
 )

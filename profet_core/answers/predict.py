@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
@@ -31,7 +31,7 @@ from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.prediction.sizes import joint_predictions, other_networks, steps_at
+from profet_core.prediction.sizes import curves_at, joint_predictions, other_networks, steps_at
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
@@ -202,6 +202,22 @@ def predicted_training(
         rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
     ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
     return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
+
+
+def steps_along(
+    context: Context,
+    training: PredictedTraining,
+    axis: str,
+    sizes: Sequence[int],
+    other: int | None,
+    instances: Collection[str],
+) -> list[OfferTable]:
+    """Steps of instances at each size of an axis; those of a network without a profile are estimated at each."""
+    first = training.prediction
+    if not isinstance(first, NetworkPrediction):
+        return curves_at(context.models, training.known, axis, sizes, other, instances=instances)
+    every = [(size, other) if axis == "batch" else (other or training.batch_size, size) for size in sizes]
+    return [first.at(*size, list(instances)).predictions for size in every]
 
 
 def fits_in_training(

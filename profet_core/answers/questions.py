@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS, requested_code, requested_precision
 from profet_core.catalog.instance import ON_DEMAND, SPOT
+from profet_core.catalog.launch import USUAL_COMMAND
 from profet_core.errors import InputError
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.training.cost import (
@@ -527,6 +528,8 @@ class AdviseQuestion(TrainingQuestion):
         default=False,
     )
     parameters: float | None = option("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+    any_batch: bool = option("also say at which batch size the training is cheapest", default=False)
+    launch_command: str = option(f"what the launch task runs (default: {USUAL_COMMAND})", default=USUAL_COMMAND)
 
     def workload(self, batch_size: int) -> Workload:
         """The training at a batch size, with its costs beside the steps."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
-from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.context import Context
-from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training
+from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
     KNOTS,
@@ -19,7 +18,7 @@ from profet_core.prediction.scaler import (
     axis_range,
     scale_context,
 )
-from profet_core.prediction.sizes import curves_at, scale, scale_curve
+from profet_core.prediction.sizes import scale, scale_curve
 from profet_core.training.memory import Verdict, does_not_fit
 from profet_core.training.plans import CostTable, Plan, costed
 from profet_profiles import Profile
@@ -109,10 +108,7 @@ def _tables(
     training, names = advice.training, {row.instance for row in rows}
     other = training.pixels if axis == "batch" else training.batch_size
     found, offers = [], [row.offer for row in rows]
-    if isinstance(first := training.prediction, NetworkPrediction):
-        curves = [first.at(*_size(training, axis, size), names).predictions for size in sizes]
-    else:
-        curves = curves_at(context.models, training.known, axis, sizes, other, instances=names)
+    curves = steps_along(context, training, axis, sizes, other, names)
     for size, one_gpu in zip(sizes, curves, strict=True):
         at = _size(training, axis, size)
         steps = node_rows(context, advice.question, training, one_gpu, offers, at)

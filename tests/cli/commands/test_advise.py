@@ -106,6 +106,31 @@ def test_bad_arguments_get_one_line(refused, asked, arguments, line):
     assert line in refused(*asked, *arguments)
 
 
+def test_the_cheapest_batch_size_costs_there_what_is_said(document, run, asked):
+    assert document(*asked)["best_batch"] is None
+    answer = document(*asked, "--any-batch")
+    best, cheapest = answer["best_batch"], answer["cheapest"]["plan"]
+    before = next(row["total_usd"] for row in answer["plans"] if row["plan"] == cheapest)
+    assert best["batch_size"] != answer["workload"]["batch_size"]
+    assert best["saves_percent"] == pytest.approx(100 * (1 - best["total_usd"] / before)) and best["saves_percent"] > 2
+    there = document(*asked, "--at-batch", best["batch_size"])
+    costs = {row["plan"]: row["total_usd"] for row in there["plans"]}
+    assert costs[best["plan"]] == pytest.approx(best["total_usd"]) == min(costs.values())
+    assert best["sentence"] in run(*asked, "--any-batch")[1]
+
+
+def test_the_launch_task_is_printed_alone_and_runs_the_command(run, document, asked):
+    given = (*asked, "--market", "spot", "--launch-command", "python train.py --epochs 9")
+    status, out, _ = run(*given, "--launch")
+    launch = document(*given)["launch"]
+    comments, tasks = (
+        [line for line in out.splitlines() if line.startswith("# ") == is_comment] for is_comment in (True, False)
+    )
+    assert (status, "\n".join(tasks) + "\n") == (0, launch["skypilot"])
+    assert tasks[-1] == "  python train.py --epochs 9" and "  use_spot: true" in tasks
+    assert [line[2:] for line in comments[1:]] == [launch[key] for key in ("availability", "page", "checklist")]
+
+
 def test_the_report_is_written_beside_what_is_printed(run, refused, sample, asked, expected, tmp_path):
     path = tmp_path / "answer.html"
     status, out, _ = run(*asked, "--report", path)
