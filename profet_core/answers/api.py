@@ -69,7 +69,7 @@ def predict(
     network : its name, such as "ResNet50", or "none"; None: the profile's, or what its file's name states.
     options : `targets`: instances, None: all that the method can predict; `method`: "default", or "profet" for the
         documented ensemble; `precision` of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as
-        profiled"; `training_code`: "plain", "channels-last" (and compiled) or "as profiled";
+        profiled"; `training_code`: "plain", "channels-last" (and compiled), "tuned" or "as profiled";
         `trust_latency`: use a latency even if it looks wrong.
     """
     check_together({"latency_ms": latency_ms, "without_latency": without_latency})

@@ -70,7 +70,9 @@ class EstimateQuestion(StepsQuestion):
         "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
     )
     training_code: str = option(
-        "training code: plain, or channels-last and compiled (default: plain)", default=PLAIN, choices=CODES
+        "training code: plain; channels-last and compiled; or tuned as for MLPerf (default: plain)",
+        default=PLAIN,
+        choices=CODES,
     )
     frozen_backbone: bool = option("only the last layer is trained: no weight gradients before it", default=False)
     images: int | None = option("training images per epoch; adds time and cost")

@@ -404,7 +404,7 @@ class ProfileQuestion(StepsQuestion):
     )
     profiled_pixels: int | None = option("pixel size of the profile")
     training_code: str = option(
-        "code of the training: plain, or channels-last and compiled, which AMP gains more from (default: as profiled)",
+        "code of the training: plain; channels-last and compiled; or tuned as for MLPerf (default: as profiled)",
         default=AS_PROFILED,
         choices=(AS_PROFILED, *CODES),
         read=requested_code,
