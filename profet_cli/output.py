@@ -8,18 +8,17 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, price_age_years
 from profet_core.errors import InputError
-from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
 from profet_profiles import Profile
 from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from profet_core.training.advise import HasOffer
+    from profet_core.offers import OfferStep
 
 #: What a table shows where there is no value.
 MISSING = "-"
@@ -31,7 +30,15 @@ Value = TypeVar("Value")
 FEW_ROWS = 20
 
 
-Row = TypeVar("Row", bound="HasOffer")
+class HasOffer(Protocol):
+    """A row about an offer."""
+
+    @property
+    def offer(self) -> Instance:
+        """The offer to rent."""
+
+
+Row = TypeVar("Row", bound=HasOffer)
 #: Of a table: its title and a row's cell.
 Column: TypeAlias = tuple[str, Callable[[Row], str]]
 
@@ -69,7 +76,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def print_notes(rows: Iterable[StepTime]) -> None:
+def print_notes(rows: Iterable[OfferStep]) -> None:
     """Notes of latencies, one line each, after the names of the instances that it is about."""
     names: dict[tuple[str, str], list[str]] = {}
     for row in rows:

@@ -37,8 +37,8 @@ from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.instance import offer_name
 from profet_core.errors import Code, InputError
-from profet_core.latency import LEVEL, StepTime
-from profet_core.prediction.table import InstancePrediction
+from profet_core.latency import LEVEL
+from profet_core.offers import OfferStep, OfferTable
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import Plan
 from profet_profiles.units import format_ms, format_significant, format_usd, shared_time_unit
@@ -61,7 +61,7 @@ def run_predict(options: argparse.Namespace) -> None:
         return
     prediction, level = answer.prediction, answer.prediction.interval_level
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
-    columns: list[Column[InstancePrediction]] = [
+    columns: list[Column[OfferStep]] = [
         ("ms/step", lambda row: "not given" if row.latency_ms is None else format_ms(row.latency_ms)),
         *([] if level is None else _bounds(level)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
@@ -101,16 +101,16 @@ def _print_rows(
     return print_offers(rows, [*first, *columns, *last], every=every, keep=keep)
 
 
-def _print_gpus(gpus: Sequence[StepTime], fits: Mapping[str, FitAnswer]) -> None:
+def _print_gpus(gpus: OfferTable, fits: Mapping[str, FitAnswer]) -> None:
     """Print a line for each GPU without an offer, and their notes."""
     for row in gpus:
         ends, fit = row.interval, fit_words(fits.get(row.instance))
         within = "" if ends is None else f" ({format_ms(ends.low_ms)} to {format_ms(ends.high_ms)})"
-        print(f"{row.instance}: {format_ms(row.estimate.latency_ms)} per step{within}, memory: {fit}.")
+        print(f"{row.instance}: {cell(row.latency_ms, format_ms)} per step{within}, memory: {fit}.")
     print_notes(gpus)
 
 
-def _bounds(level: float) -> list[Column[InstancePrediction]]:
+def _bounds(level: float) -> list[Column[OfferStep]]:
     return [
         (f"low ({level:.0%})", lambda row: cell(row.interval and row.interval.low_ms, format_ms)),
         (f"high ({level:.0%})", lambda row: cell(row.interval and row.interval.high_ms, format_ms)),
@@ -133,7 +133,7 @@ def run_cost(options: argparse.Namespace) -> None:
         return
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
-    epoch, total = (shared_time_unit(getattr(row, name) for row in table.rows) for name in ("epoch_s", "total_s"))
+    epoch, total = (shared_time_unit(getattr(row, name) for row in table) for name in ("epoch_s", "total_s"))
     columns: list[Column[Plan]] = [
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("time/epoch", lambda row: epoch.words(row.epoch_s)),
@@ -144,7 +144,7 @@ def run_cost(options: argparse.Namespace) -> None:
         ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
     ]
     every = options.every_offer or question.offer_filter.is_specific
-    shown = _print_rows(table.rows, columns, every=every, keep={training.prediction.anchor})
+    shown = _print_rows(table, columns, every=every, keep={training.prediction.anchor})
     print_notes(plan.row for plan in shown)
 
 
@@ -216,10 +216,10 @@ def run_estimate(options: argparse.Namespace) -> None:
     costs = answer.costs or {}
     epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
-    compared: list[Column[InstancePrediction]] = [
+    compared: list[Column[OfferStep]] = [
         ("by profile", lambda row: cell(by_profile.get(row.instance), format_ms)),
     ]
-    per_epoch: list[Column[InstancePrediction]] = [
+    per_epoch: list[Column[OfferStep]] = [
         ("time/epoch", lambda row: epoch.words(costs[row.instance].epoch_s)),
         ("$/epoch", lambda row: format_usd(costs[row.instance].epoch_usd)),
     ]
@@ -229,7 +229,7 @@ def run_estimate(options: argparse.Namespace) -> None:
             (f"time/{question.epochs} epochs", lambda row: total.words(costs[row.instance].total_s)),
             (f"$/{question.epochs} epochs", lambda row: format_usd(costs[row.instance].total_usd)),
         ]
-    columns: list[Column[InstancePrediction]] = [
+    columns: list[Column[OfferStep]] = [
         ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
         *_bounds(LEVEL),
         *(compared if by_profile else ()),
@@ -240,7 +240,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     ]
     every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
     print_notes(_print_rows(found.rows, columns, every=every))
-    _print_gpus([StepTime(name, step) for name, step in found.gpus.items()], found.fits)
+    _print_gpus(found.gpus, found.fits)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
 

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
         ProfetError,
         ProfileError,
     )
+    from profet_core.offers import OfferTable
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.models import Models
     from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale_context
     from profet_core.prediction.sizes import scale, scale_curve
-    from profet_core.prediction.table import InstancePrediction, Prediction
+    from profet_core.prediction.table import Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_profiles import Profile, ProfileMeta, read_profile
 
@@ -60,7 +61,8 @@ _EXPORTS = {
         "ProfileError",
     ),
     "profet_core.prediction.checks": ("check_latency",),
-    "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
+    "profet_core.offers": ("OfferTable",),
+    "profet_core.prediction.table": ("Prediction",),
     "profet_profiles": ("Profile", "ProfileMeta", "read_profile"),
     "profet_core.prediction.scaler": ("ScaleContext", "ScaledLatency", "head_share", "scale_context"),
     "profet_core.prediction.sizes": ("scale", "scale_curve"),
@@ -75,10 +77,10 @@ __all__ = [
     "CostTable",
     "InputError",
     "Instance",
-    "InstancePrediction",
     "LatencyDoubtError",
     "Models",
     "NoPredictionError",
+    "OfferTable",
     "Plan",
     "Prediction",
     "ProfetError",

@@ -13,10 +13,10 @@ from profet_core.answers.predict import placements
 from profet_core.catalog import Catalog, gpu_model, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.latency import Basis
+from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict_many
-from profet_core.prediction.table import InstancePrediction
 from profet_core.prediction.targets import recorded_on
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.validation.gpus import one_offer_per_gpu
@@ -278,7 +278,7 @@ def _compare(
     return reading, checks
 
 
-def _predicted_latency(row: InstancePrediction) -> dict[str, float]:
+def _predicted_latency(row: OfferStep) -> dict[str, float]:
     if row.latency_ms is None or row.interval is None:
         raise InputError("These models have no intervals: train them with `profet train`.")
     return {"latency_ms": row.latency_ms, "low_ms": row.interval.low_ms, "high_ms": row.interval.high_ms}

@@ -45,6 +45,7 @@ latency
 files
 shipped
 catalog
+offers
 ensemble
 training, transfer
 prediction

@@ -1,19 +1,19 @@
-"""Columns of the pages' result tables, the records of their rows, and their cells."""
+"""Columns of the pages' result tables: the values of their rows, the cells that are read, and what exports have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from profet_core.answers.sizes import SizePoint
-from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
+from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
+from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
+from profet_core.training.plans import COSTED_STEPS, Period, Plan, TotalInterval, plan_confidence
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_profiles.units import (
     TimeUnit,
@@ -27,342 +27,373 @@ from profet_profiles.units import (
     format_usd_range,
 )
 from ui.curves import gpu_look
-from ui.tables import MISSING, Cell, Column, Row, Value
+from ui.tables import MISSING, Cell, Column, Value
+
+#: Both ends of a row's interval; None without one.
+Ends = Sequence[tuple[float, float] | None]
 
 
-class PlanRow(Protocol):
-    """A row of a result table."""
-
-    @property
-    def plan(self) -> Plan:
-        """The training on one offer."""
-
-    @property
-    def fit(self) -> FitAnswer | None:
-        """Whether a step fits in the GPU's memory; None where that is not known."""
-
-
-def _hidden(column: Column[Row], **changes: Any) -> Column[Row]:
+def _hidden(column: Column, **changes: Any) -> Column:
     """The column, shown only where it is chosen."""
     return replace(column, by_default=False, **changes)
 
 
-def _offer_cell(row: PlanRow, code: str = "") -> Cell:
+def _offer_cell(plan: Plan, code: str = "") -> Cell:
     """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
-    plan, notes = row.plan, [code or row.plan.code]
-    notes += ["does not fit"] if does_not_fit(row.fit) else []
-    notes += ["may not fit"] if row.fit is not None and row.fit.verdict is Verdict.CANT_TELL else []
+    fit, notes = plan.fit, [code or plan.code]
+    notes += ["does not fit"] if does_not_fit(fit) else []
+    notes += ["may not fit"] if fit is not None and fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 
 
-def _offer_data(plan: Plan) -> dict[str, Value]:
-    """An offer in exports, as people and as programs name it, and the date of its price."""
-    offer = plan.offer
+def _offer_data(plans: Sequence[Plan]) -> dict[str, Sequence[Value]]:
+    """Offers in exports, as people and as programs name them, and the dates of their prices."""
     columns = ("gpu", "gpu_count", "provider", "market")
     return {
-        "name": plan.phrase,
-        "instance": plan.instance,
-        **{column: getattr(offer, column) for column in columns},
-        "price_as_of": offer.as_of,
+        "name": [plan.phrase for plan in plans],
+        "instance": [plan.instance for plan in plans],
+        **{column: [getattr(plan.offer, column) for plan in plans] for column in columns},
+        "price_as_of": [plan.offer.as_of for plan in plans],
+    }
+
+
+def _ends_data(low: str, ends: Ends) -> dict[str, Sequence[Value]]:
+    """Both ends in exports; `low` is the lower one's name."""
+    return {
+        low: [end and end[0] for end in ends],
+        low.replace("low", "high"): [end and end[1] for end in ends],
     }
 
 
 def _range(
-    key: str, title: str, unit: str, words: Callable[[float, float], str], low: str, beneath: str, **more: Any
-) -> Column[PlanRow]:
-    """The interval of a training's "seconds" or "usd", or of a step's "ms", sorted by its upper end.
+    key: str, title: str, ends: Ends, words: Callable[[float, float], str], low: str, beneath: str, tip: str = ""
+) -> Column:
+    """The interval of a column, sorted by its upper end.
 
     `low`: name of its lower end in exports. `beneath`: the column it is of.
     """
-
-    def ends(plan: Plan) -> tuple[float, float] | None:
-        if unit == "ms":
-            return plan.row.interval and (plan.row.interval.low_ms, plan.row.interval.high_ms)
-        return plan.interval and getattr(plan.interval, unit)
-
     return Column(
-        key,
-        title,
-        lambda row: (found := ends(row.plan)) and found[1],
-        cell=lambda row: MISSING if (found := ends(row.plan)) is None else words(*found),
-        data=lambda row: dict(zip((low, low.replace("low", "high")), ends(row.plan) or (None, None), strict=True)),
+        key=key,
+        title=title,
+        values=[end and end[1] for end in ends],
+        cells=[MISSING if end is None else words(*end) for end in ends],
+        data=_ends_data(low, ends),
         narrow_under=beneath,
-        **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
+        tip=tip or "90% prediction interval. Sorted by its upper end.",
     )
 
 
-#: An instance that one GPU trains on, by its name.
-INSTANCE: Column[PlanRow] = Column(
-    "instance",
-    "Instance",
-    lambda row: row.plan.instance,
-    cell=_offer_cell,
-    data=lambda row: {**_offer_data(row.plan), "batch_size": row.plan.batch_size},
-    row_key=lambda row: row.plan.label,
-)
-STEP: Column[PlanRow] = Column(
-    "latency_ms",
-    "Step",
-    lambda row: row.plan.latency_ms,
-    format_ms,
-    export="step_ms",
-    tip="Latency of a training step.",
-)
-STEP_RANGE = _range("latency_range_ms", "Range", "ms", format_ms_range, "step_low_ms", "latency_ms")
-IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
-TRAINING_COST_RANGE = _range(
-    "cost_range_usd", "Cost range", "usd", format_usd_range, "training_low_usd", "training_usd"
-)
-TRAINING_COST: Column[PlanRow] = Column(
-    "training_usd",
-    "Cost",
-    lambda row: row.plan.total_usd,
-    format_usd,
-    data=lambda row: {"training_usd": row.plan.total_usd, **TRAINING_COST_RANGE.exported(row)},
-    tip="Of your training.",
-)
-#: Sorted by the largest batch that fits.
-MEMORY: Column[PlanRow] = Column(
-    "memory",
-    "Memory",
-    lambda row: row.fit and row.fit.largest_batch,
-    # 'fits, ≤ 512', 'does not fit, ≤ 16', "can't tell".
-    cell=lambda row: (
-        f"{row.fit.verdict}" + (f", ≤ {most:,}" if (most := row.fit.largest_batch) else "") if row.fit else MISSING
-    ),
-    data=lambda row: {
-        "fits_in_memory": row.fit and row.fit.verdict.value,
-        "largest_batch": row.fit and row.fit.largest_batch,
-    },
-    tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
-)
+def _step_ends(plans: Sequence[Plan]) -> Ends:
+    intervals = [plan.row.interval for plan in plans]
+    return [one and (one.low_ms, one.high_ms) for one in intervals]
 
 
-def basis_column(narrow_under: str) -> Column[PlanRow]:
-    """What time and money are based on, the widest range first; only the word beside the mark is read aloud."""
+def _seconds(intervals: Sequence[TotalInterval | None]) -> Ends:
+    return [one and one.seconds for one in intervals]
+
+
+def _usd(intervals: Sequence[TotalInterval | None]) -> Ends:
+    return [one and one.usd for one in intervals]
+
+
+def instance_column(plans: Sequence[Plan]) -> Column:
+    """The offers that one GPU trains on, by their names."""
     return Column(
-        "confidence",
-        "Basis",
-        lambda row: int(plan_confidence(row.plan)),
-        cell=lambda row: Cell(row.plan.basis.word, mark=plan_confidence(row.plan).mark),
-        data=lambda row: {
-            "basis": row.plan.basis.value,
-            "basis_word": row.plan.basis.word.value,
-            "basis_note": row.plan.row.note,
-            "confidence": plan_confidence(row.plan).word,
+        key="instance",
+        title="Instance",
+        values=[plan.instance for plan in plans],
+        cells=[_offer_cell(plan) for plan in plans],
+        data={**_offer_data(plans), "batch_size": [plan.batch_size for plan in plans]},
+    )
+
+
+def step_columns(plans: Sequence[Plan], tip: str = "Latency of a training step.") -> tuple[Column, Column]:
+    """The step latencies, and their intervals."""
+    latencies = [plan.latency_ms for plan in plans]
+    step = Column(key="latency_ms", title="Step", values=latencies, words=format_ms, export="step_ms", tip=tip)
+    ends = _step_ends(plans)
+    return step, _range("latency_range_ms", "Range", ends, format_ms_range, "step_low_ms", "latency_ms")
+
+
+def _images_column(plans: Sequence[Plan]) -> Column:
+    values = [plan.images_per_s for plan in plans]
+    return Column(key="images_per_s", title="Images/s", values=values, words=format_significant)
+
+
+def cost_columns(plans: Sequence[Plan]) -> tuple[Column, Column]:
+    """What a training costs, and the interval of that."""
+    ends, values = _usd([plan.interval for plan in plans]), [plan.total_usd for plan in plans]
+    cost_range = _range("cost_range_usd", "Cost range", ends, format_usd_range, "training_low_usd", "training_usd")
+    data = {"training_usd": values, **cost_range.exported()}
+    cost = Column(key="training_usd", title="Cost", values=values, words=format_usd, data=data, tip="Of your training.")
+    return cost, cost_range
+
+
+def memory_column(fits: Sequence[FitAnswer | None]) -> Column:
+    """Whether a step fits, sorted by the largest batch that does: 'fits, ≤ 512', 'does not fit', "can't tell"."""
+    largest = [fit and fit.largest_batch for fit in fits]
+    return Column(
+        key="memory",
+        title="Memory",
+        values=largest,
+        cells=[
+            f"{fit.verdict}" + (f", ≤ {most:,}" if most else "") if fit else MISSING
+            for fit, most in zip(fits, largest, strict=True)
+        ],
+        data={"fits_in_memory": [fit and fit.verdict.value for fit in fits], "largest_batch": largest},
+        tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+    )
+
+
+def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
+    """What time and money are based on, the widest range first; only the word beside the mark is read aloud."""
+    levels = [plan_confidence(plan) for plan in plans]
+    return Column(
+        key="confidence",
+        title="Basis",
+        values=[int(level) for level in levels],
+        cells=[Cell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
+        data={
+            "basis": [plan.basis.value for plan in plans],
+            "basis_word": [plan.basis.word.value for plan in plans],
+            "basis_note": [plan.row.note for plan in plans],
+            "confidence": [level.word for level in levels],
         },
         tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + ". More dots: a narrower range.",
         narrow_under=narrow_under,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A training on one offer, with the time and cost that are shown; `values`: what else a page's rows have."""
-
-    plan: Plan
-    fit: FitAnswer | None = None
-    is_anchor: bool = False
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def offer(self) -> Instance:
-        """What is rented."""
-        return self.plan.offer
-
-
-def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
-    """All columns of Predict, in their order; the first six are shown until others are chosen. Rows have energy.
+def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gpus) -> tuple[Column, ...]:
+    """All columns of Predict, in their order; the first six are shown until others are chosen.
 
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
-    tip = "Time and cost move together along it."
+    totals = [plan.table.totals(per) for plan in plans[:1]]
+    shown = [totals[0].of(plan) for plan in plans]
+    intervals = [one.interval for one in shown]
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
-    energy = cost.replace("cost", "energy")
-    cost_range = _range("cost_range", "Cost range", "usd", format_usd_range, f"{cost}_low_usd", "cost", tip=tip)
-    time_range = _range("time_range", "Range", "seconds", unit.range_words, f"{per}_low_s", "time")
-    more: tuple[Column[TableRow], ...] = (
+    energy, step_ends = cost.replace("cost", "energy"), _step_ends(plans)
+    times, costs = [one.total_s for one in shown], [one.total_usd for one in shown]
+    tip = "Time and cost move together along it."
+    cost_range = _range("cost_range", "Cost range", _usd(intervals), format_usd_range, f"{cost}_low_usd", "cost", tip)
+    time_range = _range("time_range", "Range", _seconds(intervals), unit.range_words, f"{per}_low_s", "time")
+    more = (
         cost_range,
-        STEP,
-        IMAGES,
+        step_columns(plans)[0],
+        _images_column(plans),
         Column(
-            "in_time", "In time", lambda row: row.plan.in_time, format_certainty, tip="Chance to keep to the deadline."
+            key="in_time",
+            title="In time",
+            values=[plan.in_time for plan in plans],
+            words=format_certainty,
+            tip="Chance to keep to the deadline.",
         ),
         Column(
-            "in_budget",
-            "Within budget",
-            lambda row: row.plan.in_budget,
-            format_certainty,
+            key="in_budget",
+            title="Within budget",
+            values=[plan.in_budget for plan in plans],
+            words=format_certainty,
             tip="Chance to keep to the budget.",
         ),
-        MEMORY,
+        memory_column([plan.fit for plan in plans]),
+        *_energy_columns(plans, times, per, energy, gpus),
         Column(
-            "energy_kwh",
-            "Energy",
-            lambda row: row.values["kwh"],
-            format_energy,
-            export=f"{energy}_kwh_at_most",
-            tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
-            "load. Memory, disks and network are not counted.",
+            key="provider", title="Cloud", values=[cloud_words(plan.offer.provider) for plan in plans], export="cloud"
         ),
+        Column(key="market", title="Market", values=[plan.offer.market for plan in plans]),
+        Column(key="region", title="Region", values=[plan.offer.region for plan in plans]),
         Column(
-            "co2e_kg",
-            "CO₂e",
-            lambda row: row.values["co2e_kg"],
-            format_co2e,
-            export=f"{energy}_co2e_kg_at_most",
-            tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
-            "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
-        ),
-        Column("provider", "Cloud", lambda row: cloud_words(row.plan.offer.provider), export="cloud"),
-        Column("market", "Market", lambda row: row.plan.offer.market),
-        Column("region", "Region", lambda row: row.plan.offer.region),
-        Column(
-            "price_from",
-            "Price from",
-            lambda row: row.plan.offer.as_of,
-            cell=lambda row: "your guess" if is_guess(row.plan.offer) else price_source(row.plan.offer),
-            data=lambda row: {"price_as_of": row.plan.offer.as_of, "price_source": row.plan.offer.source},
-        ),
-        Column("status", "Status", lambda row: row.plan.offer.status),
-    )
-    return (
-        Column(
-            "plan",
-            "Instance",
-            lambda row: row.plan.label,
-            cell=_offer_cell,
-            data=lambda row: _offer_data(row.plan),
-        ),
-        Column(
-            "time",
-            "Time",
-            lambda row: row.plan.total_s,
-            unit.words,
-            data=lambda row: {
-                STEP.export: row.plan.latency_ms,
-                **({} if per is Period.STEP else {f"{per}_s": row.plan.total_s}),
+            key="price_from",
+            title="Price from",
+            values=[plan.offer.as_of for plan in plans],
+            cells=["your guess" if is_guess(plan.offer) else price_source(plan.offer) for plan in plans],
+            data={
+                "price_as_of": [plan.offer.as_of for plan in plans],
+                "price_source": [plan.offer.source for plan in plans],
             },
         ),
-        replace(time_range, data=STEP_RANGE.data) if per is Period.STEP else time_range,
+        Column(key="status", title="Status", values=[plan.offer.status for plan in plans]),
+    )
+    step_ms: Mapping[str, Sequence[Value]] = {"step_ms": [plan.latency_ms for plan in plans]}
+    return (
         Column(
-            "cost",
-            "Cost",
-            lambda row: row.plan.total_usd,
-            format_usd,
-            data=lambda row: {f"{cost}_usd": row.plan.total_usd, **cost_range.exported(row)},
+            key="plan",
+            title="Instance",
+            values=[plan.label for plan in plans],
+            cells=[_offer_cell(plan) for plan in plans],
+            data=_offer_data(plans),
         ),
         Column(
-            "usd_per_hour",
-            "$/h",
-            lambda row: row.plan.offer.usd_per_hour,
-            cell=lambda row: Cell(
-                price_words(row.plan.offer),
-                "" if row.plan.offer.gpu_count == 1 else f"{format_usd(row.plan.offer.usd_per_gpu_hour)} a GPU",
-            ),
-            data=lambda row: {
-                "usd_per_hour": row.plan.offer.usd_per_hour,
-                "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
+            key="time",
+            title="Time",
+            values=times,
+            words=unit.words,
+            data={**step_ms, **({} if per is Period.STEP else {f"{per}_s": times})},
+        ),
+        replace(time_range, data=_ends_data("step_low_ms", step_ends)) if per is Period.STEP else time_range,
+        Column(
+            key="cost",
+            title="Cost",
+            values=costs,
+            words=format_usd,
+            data={f"{cost}_usd": costs, **cost_range.exported()},
+        ),
+        Column(
+            key="usd_per_hour",
+            title="$/h",
+            values=[plan.offer.usd_per_hour for plan in plans],
+            cells=[
+                Cell(
+                    price_words(offer),
+                    "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU",
+                )
+                for offer in (plan.offer for plan in plans)
+            ],
+            data={
+                "usd_per_hour": [plan.offer.usd_per_hour for plan in plans],
+                "usd_per_gpu_hour": [plan.offer.usd_per_gpu_hour for plan in plans],
             },
             tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
         ),
-        basis_column("cost"),
+        basis_column(plans, "cost"),
         *map(_hidden, more),
     )
 
 
-def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[SizePoint], ...]:
-    """All columns of Sizes, in their order, with times in one unit; `with_batch`: each row has its own batch size."""
+def _energy_columns(
+    plans: Sequence[Plan], times: Sequence[float], per: Period, name: str, gpus: Gpus
+) -> tuple[Column, ...]:
+    """Energy and emissions of a period, or of as many steps as the cost is for; `name` begins those of exports."""
+    found = []
+    for plan, seconds in zip(plans, times, strict=True):
+        total_s = seconds * (COSTED_STEPS if per is Period.STEP else plan.workload.machines)
+        found.append(training_energy(total_s, plan.offer, gpus, plan.gpus))
     return (
-        INSTANCE,
-        Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=with_batch),
-        STEP,
-        STEP_RANGE,
-        _hidden(IMAGES),
-        Column("training_s", "Training time", lambda row: row.plan.total_s, unit.words),
-        TRAINING_COST,
-        _hidden(TRAINING_COST_RANGE),
-        _hidden(MEMORY),
-        basis_column("training_usd"),
+        Column(
+            key="energy_kwh",
+            title="Energy",
+            values=[one.kwh if one else None for one in found],
+            words=format_energy,
+            export=f"{name}_kwh_at_most",
+            tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
+            "load. Memory, disks and network are not counted.",
+        ),
+        Column(
+            key="co2e_kg",
+            title="CO₂e",
+            values=[one.co2e_kg if one else None for one in found],
+            words=format_co2e,
+            export=f"{name}_co2e_kg_at_most",
+            tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
+            "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
+        ),
     )
 
 
-def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
+def size_columns(plans: Sequence[Plan], unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column, ...]:
+    """All columns of Sizes, in their order, with times in one unit; `with_batch`: each row has its own batch size."""
+    cost, cost_range = cost_columns(plans)
+    batches = [plan.batch_size for plan in plans]
+    return (
+        instance_column(plans),
+        Column(key="batch_size", title="Batch size", values=batches, words="{:,}".format, by_default=with_batch),
+        *step_columns(plans),
+        _hidden(_images_column(plans)),
+        Column(key="training_s", title="Training time", values=[plan.total_s for plan in plans], words=unit.words),
+        cost,
+        _hidden(cost_range),
+        _hidden(memory_column([plan.fit for plan in plans])),
+        basis_column(plans, "training_usd"),
+    )
+
+
+def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, ...]:
     """All columns of Scale out, in their order, with times in one unit."""
-    cost_range = _range("cost_range_usd", "Cost range", "usd", format_usd_range, "epoch_low_usd", "epoch_usd")
+    plans, offers, steps = [row.plan for row in rows], [row.offer for row in rows], [row.step for row in rows]
+    intervals, costs = [plan.interval for plan in plans], [row.epoch_usd for row in rows]
+    step, step_range = step_columns(plans, "Step latency on all GPUs.")
+    cost_range = _range("cost_range_usd", "Cost range", _usd(intervals), format_usd_range, "epoch_low_usd", "epoch_usd")
+    links = [load_interconnects().of(offer) for offer in offers]
+    fits = [row.fit for row in rows]
     return (
         Column(
-            "instance",
-            "Instance",
-            lambda row: row.offer.name,
-            cell=lambda row: _offer_cell(row, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}"),
-            data=lambda row: {
-                **_offer_data(row.plan),
-                "instance": row.offer.name,
-                "nodes": row.nodes,
-                "gpus": row.step.gpus,
-                "batch_size": row.step.batch_size,
+            key="instance",
+            title="Instance",
+            values=[offer.name for offer in offers],
+            cells=[_offer_cell(row.plan, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}") for row in rows],
+            data={
+                **_offer_data(plans),
+                "instance": [offer.name for offer in offers],
+                "nodes": [row.nodes for row in rows],
+                "gpus": [step.gpus for step in steps],
+                "batch_size": [step.batch_size for step in steps],
             },
-            row_key=lambda row: row.label,
         ),
-        _hidden(STEP, tip="Step latency on all GPUs."),
-        _hidden(STEP_RANGE),
+        _hidden(step),
+        _hidden(step_range),
         Column(
-            "speed_up",
-            "Speed-up",
-            lambda row: row.step.speed_up,
-            cell=lambda row: Cell(format_significant(row.step.speed_up), beneath=f"of {row.step.gpus}"),
-            data=lambda row: {"speed_up": row.step.speed_up, "one_gpu_step_ms": row.step.one_gpu_ms},
+            key="speed_up",
+            title="Speed-up",
+            values=[step.speed_up for step in steps],
+            cells=[Cell(format_significant(step.speed_up), beneath=f"of {step.gpus}") for step in steps],
+            data={
+                "speed_up": [step.speed_up for step in steps],
+                "one_gpu_step_ms": [step.one_gpu_ms for step in steps],
+            },
             tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
         ),
-        _hidden(IMAGES),
-        Column("epoch_s", "Epoch time", lambda row: row.epoch_s, unit.words),
-        _range("epoch_range_s", "Range", "seconds", unit.range_words, "epoch_low_s", "epoch_s"),
+        _hidden(_images_column(plans)),
+        Column(key="epoch_s", title="Epoch time", values=[row.epoch_s for row in rows], words=unit.words),
+        _range("epoch_range_s", "Range", _seconds(intervals), unit.range_words, "epoch_low_s", "epoch_s"),
         Column(
-            "epoch_usd",
-            "Epoch cost",
-            lambda row: row.epoch_usd,
-            format_usd,
-            data=lambda row: {"epoch_usd": row.epoch_usd, **cost_range.exported(row)},
+            key="epoch_usd",
+            title="Epoch cost",
+            values=costs,
+            words=format_usd,
+            data={"epoch_usd": costs, **cost_range.exported()},
             tip="You pay for whole machines.",
         ),
         _hidden(cost_range),
         Column(
-            "usd_per_hour",
-            "$/h",
-            lambda row: row.usd_per_hour,
-            cell=lambda row: Cell(
-                price_words(row.plan.offer),
-                "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
-            ),
-            data=lambda row: {
-                "usd_per_hour": row.usd_per_hour,
-                "node_usd_per_hour": row.offer.usd_per_hour,
+            key="usd_per_hour",
+            title="$/h",
+            values=[row.usd_per_hour for row in rows],
+            cells=[
+                Cell(
+                    price_words(row.plan.offer),
+                    "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
+                )
+                for row in rows
+            ],
+            data={
+                "usd_per_hour": [row.usd_per_hour for row in rows],
+                "node_usd_per_hour": [offer.usd_per_hour for offer in offers],
             },
             tip="All machines together.",
             narrow_under="epoch_usd",
         ),
-        basis_column("epoch_usd"),
+        basis_column(plans, "epoch_usd"),
         Column(
-            "strategy",
-            "Strategy",
-            lambda row: row.step.strategy.value,
-            cell=lambda row: row.step.strategy.words,
+            key="strategy",
+            title="Strategy",
+            values=[step.strategy.value for step in steps],
+            cells=[step.strategy.words for step in steps],
             by_default=False,
         ),
         Column(
-            "links",
-            "Links",
-            lambda row: load_interconnects().of(row.offer).link_gb_per_s,
-            cell=lambda row: load_interconnects().of(row.offer).words,
-            data=lambda row: {
-                "link": (links := load_interconnects().of(row.offer)).link.value,
-                "link_gb_per_s": links.link_gb_per_s,
-                "network_gbit_per_s": links.network_gbit_per_s,
-                "links_assumed": links.assumed,
+            key="links",
+            title="Links",
+            values=[link.link_gb_per_s for link in links],
+            cells=[link.words for link in links],
+            data={
+                "link": [link.link.value for link in links],
+                "link_gb_per_s": [link.link_gb_per_s for link in links],
+                "network_gbit_per_s": [link.network_gbit_per_s for link in links],
+                "links_assumed": [link.assumed for link in links],
             },
             by_default=False,
         ),
-        _hidden(MEMORY, data=lambda row: {"fits_in_memory": row.fit and row.fit.verdict.value}),
+        _hidden(memory_column(fits), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
     )

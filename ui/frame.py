@@ -43,13 +43,13 @@ def run_page(
     linked: Linked,
     sidebar: Draw | None = None,
     *,
-    header: Draw | None = None,
+    titled: bool = True,
     alone: bool = False,
 ) -> None:
     """Run a page.
 
-    `main`: draws what is below the title, or below what `header` draws; where it is drawn `alone`, what is chosen in it
-    draws nothing else, so that a slider is followed at once.
+    `main`: draws what is below the title, and the title where the page isn't `titled`; where it is drawn `alone`, what
+    is chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -81,9 +81,7 @@ def run_page(
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            if header is not None:
-                header(resources)
-            else:
+            if titled:
                 st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -20,10 +21,11 @@ from profet_core.catalog.collection import (
     filter_words,
 )
 from profet_core.catalog.instance import SPOT, cloud_words
-from profet_core.latency import StepTime
-from profet_core.training.advise import Preset, PresetRow, preset_rows
+from profet_core.offers import OfferTable
+from profet_core.training.advise import NOTHING_FITS, Preset, preset_rows
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Plan, plan_of
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import CostTable, Plan, costed
 from ui.custom import custom_prices
 from ui.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.prices import prices_dialog
@@ -124,15 +126,12 @@ def chosen_filter(resources: Resources) -> OfferFilter:
     )
 
 
-Row = TypeVar("Row", bound=PresetRow)
-
-
 def preset_choice() -> None:
     """The preset, the same on every page."""
     choice("Instances", Offers.preset)
 
 
-def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
+def chosen_rows(rows: Iterable[Plan], *, keep: str = "", every_node: bool | None = None) -> list[Plan]:
     """The rows of the chosen preset.
 
     `keep`: label of a row that stays. `every_node`: None: where whole nodes are chosen.
@@ -142,19 +141,19 @@ def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None 
     return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
 
 
-def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
+def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
     """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
     if session.offers.preset == Preset.ORIGINAL:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
-    costs = {row.offer.label: float("inf") if row.plan is None else row.plan.total_usd for row in each}
-    gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=lambda row: costs[row.offer.label])))
+    by_cost = sorted(each, key=lambda row: row.total_usd if row.has_number else math.inf)
+    gpus = list(dict.fromkeys(row.offer.gpu for row in by_cost))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MAX_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
         some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MAX_DRAWN} cheapest", help=tip, width=220)
     wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
-    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
+    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
@@ -177,11 +176,28 @@ def offer_values(resources: Resources) -> dict[str, Any]:
     }
 
 
-def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
+def offered_plans(
+    resources: Resources,
+    steps: OfferTable,
+    batch_size: int,
+    fits: Mapping[str, FitAnswer] = NOTHING_FITS,
+    anchor: str = "",
+) -> CostTable:
     """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
     training, values, offer_filter = session.training, offer_values(resources), chosen_filter(resources)
     work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
     more = {name: values[name] for name in ("price", "spot_discount")}
     offers, names = market_offers(resources, offer_filter, values["market"], **more)
-    known = {step.instance: step for step in filtered_rows(steps, offer_filter, names, "")}
-    return [plan_of(work, known[offer.name], offer) for offer in offers if offer.name in known]
+    latencies_ms = steps.latencies_ms
+    known = {
+        step.instance: step.number
+        for step in filtered_rows(steps, offer_filter, names, "")
+        if step.instance in latencies_ms
+    }
+    offers = tuple(offer for offer in offers if offer.name in known)
+    return costed(
+        work,
+        steps.take([known[offer.name] for offer in offers], offers),
+        fits=[fits.get(offer.name) for offer in offers],
+        anchor=anchor,
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -38,22 +38,6 @@ def export_row(
             st.button("PNG", key=f"picture:{stem}", icon=":material/image:", type="tertiary")
         if report is not None:
             save_button("Report", report, "profet-report.html", "text/html", ":material/print:")
-
-
-def header_exports() -> dict[str, Callable[[], Any]]:
-    """What the buttons of a header save when they are clicked, of what is drawn below it: "rows" and "report"."""
-    kept: dict[str, Callable[[], Any]] = st.session_state.setdefault("exports:header", {"rows": list, "report": str})
-    return kept
-
-
-def set_header_exports(**made: Callable[[], Any]) -> None:
-    """Keep what is drawn now, or nothing; the header is drawn again where its buttons come or go."""
-    kept = header_exports()
-    come_or_go = bool(kept) is not bool(made)
-    kept.clear()
-    kept |= made
-    if come_or_go:
-        st.rerun()
 
 
 def save_button(
@@ -85,9 +69,6 @@ def as_json(rows: Rows) -> str:
     return json.dumps(list(rows), indent=2, allow_nan=False)
 
 
-Row = TypeVar("Row")
-#: Contravariant: a column of all rows with a plan is one of any page's rows.
-ColumnRow = TypeVar("ColumnRow", contravariant=True)
 #: A figure with full digits, a word, or None where there is none.
 Value = float | int | str | bool | None
 #: What stands in a cell without a value, and between the ends of a range.
@@ -107,48 +88,42 @@ class Cell(NamedTuple):
     color: str = ""
 
 
-# Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
-@dataclass(frozen=True)
-class Column(Generic[ColumnRow]):
-    """One column.
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column, with a value for each row.
 
     Attributes
     ----------
     key : its name in links and exports, with the unit: "total_s".
-    value, words : what it is sorted by, and as it is read.
-    cell : as read, where that is more than the value's words.
-    export : the value's name in exports, if not the key.
+    values, words : what it is sorted by, and how that is read.
+    cells : as read, where that is more than the values' words.
+    export : the values' name in exports, if not the key.
     data : where exports have more: name with unit -> full digits.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
-    row_key : of the first column, what tells a row from the others, in links too; None: its value.
     """
 
     key: str
     title: str
-    value: Callable[[ColumnRow], Value]
+    values: Sequence[Value]
     words: Callable[[Any], str] = str
-    cell: Callable[[ColumnRow], str | Cell] | None = None
+    cells: Sequence[str | Cell] | None = None
     export: str = ""
-    data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
+    data: Mapping[str, Sequence[Value]] | None = None
     by_default: bool = True
     tip: str = ""
     narrow_under: str = ""
-    row_key: Callable[[ColumnRow], str] | None = None
 
-    def drawn(self, row: ColumnRow) -> Cell:
-        """The row's cell."""
-        if self.cell is None:
-            value = self.value(row)
-            return Cell(MISSING if value is None else self.words(value))
-        found = self.cell(row)
-        return found if isinstance(found, Cell) else Cell(found)
+    def drawn(self) -> list[Cell]:
+        """Its cells."""
+        cells = [MISSING if value is None else self.words(value) for value in self.values]
+        return [cell if isinstance(cell, Cell) else Cell(cell) for cell in self.cells or cells]
 
-    def exported(self, row: ColumnRow) -> Mapping[str, Value]:
-        """What an export has of the row: name with unit -> full digits."""
-        return {self.export or self.key: self.value(row)} if self.data is None else self.data(row)
+    def exported(self) -> Mapping[str, Sequence[Value]]:
+        """What an export has of it: name with unit -> full digits."""
+        return {self.export or self.key: self.values} if self.data is None else self.data
 
 
-def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
+def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Column, ...]:
     """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
 
     The first column, which names the row, is always there.
@@ -158,17 +133,18 @@ def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple
     return first, *(column for column in others if (column.key in known if known else column.by_default))
 
 
-def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
+def row_order(columns: Sequence[Column], order: str) -> list[int]:
     """Rows by a column's values, what has none last; equal rows, and all without such a column, stay as they came.
 
     `order` is that of links: "total_usd", or "-total_usd" for the largest first; empty for none.
     """
+    rows = list(range(len(columns[0].values)))
     column = next((column for column in columns if column.key == order.removeprefix("-")), None)
     if column is None:
-        return list(rows)
-    valued = [(_comparable(column.value(row)), row) for row in rows]
-    known = sorted((one for one in valued if one[0]), key=lambda one: one[0] or (), reverse=order.startswith("-"))
-    return [row for _, row in known] + [row for value, row in valued if value is None]
+        return rows
+    valued = [_comparable(value) for value in column.values]
+    known = sorted((row for row in rows if valued[row]), key=lambda row: valued[row] or (), reverse=order[0] == "-")
+    return known + [row for row in rows if valued[row] is None]
 
 
 def _comparable(value: Value) -> tuple[bool, float, str] | None:
@@ -178,13 +154,10 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
     return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, float(value), "")
 
 
-def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
-    """One mapping a row, of all that its columns export."""
-    found: list[dict[str, Value]] = [{} for _ in rows]
-    for column in columns:
-        for one, row in zip(found, rows, strict=True):
-            one |= column.exported(row)
-    return found
+def exported_rows(columns: Sequence[Column], order: Sequence[int]) -> list[dict[str, Value]]:
+    """One mapping a row, of all that the columns export."""
+    exported = {name: values for column in columns for name, values in column.exported().items()}
+    return [{name: values[row] for name, values in exported.items()} for row in order]
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
@@ -201,25 +174,22 @@ def _unbroken(value: str) -> str:
 
 
 def result_table(
-    rows: Sequence[Row],
-    columns: Sequence[Column[Row]],
+    keys: Sequence[str],
+    columns: Sequence[Column],
     *,
     choices: Table,
     stem: str,
     title: str,
     charts: bool | None = True,
-) -> Row | None:
-    """Show the table; returns the row that the visitor opened, None without one.
+) -> str | None:
+    """Show the table; returns the key of the row that the visitor opened, None without one.
 
     The rows have their order until the visitor sorts them; of the columns the first names the row and is always there.
-    `stem` begins the names of exports, and `title` is for screen readers. `charts` says whether the page has charts to
-    save; None: the page draws the view's row of exports itself.
+    `keys` tell the rows from each other, in links too. `stem` begins the names of exports, and `title` is for screen
+    readers. `charts` says whether the page has charts to save; None: the page draws the view's row of exports itself.
     """
-    first = columns[0]
-    row_key = first.row_key or (lambda row: f"{first.value(row)}")
     key = f"{choices.prefix}:table"
-    found = sorted_rows(rows, columns, choices.sort)
-    shown = chosen_columns(columns, choices.columns)
+    order, shown = row_order(columns, choices.sort), chosen_columns(columns, choices.columns)
 
     def sort() -> None:
         # What a browser sends may be anything.
@@ -228,45 +198,45 @@ def result_table(
             choices.sort = {column: f"-{column}", f"-{column}": ""}.get(choices.sort, column)
 
     def open_row() -> None:
-        if (row := st.session_state[key].get("open")) in [row_key(one) for one in rows]:
+        if (row := st.session_state[key].get("open")) in keys:
             choices.open = "" if row == choices.open else row
 
     places = {column.key: number for number, column in enumerate(shown)}
+    drawn = [column.drawn() for column in shown]
     heads = [
         {
             "key": column.key,
             "title": column.title,
             "tip": column.tip,
             # Numbers, a mark's place in line aside, stand flush right.
-            "numeric": any(isinstance(column.value(row), int | float) and not column.drawn(row).mark for row in found),
+            "numeric": any(isinstance(value, int | float) for value in column.values)
+            and not any(cell.mark for cell in cells),
             "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
             "under": places.get(column.narrow_under, -1),
         }
-        for column in shown
+        for column, cells in zip(shown, drawn, strict=True)
     ]
-    cells = [
-        {
-            "key": row_key(row),
-            "open": row_key(row) == choices.open,
-            "cells": [column.drawn(row)._asdict() for column in shown],
-        }
-        for row in found
+    rows = [
+        {"key": keys[row], "open": keys[row] == choices.open, "cells": [cells[row]._asdict() for cells in drawn]}
+        for row in order
     ]
-    data = {"title": title, "columns": heads, "rows": cells}
     component("result_table", Path(__file__).parent / "assets")(
-        key=key, data=data, on_sort_change=sort, on_open_change=open_row
+        key=key,
+        data={"title": title, "columns": heads, "rows": rows},
+        on_sort_change=sort,
+        on_open_change=open_row,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
-        if found:
-            made = partial(exported_rows, found, shown)
+        if rows:
+            made = partial(exported_rows, shown, order)
             save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
             if charts is not None:
                 export_row(stem, made, charts=charts)
-    return next((row for row in rows if row_key(row) == choices.open), None)
+    return choices.open if choices.open in keys else None
 
 
-def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: Table) -> None:
+def _column_chooser(columns: Sequence[Column], shown: Sequence[Column], choices: Table) -> None:
     key, titles = f"{choices.prefix}:columns", {column.key: column.title for column in columns[1:]}
 
     def choose() -> None:

@@ -16,12 +16,12 @@ from profet_core.answers.predict import Placement, answer_compare, answer_inside
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
-from profet_core.training.plans import COSTED_STEPS, Period, Plan
+from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_profiles.units import US_PER_MS, format_ms, format_usd
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
-from ui.columns import INSTANCE, TableRow
+from ui.columns import instance_column
 from ui.curves import gpu_look
 from ui.custom import held_in, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
@@ -30,7 +30,7 @@ from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
 from ui.session import CompareView, session
-from ui.tables import MISSING, Column, Value, export_row, result_table, save_button, show_table
+from ui.tables import MISSING, Column, export_row, result_table, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
 
@@ -268,17 +268,37 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     known = [one for one in compared if one.prediction is not None]
     if not known:
         return
-    rows = chosen_rows(compare_rows(resources, known), keep=session.compare_table.open)
+    tables = compare_tables(resources, known)
+    by_profile = [{plan.label: plan for plan in table} for table in tables]
+    # The plan of the first profile that has one.
+    first = {label: plan for plans in reversed(by_profile) for label, plan in plans.items()}
+    rows = chosen_rows(first.values(), keep=session.compare_table.open)
     with gpus_place:
         drawn = drawn_rows(rows, keep=session.compare_table.open)
     metric = session.compare.compare_by
     name = f"{_TITLES[metric]} per instance, one group per profile"
-    show_chart(bar_chart(bars(known[:_MAX_PROFILES], drawn, metric), _TITLES[metric], name=name), "compare-bars")
+    drawn_plans = [[plans.get(row.label) for row in drawn] for plans in by_profile[:_MAX_PROFILES]]
+    shown_bars = bars(known[:_MAX_PROFILES], drawn_plans, metric)
+    show_chart(bar_chart(shown_bars, _TITLES[metric], name=name), "compare-bars")
     if len(known) > _MAX_PROFILES:
         st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
+    rows = sorted(rows, key=lambda row: row.table.totals(Period.STEP).of(row).total_usd)
     result_table(
-        sorted(rows, key=lambda row: row.plan.total_usd),
-        [INSTANCE, _PRICE, *(_column(place, one, metric) for place, one in enumerate(known))],
+        [row.label for row in rows],
+        [
+            instance_column(rows),
+            Column(
+                key="usd_per_hour",
+                title="$/h",
+                values=[row.offer.usd_per_hour for row in rows],
+                cells=[price_words(row.offer) for row in rows],
+                narrow_under="instance",
+            ),
+            *(
+                _column(place, one.name, [plans.get(row.label) for row in rows], metric)
+                for place, (one, plans) in enumerate(zip(known, by_profile, strict=True))
+            ),
+        ],
         choices=session.compare_table,
         stem="profet-compare",
         title=f"{_TITLES[metric]} on every instance, one column per profile",
@@ -290,75 +310,56 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
                 st.markdown("\n- ".join([f"**{plain(one.name)}**", *map(plain, one.warnings)]))
 
 
-def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[TableRow]:
-    """Every offer that the filter leaves and one of them is predicted on.
-
-    A row has the plan of the first profile that has one, and in "plans" each one's of a step; None where not known.
-    """
-    anchors, each = set(), list[dict[str, Plan]]()
+def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[CostTable]:
+    """Of each profile, every offer that the filter leaves and it is predicted on."""
+    found = []
     for one in known:
         if (prediction := one.prediction) is not None:
-            anchors.add(prediction.anchor)
-            steps = [row for row in prediction.predictions if row.latency_ms is not None]
-            plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
-            each.append({plan.label: Period.STEP.share_of(plan) for plan in plans})
-    first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
-    return [
-        TableRow(
-            plan,
-            is_anchor=bool(anchors & {plan.instance, plan.offer.gpu}),
-            values={"plans": [plans.get(label) for plans in each]},
-        )
-        for label, plan in first.items()
-    ]
-
-
-_PRICE: Column[TableRow] = Column(
-    "usd_per_hour",
-    "$/h",
-    lambda row: row.offer.usd_per_hour,
-    cell=lambda row: price_words(row.offer),
-    narrow_under="instance",
-)
+            batch_size = one.held.profile.meta.batch_size or 1
+            found.append(offered_plans(resources, prediction.predictions, batch_size, anchor=prediction.anchor))
+    return found
 
 
 def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     """Milliseconds or US dollars, and both ends of the interval; None without one."""
-    step, total = plan.row.interval, plan.interval
     if metric == "latency":
+        step = plan.row.interval
         return plan.latency_ms, step and step.low_ms, step and step.high_ms
-    return plan.total_usd, total and total.low_usd, total and total.high_usd
+    shown = plan.table.totals(Period.STEP).of(plan)
+    return shown.total_usd, shown.interval and shown.low_usd, shown.interval and shown.high_usd
 
 
-def _column(place: int, one: Candidate, metric: str) -> Column[TableRow]:
+def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:
     """One profile's values; exports have both ends and what they are based on."""
     words, unit = _WORDS[metric], "latency_ms" if metric == "latency" else f"cost_per_{COSTED_STEPS}_steps_usd"
+    found = [None if plan is None else _ends(plan, metric) for plan in plans]
+    values = [one and one[0] for one in found]
+    return Column(
+        key=f"profile_{place + 1}",
+        title=_cut(name, _MAX_LETTERS),
+        values=values,
+        cells=[
+            MISSING if plan is None or value is None else words(value) + "*" * plan.basis.is_rough
+            for plan, value in zip(plans, values, strict=True)
+        ],
+        data={
+            f"{name}: {unit}": values,
+            f"{name}: low_{unit}": [one and one[1] for one in found],
+            f"{name}: high_{unit}": [one and one[2] for one in found],
+            f"{name}: basis": [None if plan is None else plan.basis.value for plan in plans],
+        },
+    )
 
-    def value(row: TableRow) -> float | None:
-        plan = row.values["plans"][place]
-        return None if plan is None else _ends(plan, metric)[0]
 
-    def cell(row: TableRow) -> str:
-        plan = row.values["plans"][place]
-        return MISSING if plan is None else words(_ends(plan, metric)[0]) + "*" * plan.basis.is_rough
-
-    def data(row: TableRow) -> dict[str, Value]:
-        plan, names = row.values["plans"][place], (unit, f"low_{unit}", f"high_{unit}", "basis")
-        values = (None,) * 4 if plan is None else (*_ends(plan, metric), plan.basis.value)
-        return {f"{one.name}: {name}": found for name, found in zip(names, values, strict=True)}
-
-    return Column(f"profile_{place + 1}", _cut(one.name, _MAX_LETTERS), value, cell=cell, data=data)
-
-
-def bars(known: Sequence[Candidate], rows: Sequence[TableRow], metric: str) -> list[Bar]:
+def bars(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> list[Bar]:
     """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
     found, words = list[Bar](), _WORDS[metric]
-    for place, one in enumerate(known):
+    for one, plans in zip(known, drawn, strict=True):
         # Its letters have the width of a phone.
         name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
         text = f"<b style='color:{text_color()}'>{name}</b>"
         found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
-        for plan in (row.values["plans"][place] for row in rows):
+        for plan in plans:
             if plan is not None:
                 value, low, high = _ends(plan, metric)
                 bar = Bar(

@@ -13,15 +13,14 @@ from pages.predict.results import Answered, opened_row, show_bars, show_cards, s
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
 from profet_core.answers.report import report_html, report_source
-from profet_core.catalog.instance import machine_words, offer_name, price_line
+from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
-from profet_core.training.advise import OfferRow, Preset, Sort, sorted_rows
-from profet_core.training.cost import training_energy
-from profet_core.training.plans import COSTED_STEPS, Period, Plan
+from profet_core.training.advise import Advice, Preset, Sort, sorted_rows
+from profet_core.training.plans import Period, Plan
 from profet_core.training.words import headline
 from ui import tables
-from ui.columns import TableRow, predict_columns
+from ui.columns import predict_columns
 from ui.custom import held_in
 from ui.fields import (
     choice,
@@ -81,37 +80,26 @@ def _other_inputs(resources: Resources) -> None:
     method_input(resources)
 
 
-def header(_: Resources) -> None:
-    """Draw the title and the exports, which a slider below doesn't draw again."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
-        st.title(TITLE, anchor=False, width="content")
-        exports, charts = tables.header_exports(), session.predict.chart != "table"
-        if exports:
-            tables.export_row(
-                "profet-predict", lambda: exports["rows"](), charts=charts, report=lambda: exports["report"]()
-            )
-
-
 def main(resources: Resources) -> None:
     """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.title(TITLE, anchor=False, width="content")
+        # Filled once there is an answer.
+        exports = st.container(width="content")
     try:
         network = current_network(resources)
         _strip(resources, network)
         _, answer, rows = _advised(resources, network)
-    except MissingAnchorError:
-        tables.set_header_exports()
-        raise
-    except ProfetError:
-        tables.set_header_exports()
+    except ProfetError as error:
         # The way out may be another size or filter, or an anchor of the visitor's own.
-        size_sliders(resources)
-        _toolbar(resources)
+        if not isinstance(error, MissingAnchorError):
+            size_sliders(resources)
+            _toolbar(resources)
         raise
     # Without a batch size only a step is known.
     per = Period.STEP if network.batch_size is None else Period(session.predict.per)
-    plans = [row.plan for row in rows if row.plan is not None]
+    plans = [row for row in rows if row.has_number]
     advice = answer.advice.among(plans) if plans else answer.advice
-    prediction, view = network.training.prediction, session.predict.chart
     if plans and per is Period.TRAINING:
         if not advice.recommended.none_meets:
             st.markdown(plain(headline(advice.recommended)))
@@ -128,42 +116,59 @@ def main(resources: Resources) -> None:
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    table = partial(_table_rows, resources, rows, per)
-    columns = predict_columns(per, per.unit(plans))
-    # A file is made outside of the session.
-    order, shown = session.predict_table.sort, tables.chosen_columns(columns, session.predict_table.columns)
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-    made = lambda: tables.exported_rows(tables.sorted_rows(table(), columns, order), shown)  # noqa: E731
-    if plans:
-        tables.set_header_exports(rows=made, report=partial(report_html, advice, source))
-    else:
-        tables.set_header_exports()
-    if view == "bars":
-        profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, per, advice.limits, prediction.interval_level or LEVEL)
-    elif view == "scatter":
-        show_scatter(rows, per, advice.limits)
-    else:
-        tables.result_table(
-            table(),
-            columns,
-            choices=session.predict_table,
-            stem="profet-predict",
-            title=f"{PredictView.per.options[per]}: time and cost",
-            charts=None,
-        )
+    _show_result(resources, network, answer, rows, per)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
         data = "data, " if session.training.loading == "off" else ""
         st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
-        if view != "table":
+        if session.predict.chart != "table":
             _details_choice(rows)
+    if plans:
+        with exports:
+            _exports(resources, network, advice, plans, per)
     opened = opened_row(rows, session.predict_table.open)
     if opened is not None:
         link = partial(write_link, _linked, resources)
         show_details(resources, opened, per, lambda: _advised(resources, current_network(resources)), link)
+
+
+def _show_result(
+    resources: Resources, network: Predicted, answer: AdviseAnswer, rows: Sequence[Plan], per: Period
+) -> None:
+    """Draw bars, scatter or table."""
+    limits, view = answer.advice.limits, session.predict.chart
+    if view == "bars":
+        profiled = _profiled_plans(resources, network, answer)
+        show_bars(rows, profiled, per, limits, network.training.prediction.interval_level or LEVEL)
+    elif view == "scatter":
+        show_scatter(rows, per, limits)
+    else:
+        plans = [row for row in rows if row.has_number]
+        tables.result_table(
+            [plan.label for plan in plans],
+            predict_columns(plans, per, per.unit(plans), resources.gpus),
+            choices=session.predict_table,
+            stem="profet-predict",
+            title=f"{PredictView.per.options[per]}: time and cost",
+            charts=None,
+        )
+
+
+def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Sequence[Plan], per: Period) -> None:
+    """Draw the buttons that save the result; a file is made when it is saved."""
+    # A file is made outside of the session.
+    order, chosen = session.predict_table.sort, session.predict_table.columns
+    prediction = network.training.prediction
+    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+
+    def exported() -> tables.Rows:
+        columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
+        return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
+
+    charts = session.predict.chart != "table"
+    tables.export_row("profet-predict", exported, charts=charts, report=partial(report_html, advice, source))
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:
@@ -182,14 +187,14 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
         found = answer if is_profiled else answer_advise(resources, wanted)
-        plans = {row.label: row.plan for row in found.rows if row.plan is not None}
+        plans = {row.label: row for row in found.rows if row.has_number}
         st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 
 
-def _details_choice(rows: Sequence[OfferRow]) -> None:
+def _details_choice(rows: Sequence[Plan]) -> None:
     """What a click on a bar does, for who has no mouse."""
-    names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
@@ -229,20 +234,8 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, rows: Sequence[OfferRow], per: Period) -> list[TableRow]:
-    found = []
-    for row in rows:
-        if row.plan is not None:
-            plan = per.share_of(row.plan)
-            total_s = plan.total_s * (COSTED_STEPS if per is Period.STEP else plan.workload.machines)
-            energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
-            values = {"kwh": energy and energy.kwh, "co2e_kg": energy and energy.co2e_kg}
-            found.append(TableRow(plan, row.fit, values=values))
-    return found
-
-
 def _linked() -> Iterable[Part | str]:
     return *session.prediction_inputs, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page("Predict", main, _linked, sidebar, header=header, alone=True)
+run_page("Predict", main, _linked, sidebar, titled=False, alone=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -17,8 +18,6 @@ from profet_core.catalog.instance import (
     RETIRED_MARK,
     cloud_words,
     gpu_words,
-    machine_words,
-    offer_name,
     price_source,
     price_words,
 )
@@ -26,9 +25,8 @@ from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import Code
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
-from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan
+from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan, Totals
 from profet_core.training.recommend import (
     Goal,
     Recommendation,
@@ -87,6 +85,7 @@ _PHONE_PX, _LETTER_PX, _LINE_PX = 265, 6, 12
 
 def trade_off(
     plans: Sequence[Plan],
+    totals: Totals,
     best: Collection[str],
     named: Collection[str] = (),
     deadline_s: float | None = None,
@@ -94,25 +93,27 @@ def trade_off(
 ) -> Figure:
     """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
 
-    `best`: labels of the plans on the frontier. `named`: of more plans whose GPU is written beside them.
+    `totals`: of the period that is shown. `best`: labels of the plans on the frontier. `named`: of more plans whose GPU
+    is written beside them.
     """
+    points = {plan.label: _Point(plan, totals.of(plan)) for plan in plans}
     # Time and cost move with one latency, so an interval is a line.
-    ends = [(plan.total_s, plan.total_usd) for plan in plans]
-    spans = [plan.interval for plan in plans if plan.interval]
+    ends = [(point.of.total_s, point.of.total_usd) for point in points.values()]
+    spans = [point.of.interval for point in points.values() if point.of.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    unit = shared_time_unit(plan.total_s for plan in plans)
+    unit = shared_time_unit(point.of.total_s for point in points.values())
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
-    frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
+    frontier = sorted((points[label] for label in points if label in best), key=lambda point: point.of.total_s)
     across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
     named, taken = {*named}, list[tuple[float, float, float]]()
     # The endpoints first. A label that would lie on another's on a phone is left to hovering.
-    for plan in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
-        right, above = across * math.log10(plan.total_s / seconds), up * math.log10(plan.total_usd)
+    for plan, of in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
+        right, above = across * math.log10(of.total_s / seconds), up * math.log10(of.total_usd)
         left = right - _LETTER_PX * len(_gpu_of(plan))
         if all(abs(above - height) > _LINE_PX or left > end or right < start for start, end, height in taken):
             taken.append((left, right, above))
@@ -127,9 +128,9 @@ def trade_off(
     ]
     if len(frontier) > 1:
         name = "Pareto frontier: nothing is both faster and cheaper"
-        time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
+        time, cost = [of.total_s / seconds for _, of in frontier], [of.total_usd for _, of in frontier]
         lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
-    by_basis = {word: [plan for plan in plans if plan.basis.word is word] for word in COLORS}
+    by_basis = {word: [point for point in points.values() if point.plan.basis.word is word] for word in COLORS}
     return framed(
         [*lines, *(_marks(found, unit, word, best, named) for word, found in by_basis.items() if found)],
         x=x,
@@ -142,6 +143,13 @@ def trade_off(
             *_limit("y", "budget", budget_usd, dollars),
         ],
     )
+
+
+class _Point(NamedTuple):
+    """A plan, and its time and cost of the period that is shown."""
+
+    plan: Plan
+    of: Totals
 
 
 def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
@@ -162,24 +170,28 @@ def _gpu_of(plan: Plan) -> str:
 
 
 def _marks(
-    plans: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
+    points: Sequence[_Point], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
 ) -> Part:
     """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
     return {
         "type": "scatter",
         "name": word,
-        "x": [plan.total_s / unit.seconds for plan in plans],
-        "y": [plan.total_usd for plan in plans],
-        "text": [_gpu_of(plan) if plan.label in named else "" for plan in plans],
-        "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
+        "x": [of.total_s / unit.seconds for _, of in points],
+        "y": [of.total_usd for _, of in points],
+        "text": [_gpu_of(plan) if plan.label in named else "" for plan, _ in points],
+        "textposition": ["bottom left" if plan.label in best else "top right" for plan, _ in points],
         "mode": "markers+text",
-        "marker": {"color": COLORS[word], "size": [13 if plan.label in best else 9 for plan in plans], "opacity": 1},
+        "marker": {
+            "color": COLORS[word],
+            "size": [13 if plan.label in best else 9 for plan, _ in points],
+            "opacity": 1,
+        },
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
-        "customdata": [plan.label for plan in plans],
+        "customdata": [plan.label for plan, _ in points],
         "hovertext": [
-            f"{no_markup(plan.name_and_code)}<br>{unit.words(plan.total_s)}<br>{format_usd(plan.total_usd)}"
-            for plan in plans
+            f"{no_markup(plan.name_and_code)}<br>{unit.words(of.total_s)}<br>{format_usd(of.total_usd)}"
+            for plan, of in points
         ],
         "hoverinfo": "text",
     }
@@ -189,29 +201,28 @@ def show_cards(found: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
     if found.none_meets:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
-    unit = per.unit(found.plans)
+    unit, totals = per.unit(found.plans), found.plans[0].table.totals(per)
     for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
         is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
         help_text = "Lowest time × cost." if is_choice else None
-        column.markdown("  \n".join(_lines(found, card, per, unit)), help=help_text)
-    skipped = [(plan, per.share_of(plan)) for plan in found.skipped]
-    lines = [skipped_sentence(plan, found.limits, _totals(shown, per, unit)) for plan, shown in skipped]
+        column.markdown("  \n".join(_lines(found, card, totals, per, unit)), help=help_text)
+    lines = [skipped_sentence(plan, found.limits, _totals(totals.of(plan), per, unit)) for plan in found.skipped]
     if lines:
         st.caption(plain(" ".join(lines)))
 
 
-def _totals(shown: Plan, per: Period, unit: TimeUnit) -> str:
+def _totals(shown: Totals, per: Period, unit: TimeUnit) -> str:
     return f"{unit.words(shown.total_s)}, {format_usd(shown.total_usd)}{per.cost_suffix}"
 
 
-def _lines(found: Recommended, card: Recommendation, per: Period, unit: TimeUnit) -> list[str]:
-    plan, shown = card.plan, per.share_of(card.plan)
+def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
+    plan, shown = card.plan, totals.of(card.plan)
     ends, likely, limited = shown.interval, plan.within_limits, found.limits.given and not found.none_meets
     spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
-        small.append(alternative_sentence(card, _totals(per.share_of(card.alternative), per, unit)))
+        small.append(alternative_sentence(card, _totals(totals.of(card.alternative), per, unit)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
@@ -222,7 +233,7 @@ def _lines(found: Recommended, card: Recommendation, per: Period, unit: TimeUnit
     ]
 
 
-def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
+def show_none(rows: Sequence[Plan], batch_size: int | None) -> None:
     """Why no row has a number; where memory is the reason, the largest batch that fits and a button that sets it."""
     batches = [row.fit.largest_batch or 0 for row in rows if row.fit is not None and does_not_fit(row.fit)]
     largest = max(batches, default=0)
@@ -247,24 +258,22 @@ _CODE_LETTERS = 26
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
-def show_bars(
-    rows: Sequence[OfferRow], profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float
-) -> None:
+def show_bars(rows: Sequence[Plan], profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float) -> None:
     """Two charts side by side: the same rows in the same order.
 
     `profiled`: label -> plan at the profiled size, where another one is shown.
     """
-    plans = [row.plan for row in rows if row.plan is not None]
+    plans = [row for row in rows if row.has_number]
     if not plans:
         return
-    unit, pairs = per.unit(plans), list[tuple[Bar, ...]]()
+    unit, pairs, totals = per.unit(plans), list[tuple[Bar, ...]](), plans[0].table.totals(per)
+    usual = next(iter(profiled.values())).table.totals(per) if profiled else None
     for row, name in zip(rows, _names(rows), strict=True):
-        if row.plan is None:
+        if row.has_number:
+            before = usual.of(profiled[row.label]) if usual is not None and row.label in profiled else None
+            pairs.append(_pair(row, name, totals.of(row), before, unit))
+        else:
             pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
-            continue
-        usual = profiled.get(row.label)
-        shown, at_profiled = per.share_of(row.plan), usual and per.share_of(usual)
-        pairs.append(_pair(row, name, shown, at_profiled, unit, limits))
     times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
@@ -277,7 +286,7 @@ def show_bars(
             chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
             show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
-    if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
+    if all(plan.is_anchor for plan in plans if plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
     more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
     more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
@@ -285,66 +294,69 @@ def show_bars(
     show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
-def _pair(row: OfferRow, name: str, plan: Plan, usual: Plan | None, unit: TimeUnit, limits: Limits) -> tuple[Bar, ...]:
-    """The bars of time and cost of a period's share of a row's plan; `usual`: at the profiled size."""
-    offer, ends, basis = plan.offer, plan.interval, plan.basis.word
+def _pair(plan: Plan, name: str, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
+    """The bars of time and cost that a period has of a plan; `usual`: at the profiled size."""
+    offer, ends, basis = plan.offer, shown.interval, plan.basis.word
+    is_dimmed = plan.table.excess.item(plan.number) > 1
+    is_doubtful, waiting = plan.fit_chance < plan.table.limits.certainty, plan.waiting
     # A sample's latency on its anchor was measured by others than the visitor.
-    basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
+    basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
     date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
     facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
-
     about = "".join(f"<br>{no_markup(fact)}" for fact in facts if fact)
     title, usual_ends = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}<br>", usual and usual.interval
 
-    def bar(value: float, ends: Ends, words: Words, range_words: Words, before: float, before_end: float) -> Bar:
-        text, seconds = words(value), unit.seconds if words == unit.words else 1.0
+    def bar(value: float, ends: Ends, words: Words, range_words: Words, before: Sequence[float], seconds: float) -> Bar:
+        text = words(value)
         return Bar(
-            key=row.label,
+            key=plan.label,
             name=name,
             color=COLORS[basis],
             value=value / seconds,
             low=ends and ends[0] / seconds,
             high=ends and ends[1] / seconds,
             text=text,
-            dimmed=row.plan is not None and limits.excess(row.plan) > 1,
-            waiting=plan.waiting,
-            doubtful=plan.fit_chance < limits.certainty,
+            dimmed=is_dimmed,
+            waiting=waiting,
+            doubtful=is_doubtful,
             hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
-            usual=before / seconds if before else None,
-            usual_end=before_end / seconds,
+            usual=before[0] / seconds if before[0] else None,
+            usual_end=before[1] / seconds,
         )
 
-    before = (usual.total_s, usual.total_usd) if usual else (0.0, 0.0)
-    before_end = (usual_ends.high_s, usual_ends.high_usd) if usual_ends else before
+    times, costs = (0.0, 0.0), (0.0, 0.0)
+    if usual is not None:
+        times = usual.total_s, usual_ends.high_s if usual_ends else usual.total_s
+        costs = usual.total_usd, usual_ends.high_usd if usual_ends else usual.total_usd
     return (
-        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, before[0], before_end[0]),
-        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range, before[1], before_end[1]),
+        bar(shown.total_s, ends and ends.seconds, unit.words, unit.range_words, times, unit.seconds),
+        bar(shown.total_usd, ends and ends.usd, format_usd, format_usd_range, costs, 1.0),
     )
 
 
-def show_scatter(rows: Sequence[OfferRow], per: Period, limits: Limits) -> None:
+def show_scatter(rows: Sequence[Plan], per: Period, limits: Limits) -> None:
     """Time against cost; the frontier is explained in the legend."""
-    plans = [row.plan for row in rows if row.plan is not None]
+    plans = [row for row in rows if row.has_number]
     if plans:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
         limited = (limits.deadline_s, limits.budget_usd) if per is Period.TRAINING else ()
-        figure = trade_off([per.share_of(plan) for plan in plans], best, anchors, *limited)
+        figure = trade_off(plans, plans[0].table.totals(per), best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 
-def _names(rows: Sequence[OfferRow]) -> list[str]:
+def _names(rows: Sequence[Plan]) -> list[str]:
     """GPU and cloud; the machine's code too, small, where that would not tell two rows apart."""
-    short, names = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows], []
+    short, names = [row.name for row in rows], []
     for row, name in zip(rows, short, strict=True):
-        text, code = no_markup(name), no_markup(machine_words(row.offer)[:_CODE_LETTERS])
+        text, code = no_markup(name), no_markup(row.code[:_CODE_LETTERS])
         text = text.replace(RETIRED_MARK, f"<span style='color:{muted_color()}'>{RETIRED_MARK}</span>")
         text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
         names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
     return names
 
 
-def why_not(row: OfferRow) -> str:
+def why_not(row: Plan) -> str:
     """Why a row has no number: "doesn't fit; largest batch 48"."""
     if row.fit is not None and does_not_fit(row.fit):
         return row.fit.description
@@ -356,35 +368,34 @@ _ALSO_NAMED = 8
 
 
 #: The prediction, the training, and the rows that show.
-Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
+Answered = tuple[Predicted, AdviseAnswer, Sequence[Plan]]
 
 
-def opened_row(rows: Sequence[OfferRow], label: str) -> OfferRow | None:
+def opened_row(rows: Sequence[Plan], label: str) -> Plan | None:
     """The row of a label; a price of the visitor's own changes an on-demand row's label, which is its instance."""
     by_label = {row.offer.name: row for row in reversed(rows)} | {row.label: row for row in rows}
     return by_label.get(label)
 
 
 def show_details(
-    resources: Resources, opened: OfferRow, per: Period, ask: Callable[[], Answered], write_link: Callable[[], None]
+    resources: Resources, opened: Plan, per: Period, ask: Callable[[], Answered], write_link: Callable[[], None]
 ) -> None:
     """Open the dialog of one row. It asks again after each number typed in it; closing it draws the page."""
-    name = opened.plan.name if opened.plan else offer_name(opened.offer)
 
-    @st.dialog(name, width="large", on_dismiss=session.predict_table.choose)
+    @st.dialog(opened.name, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
         network, _, rows = ask()
         write_link()
         row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
-        plans = [one.plan for one in rows if one.plan is not None]
-        st.caption(plain(machine_words(row.offer)))
-        if row.plan is None:
+        plans = [one for one in rows if one.has_number]
+        st.caption(plain(row.code))
+        if not row.has_number:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
         else:
-            facts = _facts(network, plans, row, row.plan)
+            facts = _facts(network, plans, row)
             unit = per.unit(plans)
             # As on its card and its bars.
-            shown = per.share_of(row.plan)
+            shown = row.table.totals(per).of(row)
             time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
             if (ends := shown.interval) is not None:
                 time += f" ({unit.range_words(*ends.seconds)})"
@@ -392,11 +403,11 @@ def show_details(
             facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, network, row)
-        if row.plan is not None:
-            _against(plans, row.plan)
+        if row.has_number:
+            _against(plans, row)
             with st.expander("Rent it"):
-                _rent(launch_of(row.plan.offer, resources.gpus.get(row.plan.offer.gpu)))
-            if lines := _computed(resources, network, row, row.plan):
+                _rent(launch_of(row.offer, resources.gpus.get(row.offer.gpu)))
+            if lines := _computed(resources, network, row):
                 with st.expander("How was this computed?"):
                     st.markdown("\n".join(f"- {line}" for line in lines))
 
@@ -414,7 +425,7 @@ def _rent(launch: Launch) -> None:
             st.code(task, language="yaml")
 
 
-def _corrections(resources: Resources, network: Predicted, row: OfferRow) -> None:
+def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
@@ -445,7 +456,7 @@ def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, 
     number_field(label, key, empty=empty, tip=tip, on_change=take)
 
 
-def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> dict[str, str]:
+def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, str]:
     offer = plan.offer
     each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
     step = format_ms(plan.latency_ms)
@@ -461,26 +472,26 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
         "All costs": plain(breakdown_line(plan)),
         "Measured there": _measured_line(network, plan.instance),
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
-        "Memory": "" if row.fit is None else plain(sentence(row.fit.description)),
+        "Memory": "" if plan.fit is None else plain(sentence(plan.fit.description)),
         "Also at": plain(_also_at(plans, plan)),
         "Note": plain(sentence("; ".join(filter(None, (plan.node_note, plan.loading_note))))),
     }
 
 
-def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:
+def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]:
     """What the step and the memory verdict are computed from."""
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
     if network.held.is_network:
-        lines += [] if row.fit is None else [f"Memory: {row.fit.why}"]
+        lines += [] if plan.fit is None else [f"Memory: {plan.fit.why}"]
         return [plain(f"{line}.") for line in lines]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
     method = resources.models.method(prediction.method)
     rule = method.rules[prediction.anchor_latency_ms is not None]
     if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
         lines.append(f"Models, at the profile's size: {members} ({rule.words})")
-    if row.fit is not None:
-        lines.append(f"Memory: {row.fit.why}")
+    if plan.fit is not None:
+        lines.append(f"Memory: {plan.fit.why}")
     return [plain(f"{line}.") for line in lines]
 
 

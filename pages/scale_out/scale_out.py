@@ -127,7 +127,9 @@ def main(resources: Resources) -> None:
     # Where a step doesn't fit, only among all offers.
     fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
     every = answering.plans if session.offers.preset == "all" or not fitting else fitting
-    rows = chosen_rows(every, keep=keep, every_node=True)
+    by_offer = {plan.offer.offer_key: plan for plan in every}
+    chosen_plans = chosen_rows([plan.plan for plan in every], keep=keep, every_node=True)
+    rows = [by_offer[plan.offer.offer_key] for plan in chosen_plans]
     if not rows:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
@@ -135,8 +137,8 @@ def main(resources: Resources) -> None:
     _chart(answering.on(chosen.label), chosen)
     gpus = question.scaling.total_gpus
     result_table(
-        rows,
-        out_columns(shared_time_unit(row.epoch_s for row in rows)),
+        [row.label for row in rows],
+        out_columns(rows, shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",

@@ -107,11 +107,11 @@ def _predicted_ms(
             advise_training(resources, replace(question, gpu=(resources.catalog[instance].gpu,)), network.training),
             axis,
             sizes,
-            choose=lambda rows: [row for row in rows if row.offer.name == instance],
+            choose=lambda rows: [row for row in rows if row.instance == instance],
         )
         for curve in answer.curves:
             # As the fields show them: whoever types these gets the same answer.
-            low, *middle, high = (float(f"{point.plan.latency_ms:.6g}") for point in curve.points)
+            low, *middle, high = (float(f"{point.latency_ms:.6g}") for point in curve.points)
             found = low, high
             fit = curve.row.fit
             why = f"Predicted from {network.held.name}."

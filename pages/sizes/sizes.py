@@ -14,7 +14,6 @@ from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes, at_l
 from profet_core.catalog.instance import price_line
 from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
-from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
 from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
@@ -77,7 +76,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     # Every fourth of the larger sizes, where the profile's are larger.
     grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
 
-    def draw(rows: Sequence[OfferRow]) -> list[OfferRow]:
+    def draw(rows: Sequence[Plan]) -> list[Plan]:
         with gpus_place:
             return drawn_rows(rows, keep=session.sizes_table.open)
 
@@ -107,10 +106,10 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None)
         choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     largest, chosen = axis == "batch" and session.sizes.each_at == "largest", chosen_rows(answer.advice.rows, keep=keep)
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
-    columns = size_columns(shared_time_unit(row.plan.total_s for row in rows), with_batch=largest)
+    plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))
     result_table(
-        sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s)),
-        columns,
+        [plan.label for plan in plans],
+        size_columns(plans, shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
@@ -119,11 +118,11 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None)
     if without and session.sizes.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
-    st.caption(price_line(row.plan.offer for row in rows))
+    st.caption(price_line(plan.offer for plan in plans))
 
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
-    row, plans = curve.row, [point.plan for point in curve.points]
+    row, plans = curve.row, curve.points
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
     return Curve(

@@ -20,15 +20,15 @@ from profet_core.answers.predict import PredictedTraining, fits_in_training, pre
 from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.instance import AVAILABLE, ON_DEMAND, frame_of, offer_cells
+from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
-from profet_core.latency import StepTime
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.training.advise import Advice, OfferRow, advise, offer_rows
+from profet_core.offers import OfferTable
+from profet_core.training.advise import Advice, advise
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
-from profet_core.training.plans import CostTable, Limits, Plan, plan_of
+from profet_core.training.plans import CostTable, Limits, Plan, costed
 from profet_core.training.recommend import Comparison, compare
 from profet_core.training.several_gpus import GpuStep, whole_nodes
 from profet_core.training.words import spot_sentence
@@ -47,7 +47,7 @@ class CostAnswer:
     @property
     def rows(self) -> list[CostRow]:
         """Rows of the table with their speedup and energy."""
-        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table.rows]
+        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table]
 
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
@@ -57,11 +57,12 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     training = predicted_training(context, question)
     anchor = training.prediction.anchor
     rows = filtered_rows(training.step_times, question.offer_filter, names, anchor)
-    work = question.workload(training.batch_size)
-    plans = [plan_of(work, row, context.catalog[row.instance]) for row in rows if row.latency_ms is not None]
-    table = CostTable(work, tuple(plans), training.latencies_ms.get(anchor))
-    fits = fits_in_training(context, training, [plan.instance for plan in plans])
-    energy = {plan.instance: training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in plans}
+    known = [row.number for row in rows if row.latency_ms is not None]
+    work, latencies_ms = question.workload(training.batch_size), training.latencies_ms
+    steps = training.step_times.take(known, [context.catalog[training.step_times.offers[row].name] for row in known])
+    table = costed(work, steps, anchor_ms=latencies_ms.get(anchor))
+    fits = fits_in_training(context, training, [plan.instance for plan in table])
+    energy = {plan.instance: training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table}
     return CostAnswer(training, table, fits, energy)
 
 
@@ -80,7 +81,7 @@ class AdviseAnswer:
     question: AdviseQuestion
     training: PredictedTraining
     advice: Advice
-    rows: tuple[OfferRow, ...]
+    rows: tuple[Plan, ...]
     comparison: Comparison | None
     spot: SpotPlan | None
     launch: Launch
@@ -93,7 +94,7 @@ class AdviseAnswer:
 
     def to_frame(self) -> Any:
         """One row per predicted offer, as a `pandas.DataFrame`: offer, latency, time and cost with intervals."""
-        return frame_of(_plan_cells(plan) for plan in self.advice.plans)
+        return self.advice.table.to_frame(self.advice.rows)
 
 
 def answer_advise(context: Context, question: AdviseQuestion) -> AdviseAnswer:
@@ -115,22 +116,26 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
             names = ("compare", "price", "include_retired")
             raise InputError(f"{{{option}}} names {retired[0]}, which is retired: add {{include_retired}}.", *names)
     prediction = training.prediction
-    rows = node_rows(context, question, training, training.step_times, offers, (training.batch_size, training.pixels))
-    rows = filtered_rows(rows, offer_filter, names, prediction.anchor)
-    fits = fits_in_training(context, training, training.latencies_ms)
+    size = training.batch_size, training.pixels
+    steps = node_rows(context, question, training, training.step_times, offers, size)
+    wanted = {row.instance for row in filtered_rows(steps, offer_filter, names, prediction.anchor)}
     advice = advise(
-        [row for row in rows if row.instance in names],
+        steps,
         offers,
         question.workload(training.batch_size),
         limits,
         include_retired=question.include_retired,
-        fits=fits,
+        fits=fits_in_training(context, training, training.latencies_ms),
+        wanted=wanted.intersection(names),
+        anchor=prediction.anchor,
     )
-    for plan in advice.plans:
-        # Whether it ends is checked here, whichever plans are shown.
-        _ = plan.lost
+    if question.workload(1).extras.interruptions is not None:
+        for plan in advice.plans:
+            # Whether it ends is checked here, whichever plans are shown.
+            _ = plan.lost
     comparison = None if question.compare is None else _compared(advice, question.compare)
-    shown = tuple(offer_rows(advice, offers, fits, prediction.anchor))
+    by_offer = {plan.offer.offer_key: plan for plan in advice.table}
+    shown = tuple(by_offer[offer.offer_key] for offer in offers)
     offer = advice.answer.offer
     launch = launch_of(offer, context.gpus.get(offer.gpu), question.launch_command)
     found = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
@@ -178,18 +183,21 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
     by_cost = sorted(advice.plans, key=lambda plan: plan.total_usd)
     rented = {plan.instance: plan.offer for plan in by_cost if plan.offer.status == AVAILABLE}
     rented = dict(list(rented.items())[:_CANDIDATES])
-    steps = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
+    tables = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
     cheapest = advice.cheapest.plan
     best, best_size = cheapest, training.batch_size
-    for place, size in enumerate(_BATCH_SIZES):
-        fitting = [name for name, fit in fits.items() if name in steps and (fit.largest_batch or 0) >= size]
-        known = [steps[name][place] for name in fitting if steps[name][place].latency_ms is not None]
-        offers = [rented[step.instance] for step in known]
-        work = replace(advice.workload, batch_size=size)
-        for row in node_rows(context, answer.question, training, known, offers, (size, training.pixels)):
-            plan = plan_of(work, row, rented[row.instance], advice.limits)
-            if plan.total_usd < best.total_usd:
-                best, best_size = plan, size
+    for size, steps in zip(_BATCH_SIZES, tables, strict=True):
+        numbers, known = steps.numbers, steps.latencies_ms.keys() & rented.keys()
+        fitting = [name for name, fit in fits.items() if name in known and (fit.largest_batch or 0) >= size]
+        if not fitting:
+            continue
+        offers = [rented[name] for name in fitting]
+        steps = steps.take([numbers[name] for name in fitting], offers)
+        steps = node_rows(context, answer.question, training, steps, offers, (size, training.pixels))
+        table = costed(replace(advice.workload, batch_size=size), steps, advice.limits)
+        plan = table[int(table.total_usd.argmin())]
+        if plan.total_usd < best.total_usd:
+            best, best_size = plan, size
     if best.total_usd >= (1 - _LEAST_GAIN) * cheapest.total_usd:
         return None
     return BestBatch(best_size, best, cheapest, training.batch_size)
@@ -231,20 +239,23 @@ def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
         (offer for offer in offers if offer.market == ON_DEMAND),
         key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour),
     )
-    return SpotPlan(plan, plan_of(advice.workload, plan.row, on_demand[0], advice.limits) if on_demand else None)
+    if not on_demand:
+        return SpotPlan(plan, None)
+    steps = advice.table.steps.take([plan.number], on_demand[:1])
+    return SpotPlan(plan, costed(advice.workload, steps, advice.limits)[0])
 
 
 def node_rows(
     context: Context,
     question: AdviseQuestion,
     training: PredictedTraining,
-    rows: Sequence[StepTime],
+    steps: OfferTable,
     offers: Sequence[Instance],
     size: tuple[int, int | None],
-) -> list[StepTime]:
+) -> OfferTable:
     """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
     if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
-        return list(rows)
+        return steps
     batch_size, pixels = size
     known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
@@ -254,7 +265,7 @@ def node_rows(
             "parameters",
         )
     one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=known.count, pixels=pixels)
-    return whole_nodes(scaleout_model(context), rows, offers, one_gpu)
+    return whole_nodes(scaleout_model(context), steps, offers, one_gpu)
 
 
 def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
@@ -267,18 +278,3 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b)
-
-
-def _plan_cells(plan: Plan) -> dict[str, object]:
-    step, total = plan.row.interval, plan.interval
-    cells = {
-        **offer_cells(plan.offer),
-        "latency_ms": plan.latency_ms,
-        "low_ms": step and step.low_ms,
-        "high_ms": step and step.high_ms,
-        "basis": str(plan.basis),
-    }
-    for unit in ("s", "usd"):
-        cells[f"total_{unit}"] = getattr(plan, f"total_{unit}")
-        cells |= {f"{end}_{unit}": total and getattr(total, f"{end}_{unit}") for end in ("low", "high")}
-    return {**cells, "in_time": plan.in_time, "in_budget": plan.in_budget, "note": plan.note}

@@ -20,8 +20,8 @@ from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
-from profet_core.prediction.predict import PredictOptions
-from profet_core.prediction.table import Prediction, Predictions
+from profet_core.prediction.predict import Predictions, PredictOptions
+from profet_core.prediction.table import Prediction
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 

@@ -9,18 +9,16 @@ from typing import Any
 
 from profet_core.answers.context import Context
 from profet_core.answers.questions import PredictQuestion, ProfileQuestion
-from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN, requested_code
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, InputError, NoPredictionError, Note
-from profet_core.latency import LEVEL, LatencyParts
-from profet_core.layers.estimate import METHOD, NetworkEstimate, NetworkStep, estimate, measured_step
+from profet_core.latency import LEVEL
+from profet_core.layers.estimate import METHOD, NetworkStep, estimate, measured_step
 from profet_core.layers.measured import MeasuredTime
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.prediction.table import Prediction, StepTable, Target
+from profet_core.prediction.table import Prediction
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.transfer.targets import host_named
 from profet_profiles.record import Profile, ProfileMeta
 
 
@@ -167,14 +165,13 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
                 for name, fit in fits.items()
                 if context.catalog[name].gpu_memory_gib >= ran_gib
             }
-        table, offers = _table(context, found)
         return NetworkPrediction(
             anchor=anchor,
             anchor_latency_ms=latency_ms if is_own else None,
             method=METHOD,
             profile=replace(profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)),
-            table=table,
-            offers=offers,
+            table=replace(found.table, members={}),
+            offers=found.offers,
             interval_level=LEVEL,
             unknown_operations=NO_UNKNOWN_OPERATIONS,
             similarity=None,
@@ -185,22 +182,3 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
         )
 
     return at(batch_size, None, question.targets if isinstance(question, PredictQuestion) else None)
-
-
-def _table(context: Context, found: NetworkEstimate) -> tuple[StepTable, tuple[tuple[Instance, int], ...]]:
-    """Steps of an estimate, a row per offer."""
-    gpus = [context.gpus[row.offer.gpu] for row in found.rows]
-    hosts = [host_named("", gpu.compute_capability) for gpu in gpus]
-    targets = tuple(map(Target, gpus, hosts, [row.instance for row in found.rows]))
-    steps = [row.estimate for row in found.rows]
-    parts = [step.parts or LatencyParts(math.nan, math.nan) for step in steps]
-    table = StepTable.unknown(targets, ()).with_rows(
-        range(len(steps)),
-        latency_ms=[step.latency_ms for step in steps],
-        log_sd=[step.log_sd for step in steps],
-        free_ms=[part.free_ms for part in parts],
-        launch_ms=[part.launch_ms for part in parts],
-        basis=[step.basis for step in steps],
-        notes=[step.notes for step in steps],
-    )
-    return table, tuple((row.offer, place) for place, row in enumerate(found.rows))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
@@ -23,9 +23,9 @@ from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
-from profet_core.latency import StepTime
 from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.networks import counts_of, named_network
+from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import basis_by_instance, recorded_on, unknown_gpu
@@ -177,9 +177,6 @@ def _checked(count: float) -> float:
     return count
 
 
-Row = TypeVar("Row", bound=StepTime)
-
-
 class Targets(NamedTuple):
     """Instances that targets name, themselves or by their GPU, and GPUs that no offer has; keys in their order."""
 
@@ -245,7 +242,9 @@ def market_offers(
     return offers, names
 
 
-def filtered_rows(rows: Iterable[Row], offer_filter: OfferFilter, names: Collection[str], anchor: str) -> list[Row]:
+def filtered_rows(
+    rows: Iterable[OfferStep], offer_filter: OfferFilter, names: Collection[str], anchor: str
+) -> list[OfferStep]:
     """Rows of the selected instances with the minimum confidence, and the anchor's row.
 
     Raises NoOffersError if there is none other than the anchor; one line says why.

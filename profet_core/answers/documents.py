@@ -30,9 +30,10 @@ from profet_core.catalog.gpus import Gpu, amp_words, supported_precisions
 from profet_core.catalog.instance import old_price_note
 from profet_core.catalog.launch import Launch
 from profet_core.ensemble.operations import UnknownOperations
-from profet_core.latency import LEVEL, StepTime
+from profet_core.latency import LEVEL
+from profet_core.offers import OfferStep
 from profet_core.prediction.scaler import ScaledLatency
-from profet_core.prediction.table import InstancePrediction, Prediction, Similarity
+from profet_core.prediction.table import Prediction, Similarity
 from profet_core.training.advise import Dominated, Upgrade
 from profet_core.training.cost import Breakdown, Energy, Workload
 from profet_core.training.memory import FitAnswer, Verdict
@@ -100,14 +101,14 @@ def ends() -> Keys:
 
 
 _ROW = record(
-    **keys(InstancePrediction, "instance latency_ms"),
+    **keys(OfferStep, "instance latency_ms"),
     **ends(),
-    **keys(InstancePrediction, "members basis cost_per_1000_steps_usd usd_per_hour status note"),
+    **keys(OfferStep, "members basis cost_per_1000_steps_usd usd_per_hour status note"),
     **RENTED,
 )
 #: Targets that no offer has.
 GPU_ROWS = many(
-    record(gpu=at("instance", TEXT), **keys(StepTime, "latency_ms"), **ends(), **keys(StepTime, "basis note"))
+    record(gpu=at("instance", TEXT), **keys(OfferStep, "latency_ms"), **ends(), **keys(OfferStep, "basis note"))
 )
 PREDICTION = record(
     **keys(
@@ -142,7 +143,7 @@ _COST = record(
     speedup=maybe(NUMBER),
     energy_kwh_at_most=at("energy.kwh", maybe(NUMBER)),
     co2e_kg_at_most=at("energy.co2e_kg", maybe(NUMBER)),
-    **keys(StepTime, "basis note", "plan.row"),
+    **keys(OfferStep, "basis note", "plan.row"),
     **keys(Plan, "waiting", "plan"),
     **under("plan", **RENTED),
 )

@@ -27,7 +27,6 @@ from profet_core.answers.schema import NUMBER, TEXT, at, by_name, keys, many, ma
 from profet_core.answers.schema import WHOLE as INTEGER
 from profet_core.catalog.gpus import CODES, PLAIN
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import StepTime
 from profet_core.layers.estimate import (
     OPTIMIZERS,
     Disagreement,
@@ -42,10 +41,11 @@ from profet_core.layers.logs import LOGS, TrainingLog
 from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.offers import OfferStep
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.table import InstancePrediction, Prediction, rows_frame
+from profet_core.prediction.table import Prediction
 from profet_core.training.cost import Workload
-from profet_core.training.plans import TOTALS, Plan, plan_of
+from profet_core.training.plans import TOTALS, Plan, costed
 from profet_profiles import Profile
 
 
@@ -152,7 +152,7 @@ class EstimateAnswer:
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
-        return rows_frame(self.estimate.rows)
+        return self.estimate.rows.to_frame()
 
 
 def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAnswer:
@@ -175,17 +175,19 @@ def answer_estimate(context: Context, question: EstimateQuestion) -> EstimateAns
     if question.log is not None:
         measured.append(_logged_step(context, question, question.log))
     found = estimate(context.models, context.catalog, step, wanted, measured)
-    rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
-    kept = {row.instance for row in rows} | found.gpus.keys()
+    chosen = {row.instance for row in filtered_rows(found.rows, offer_filter, names, "")}
+    kept = chosen | found.gpus.numbers.keys()
     regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
     fits = {name: fit for name, fit in found.fits.items() if name in kept}
-    found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
+    offers = tuple(one for one in found.offers if one[0].name in chosen)
+    found = replace(found, name=question.name, offers=offers, regimes=regimes, fits=fits)
+    rows = found.rows
     if question.images is None:
         check_epochs(question.epochs, question.validation_images)
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats or ()]
     if question.images is not None:
         work = Workload(question.images, question.batch_size, question.epochs, question.validation_images)
-        costs = {row.instance: plan_of(work, row, row.offer) for row in rows if row.latency_ms is not None}
+        costs = {plan.instance: plan for plan in costed(work, rows)}
     warnings += found.warnings
     if (given := question.profiled) is not None:
         profiled = predicted_profile(context, given, read_as(given.profile, given.steps), given.latency_ms)
@@ -231,7 +233,7 @@ def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[Note, ...
 class _Row(NamedTuple):
     """A row with the case of its estimate, and its costs; None without images."""
 
-    row: InstancePrediction
+    row: OfferStep
     regime: str
     cost: Plan | None
 
@@ -242,17 +244,13 @@ def _rows(answer: EstimateAnswer) -> list[_Row]:
     return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
-def _gpus(answer: EstimateAnswer) -> list[StepTime]:
-    return [StepTime(gpu, step) for gpu, step in answer.estimate.gpus.items()]
-
-
 _DOCUMENT = record(
     **under("row", instance=TEXT, latency_ms=NUMBER, **ends()),
     by_method=at("row.members", by_name(NUMBER)),
     regime=TEXT,
-    **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
+    **keys(OfferStep, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
     **under("cost", **dict.fromkeys(TOTALS, maybe(NUMBER))),
-    **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
+    **under("row", **keys(OfferStep, "usd_per_hour status note"), **RENTED),
 )
 _COUNTS = record(
     **keys(Counts, "pixels classes parameters"),
@@ -270,7 +268,7 @@ ESTIMATED = record(
     counts=at("estimate.network", _COUNTS),
     interval_level=COVERAGE,
     estimates=at(_rows, many(_DOCUMENT)),
-    gpus=at(_gpus, GPU_ROWS),
+    gpus=at("estimate.gpus", GPU_ROWS),
     memory=at("estimate.fits", MEMORY),
     profile=at(
         lambda answer: answer.profiled and answer,

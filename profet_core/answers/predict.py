@@ -17,22 +17,22 @@ from profet_core.answers.questions import (
     SecondProfile,
     TrainingQuestion,
 )
-from profet_core.catalog import Catalog, Instance
+from profet_core.catalog import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
-from profet_core.catalog.gpus import FP32, HALF, TF32, Gpu, canonical, requested_precision
-from profet_core.catalog.instance import CUSTOM_HARDWARE
+from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
+from profet_core.catalog.instance import machine_with
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
-from profet_core.latency import StepTime
 from profet_core.layers.by_name import step_by_counts
+from profet_core.offers import OfferTable
 from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
 from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import curves_at, joint_predictions, other_networks, steps_at
-from profet_core.prediction.table import InstancePrediction, Prediction
+from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
@@ -138,7 +138,7 @@ class PredictedTraining:
     known: tuple[Prediction, ...]
     batch_size: int
     pixels: int | None
-    step_times: tuple[InstancePrediction, ...]
+    step_times: OfferTable
     warnings: tuple[Note, ...]
     ran_on: tuple[str, ...] = ()
 
@@ -161,8 +161,7 @@ class PredictedTraining:
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> milliseconds per step, for all instances with a latency."""
-        steps = ((row.instance, row.estimate.latency_ms) for row in self.step_times)
-        return {instance: latency_ms for instance, latency_ms in steps if latency_ms is not None}
+        return self.step_times.latencies_ms
 
 
 def predicted_training(
@@ -212,14 +211,13 @@ def steps_along(
     sizes: Sequence[int],
     other: int | None,
     instances: Collection[str],
-) -> Mapping[str, tuple[StepTime, ...]]:
-    """Instance -> its step at each size of an axis; those of a network without a profile are estimated at each."""
+) -> list[OfferTable]:
+    """Steps of instances at each size of an axis; those of a network without a profile are estimated at each."""
     first = training.prediction
     if not isinstance(first, NetworkPrediction):
         return curves_at(context.models, training.known, axis, sizes, other, instances=instances)
     every = [(size, other) if axis == "batch" else (other or training.batch_size, size) for size in sizes]
-    each = [first.at(*size, list(instances)).predictions for size in every]
-    return {steps[0].instance: steps for steps in zip(*each, strict=True)}
+    return [first.at(*size, list(instances)).predictions for size in every]
 
 
 def fits_in_training(
@@ -308,7 +306,7 @@ class PredictAnswer:
 
     prediction: Prediction
     fits: Mapping[str, FitAnswer]
-    gpus: Sequence[StepTime]
+    gpus: OfferTable
 
     @property
     def profile(self) -> Profile:
@@ -320,7 +318,7 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     """Predict, corrected by latencies measured on targets."""
     offer_filter = question.offer_filter
     context, names, targets = filtered_context(context, offer_filter, question.targets, question.anchor)
-    gpus: list[StepTime] = []
+    gpus = OfferTable.of((), (), (), ())
     if targets is not None and context.models.method(question.method).kind != "classes":
         # The documented ensemble refuses every GPU but its own.
         targets = Targets(targets.instances | targets.gpus, {})
@@ -329,37 +327,22 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         prediction = predicted_question(context, question)
     if targets is not None and targets.gpus:
         # Each stands in a machine of its own; apart from the others, whose order with it would change them.
-        alone = [_machine_with(context.gpus[name]) for name in targets.gpus]
+        # A machine's name is no GPU's, which may be the anchor.
+        alone = [machine_with(name, context.gpus[name].memory_gib, f"machine with {name}") for name in targets.gpus]
         wider = replace(context, catalog=Catalog([*context.catalog.all_offers, *alone]))
         found = predicted_question(wider, replace(question, targets=[offer.name for offer in alone]))
-        gpus = [StepTime(row.offer.gpu, row.estimate) for row in found.predictions if row.offer in alone]
+        rows = [row for row in found.predictions if row.offer in alone]
+        named = [replace(row.offer, name=row.offer.gpu) for row in rows]
+        gpus = found.predictions.take([row.number for row in rows], named)
         if not targets.instances:
             prediction = replace(found, offers=tuple(one for one in found.offers if one[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
-    if len(rows) < len(prediction.predictions):
-        kept = {row.instance for row in rows}
+    kept = {row.instance: None for row in rows}
+    if len(kept) < len(prediction.predictions):
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
     ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
-    fits = memory_fits(context, (prediction,), ran_on, [row.instance for row in (*rows, *gpus)])
+    fits = memory_fits(context, (prediction,), ran_on, [*kept, *gpus.numbers])
     return PredictAnswer(prediction, fits, gpus)
-
-
-def _machine_with(gpu: Gpu) -> Instance:
-    """A machine of no price with a GPU and its usual host; its name is no GPU's, which may be the anchor."""
-    return Instance(
-        name=f"machine with {gpu.name}",
-        gpu=gpu.name,
-        gpu_count=1,
-        gpu_memory_gib=gpu.memory_gib,
-        vcpus=None,
-        usd_per_hour=1.0,
-        region="any",
-        os="linux",
-        market=CUSTOM_HARDWARE,
-        status="available",
-        as_of="",
-        source="no offer",
-    )
 
 
 @dataclass(frozen=True, slots=True)

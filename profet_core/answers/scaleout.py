@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from profet_core.answers.context import (
     Context,
@@ -30,14 +32,14 @@ from profet_core.answers.questions import (
 from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.gpus import AS_PROFILED
-from profet_core.catalog.instance import RETIRED, Instance, frame_of
+from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
 from profet_core.catalog.interconnects import NAMED_LINKS, Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
-from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.training.cost import Workload, cost_usd
+from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, does_not_fit
-from profet_core.training.plans import Limits, plan_confidence, plan_of
+from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     GRADIENT_BYTES,
@@ -47,8 +49,8 @@ from profet_core.training.several_gpus import (
     ScaledEpoch,
     ScaledStep,
     WholeNodePlan,
-    node_time,
     nodes_of,
+    on_all_gpus,
     scaled_step,
     scaling_notes,
 )
@@ -76,7 +78,7 @@ class OneGpu:
     batch_size: int
     known: Collection[str]
     supports_batch: Callable[[int], bool]
-    step_at: Callable[[str, int], StepTime]
+    step_at: Callable[[str, int], OfferStep]
     fit_at: Callable[[str, int], FitAnswer | None]
     pixels: int | None = None
     meta: ProfileMeta = field(default_factory=ProfileMeta)
@@ -98,15 +100,15 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
-    def step_at(instance: str, batch_size: int) -> StepTime:
+    def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
             if given_ms is not None and not training.scaled:
-                return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
+                return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows = {row.instance: row for row in training.step_times if row.latency_ms is not None}
-        found = next((rows[name] for name in names if name in rows), None)
+        rows, known = training.step_times.numbers, training.latencies_ms
+        found = next((rows[name] for name in names if name in known), None)
         if found is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
@@ -115,7 +117,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
                 "latency_ms",
                 "instance",
             )
-        return found
+        return training.step_times[found]
 
     return OneGpu(
         gpu=catalog[anchor].gpu if anchor in catalog else anchor,
@@ -143,14 +145,14 @@ def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: fl
     known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)
     latency_ms, batch = positive_number("The step latency", latency_ms), whole_number("The batch size", batch_size)
 
-    def step_at(instance: str, batch_size: int) -> StepTime:
+    def step_at(instance: str, batch_size: int) -> OfferStep:
         if instance and instance not in known:
             raise InputError(f"The step was measured on {gpu}, but {instance} has another GPU.")
         if batch_size != batch:
             raise InputError(
                 f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
             )
-        return StepTime(instance, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN))
+        return OfferTable.given([machine_with(gpu, 1.0, instance)], [latency_ms])[0]
 
     return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)
 
@@ -409,7 +411,7 @@ class ScaledTraining:
     how_many: HowMany | None
     offer: Instance | None
     gpu: str
-    one_gpu: StepTime
+    one_gpu: OfferStep
     interconnect: Interconnect
     curve: tuple[CurveRow, ...]
     last_paying: int | None
@@ -419,17 +421,19 @@ class ScaledTraining:
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
         return frame_of(
-            {
-                "gpus": row.step.gpus,
-                "nodes": row.step.nodes,
-                "latency_ms": row.step.latency_ms,
-                "low_ms": row.step.interval and row.step.interval.low_ms,
-                "high_ms": row.step.interval and row.step.interval.high_ms,
-                "epoch_s": row.epoch_s,
-                "epoch_usd": row.epoch_usd,
-                "over_one": row.over_one,
-            }
-            for row in self.curve
+            [
+                {
+                    "gpus": row.step.gpus,
+                    "nodes": row.step.nodes,
+                    "latency_ms": row.step.latency_ms,
+                    "low_ms": row.step.interval and row.step.interval.low_ms,
+                    "high_ms": row.step.interval and row.step.interval.high_ms,
+                    "epoch_s": row.epoch_s,
+                    "epoch_usd": row.epoch_usd,
+                    "over_one": row.over_one,
+                }
+                for row in self.curve
+            ]
         )
 
 
@@ -529,7 +533,7 @@ class ScaleoutPlans:
             )
         return found
 
-    def _one_gpu(self, row: StepTime, batch_size: int) -> GpuStep:
+    def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
         scaling, parameters, pixels = self.question.scaling, self._network.count, self.source.pixels
         network = {"gradients": scaling.gradients, "pixels": pixels, "tensors": scaling.tensors}
         return GpuStep.from_row(row, batch_size, parameters, **network)
@@ -590,7 +594,7 @@ class ScaleoutPlans:
         question = self.question
         validation_images = question.epoch_validation_images
         work = Workload(question.epoch_images, step.batch_size, validation_images=validation_images)
-        epoch_s = work.duration_s(step.latency_ms)
+        epoch_s = float(work.duration_s(step.latency_ms))
         usd = None if offer is None else cost_usd(MS_PER_S * epoch_s, step.nodes * offer.usd_per_hour)
         return ScaledEpoch(step, epoch_s, usd)
 
@@ -599,7 +603,7 @@ class ScaleoutPlans:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         total = self.question.scaling.total_gpus
         several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
-        found = [plan for offer in several if (plan := self._plan(offer, total or offer.gpu_count)) is not None]
+        found = self._planned((offer, total or offer.gpu_count, None) for offer in several)
         sure = [plan for plan in found if self._is_sure(plan)]
         if found and not sure:
             best = max(plan_confidence(plan.plan) for plan in found)
@@ -618,8 +622,8 @@ class ScaleoutPlans:
         question, total = self.question, self.question.scaling.total_gpus
         limits = question.epoch_limits
         spans = limits.given and question.scaling.strategy != Strategy.ONE_PROCESS
-        planned = [
-            self._plan(offer, gpus)
+        wanted = [
+            (offer, gpus, None)
             for offer in self._offers[0]
             for gpus in ([total] if total else usual_counts(offer.gpu_count))
             if offer.status != RETIRED
@@ -629,31 +633,30 @@ class ScaleoutPlans:
                 or (offer.gpu_count > 1 and (total or (spans and self._is_network_known(offer))))
             )
         ]
-        plans = [plan for plan in planned if plan is not None and not does_not_fit(plan.fit) and self._is_sure(plan)]
+        plans = [plan for plan in self._planned(wanted) if not does_not_fit(plan.fit) and self._is_sure(plan)]
         if not plans:
             return None
         within = [
             plan
             for plan in plans
-            if limits.excess(plan.plan) <= 1
-            and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
+            if plan.excess <= 1 and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
         ]
         if not limits.given:
             best = min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan))
         elif not within:
-            best = min(plans, key=lambda plan: limits.excess(plan.plan))
+            best = min(plans, key=lambda plan: plan.excess)
         else:
             best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
         gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
         can_grow = best.offer.gpu_count > 1 and not total and question.scaling.strategy != Strategy.ONE_PROCESS
-        more = self._plan(best.offer, 2 * gpus) if can_grow else None
+        more = next(iter(self._planned([(best.offer, 2 * gpus, None)] if can_grow else [])), None)
         if more is not None and _product(more) >= _product(best):
             more = None
         if question.global_batch is None:
             other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
         else:
             other_batch, can = float(one_gpu_batch), True
-        other = self._plan(best.offer, gpus, int(other_batch)) if can else None
+        other = next(iter(self._planned([(best.offer, gpus, int(other_batch))] if can else [])), None)
         return HowMany(
             best,
             question.epochs,
@@ -669,28 +672,41 @@ class ScaleoutPlans:
     def _is_network_known(self, offer: Instance) -> bool:
         return self.question.scaling.on(load_interconnects().of(offer)).network_gbit_per_s is not None
 
-    def _plan(self, offer: Instance, gpus: int, batch_per_gpu: int | None = None) -> WholeNodePlan | None:
-        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
-        question = self.question
-        if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
-            return None
-        if batch_per_gpu is None and not self._can_share(gpus):
-            return None
-        batch_size, links = batch_per_gpu or self._batch(gpus), question.scaling.on(load_interconnects().of(offer))
-        one = self.source.step_at(offer.name, batch_size)
-        shared = self._one_gpu(one, batch_size)
-        step = scaled_step(self.model, shared, links, gpus, Strategy(question.scaling.strategy))
-        paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
-        work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(work, node_time(one, links, step), paid, question.epoch_limits)
-        return WholeNodePlan(
-            offer=offer,
-            step=step,
-            one=one,
-            plan=plan,
-            fit=self.source.fit_at(offer.name, batch_size),
-            is_anchor=self.source.gpu in (offer.name, offer.gpu),
+    def _planned(self, wanted: Iterable[tuple[Instance, int, int | None]]) -> list[WholeNodePlan]:
+        """Each offer with all of a number of GPUs training, as a plan of `answer_advise`; impossible ones are left out.
+
+        Parameters
+        ----------
+        wanted : offer, number of GPUs, and the batch of each; None: the question's.
+        """
+        question, places = self.question, list[tuple[Instance, int, OfferStep]]()
+        scaled: dict[int, tuple[Interconnect, ScaledStep]] = {}
+        for offer, gpus, given in wanted:
+            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
+                continue
+            if given is None and not self._can_share(gpus):
+                continue
+            batch_size, links = given or self._batch(gpus), question.scaling.on(load_interconnects().of(offer))
+            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.scaling.strategy)
+            step = scaled_step(self.model, self._one_gpu(one, batch_size), links, gpus, strategy)
+            scaled[len(places)] = links, step
+            places.append((offer, batch_size, one))
+        steps = [step for _, step in scaled.values()]
+        paid = [
+            replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
+            for (offer, _, _), step in zip(places, steps, strict=True)
+        ]
+        table = costed(
+            Workload(question.epoch_images, 1, validation_images=question.epoch_validation_images),
+            on_all_gpus(joined([one for _, _, one in places], paid), scaled),
+            question.epoch_limits,
+            batch_size=np.array([batch_size for _, batch_size, _ in places], int),
+            fits=[self.source.fit_at(offer.name, batch_size) for offer, batch_size, _ in places],
+            anchor=self.source.gpu,
         )
+        return [
+            WholeNodePlan(offer, step, plan) for (offer, _, _), step, plan in zip(places, steps, table, strict=True)
+        ]
 
 
 def _scalable(batch_size: int) -> bool:
@@ -787,7 +803,7 @@ SCALED_OUT = record(
     validation_images=at("question.epoch_validation_images", WHOLE),
     instance=at("offer.name", maybe(TEXT)),
     gpu=TEXT,
-    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(StepTime, "basis note")),
+    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(OfferStep, "basis note")),
     interconnect=record(**keys(Interconnect, _LINKS, link=at("link.value", TEXT))),
     curve=many(_CURVE),
     last_paying=maybe(WHOLE),

@@ -19,27 +19,17 @@ from profet_core.prediction.scaler import (
     scale_context,
 )
 from profet_core.prediction.sizes import scale, scale_curve
-from profet_core.training.advise import OfferRow
-from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import Plan, plan_of
+from profet_core.training.memory import Verdict, does_not_fit
+from profet_core.training.plans import CostTable, Plan, costed
 from profet_profiles import Profile
-
-
-@dataclass(frozen=True, slots=True)
-class SizePoint:
-    """One offer at one size; `fit` is None if its memory is unknown or was not requested."""
-
-    size: int
-    plan: Plan
-    fit: FitAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
     """One offer at every size; `largest_fit` is the largest sure to fit in memory, 0 for none, None for all."""
 
-    row: OfferRow
-    points: tuple[SizePoint, ...]
+    row: Plan
+    points: tuple[Plan, ...]
     largest_fit: int | None
 
 
@@ -49,14 +39,14 @@ class SizesAnswer:
 
     Attributes
     ----------
-    rows : the chosen rows of the advice, at the training's size.
+    rows : the chosen rows of the advice with a number, at the training's size.
     curves : of the drawn rows with a known latency.
     """
 
     advice: AdviseAnswer
     axis: str
     sizes: tuple[int, ...]
-    rows: tuple[SizePoint, ...]
+    rows: tuple[Plan, ...]
     curves: tuple[SizeCurve, ...]
 
 
@@ -66,8 +56,8 @@ def answer_sizes(
     axis: str,
     sizes: Sequence[int],
     *,
-    choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
-    draw: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
+    choose: Callable[[Sequence[Plan]], Iterable[Plan]] = list,
+    draw: Callable[[Sequence[Plan]], Iterable[Plan]] = list,
 ) -> SizesAnswer:
     """Scale an advised training along "batch" or "pixels".
 
@@ -84,54 +74,58 @@ def answer_sizes(
     training = advice.training
     rows = sizable(choose(advice.rows))
     drawn = list(draw(rows))
-    points = _points(context, advice, axis, drawn, sizes)
+    tables = _tables(context, advice, axis, drawn, sizes)
     limits = _largest_fits(context, training, axis, drawn)
     curves = [
-        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in drawn if row.label in points
+        SizeCurve(row, tuple(table[place] for table in tables), limits.get(row.instance))
+        for place, row in enumerate(drawn)
+        if all(table[place].has_number for table in tables)
     ]
-    own = training.batch_size if axis == "batch" else training.pixels or 0
-    found = tuple(SizePoint(own, row.plan, row.fit) for row in rows if row.plan)
+    found = tuple(row for row in rows if row.has_number)
     return SizesAnswer(advice, axis, tuple(sizes), found, tuple(curves))
 
 
-def sizable(rows: Iterable[OfferRow]) -> list[OfferRow]:
-    """Rows that have a curve: also an offer whose step doesn't fit at this size, and so has no plan."""
-    return [row for row in rows if row.plan is not None or does_not_fit(row.fit)]
+def sizable(rows: Iterable[Plan]) -> list[Plan]:
+    """Rows that have a curve: also an offer whose step doesn't fit at this size, and so has no number."""
+    return [row for row in rows if row.has_number or does_not_fit(row.fit)]
 
 
-def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[OfferRow]) -> list[SizePoint]:
+def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[Plan]) -> list[Plan]:
     """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""
     smallest, most = axis_range("batch")
     every = [row for row in sizable(rows) if row.fit and (row.fit.largest_batch or 0) >= smallest]
-    largest = {row.label: min(row.fit.largest_batch or 0, most) for row in every if row.fit}
-    sizes = sorted(set(largest.values()))
-    points = _points(context, advice, "batch", every, sizes)
-    fits = {row.label: row.fit for row in every}
-    return [replace(found[sizes.index(largest[label])], fit=fits[label]) for label, found in points.items()]
+    largest = [min(row.fit.largest_batch or 0, most) for row in every if row.fit]
+    sizes = sorted(set(largest))
+    tables = _tables(context, advice, "batch", every, sizes)
+    found = [tables[sizes.index(size)][place] for place, size in enumerate(largest)]
+    return [plan for plan in found if plan.has_number]
 
 
-def _points(
-    context: Context, advice: AdviseAnswer, axis: str, rows: Sequence[OfferRow], sizes: Sequence[int]
-) -> dict[str, list[SizePoint]]:
-    """Label of a row -> its point at each size, if the latency is known at all sizes."""
-    training, names = advice.training, {row.offer.name for row in rows}
+def _tables(
+    context: Context, advice: AdviseAnswer, axis: str, rows: Sequence[Plan], sizes: Sequence[int]
+) -> list[CostTable]:
+    """The training on the offers of these rows at each size; a latency that is not known is the reason for no plan."""
+    training, names = advice.training, {row.instance for row in rows}
     other = training.pixels if axis == "batch" else training.batch_size
-    steps = steps_along(context, training, axis, sizes, other, names)
-    known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
-    shown = [row for row in rows if row.offer.name in known]
-    points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
-    for place, size in enumerate(sizes):
-        at, one_gpu = _size(training, axis, size), [found[place] for found in known.values()]
-        every = node_rows(context, advice.question, training, one_gpu, [row.offer for row in shown], at)
-        by_name = {step.instance: step for step in every}
-        work = replace(advice.advice.workload, batch_size=at[0])
-        for row in shown:
-            plan = plan_of(work, by_name[row.offer.name], row.offer, advice.advice.limits)
-            points[row.label].append(SizePoint(size, plan))
-    return points
+    found, offers = [], [row.offer for row in rows]
+    curves = steps_along(context, training, axis, sizes, other, names)
+    for size, one_gpu in zip(sizes, curves, strict=True):
+        at = _size(training, axis, size)
+        steps = node_rows(context, advice.question, training, one_gpu, offers, at)
+        known, latencies_ms = steps.numbers, steps.latencies_ms
+        table = costed(
+            replace(advice.advice.workload, batch_size=at[0]),
+            steps.take([known.get(offer.name, -1) for offer in offers], offers),
+            advice.advice.limits,
+            fits=[row.fit for row in rows],
+            reasons=["" if offer.name in latencies_ms else "no latency" for offer in offers],
+            anchor=advice.advice.table.anchor,
+        )
+        found.append(table)
+    return found
 
 
-def _largest_fits(context: Context, training: PredictedTraining, axis: str, rows: Sequence[OfferRow]) -> dict[str, int]:
+def _largest_fits(context: Context, training: PredictedTraining, axis: str, rows: Sequence[Plan]) -> dict[str, int]:
     """Instance -> `SizeCurve.largest_fit`."""
     if axis == "batch":
         known = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}

@@ -8,16 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
 from profet_profiles.units import format_usd
-
-if TYPE_CHECKING:
-    from profet_core.latency import StepTime
-
 
 AVAILABLE, RETIRED = STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -154,8 +150,8 @@ def check_date(name: str, text: str) -> None:
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.") from None
 
 
-def frame_of(rows: Iterable[Mapping[str, object]]) -> Any:
-    """A `pandas.DataFrame` with one column for each key.
+def frame_of(columns: Mapping[str, object] | Sequence[Mapping[str, object]]) -> Any:
+    """A `pandas.DataFrame` of columns, or of rows.
 
     Raises
     ------
@@ -165,25 +161,32 @@ def frame_of(rows: Iterable[Mapping[str, object]]) -> Any:
         pandas = import_module("pandas")
     except ImportError:
         raise InputError("to_frame() needs pandas: pip install pandas.") from None
-    return pandas.DataFrame(list(rows))
+    return pandas.DataFrame(columns)
 
 
-def offer_cells(offer: Instance) -> dict[str, object]:
-    """Instance and price of an offer; US dollars per hour of the whole machine."""
+def offer_cells(offers: Sequence[Instance]) -> dict[str, list[object]]:
+    """Columns of offers: instance and price; US dollars per hour of the whole machine."""
     columns = ("provider", "gpu", "gpu_count", "region", "market", "usd_per_hour", "status")
-    return {"instance": offer.name, **{column: getattr(offer, column) for column in columns}}
+    named = {column: [getattr(offer, column) for offer in offers] for column in columns}
+    return {"instance": [offer.name for offer in offers], **named}
 
 
-def step_cells(step: StepTime) -> dict[str, object]:
-    """A step latency with its prediction interval, milliseconds per step, and its basis."""
-    interval = step.interval
-    return {
-        "latency_ms": step.latency_ms,
-        "low_ms": interval and interval.low_ms,
-        "high_ms": interval and interval.high_ms,
-        "basis": str(step.basis),
-        "note": step.note,
-    }
+def machine_with(gpu: str, memory_gib: float, name: str) -> Instance:
+    """A machine of no price with one GPU, for steps that no offer's are."""
+    return Instance(
+        name=name,
+        gpu=gpu,
+        gpu_count=1,
+        gpu_memory_gib=memory_gib,
+        vcpus=None,
+        usd_per_hour=1.0,
+        region="any",
+        os="linux",
+        market=CUSTOM_HARDWARE,
+        status="available",
+        as_of="",
+        source="no offer",
+    )
 
 
 #: Names as the clouds write them; others stay as written.

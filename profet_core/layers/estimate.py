@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.catalog import Catalog
+from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.gpus import (
     AMP,
     AS_PROFILED,
@@ -29,8 +29,9 @@ from profet_core.catalog.gpus import (
     requested_precision,
     runs_as,
 )
+from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, Estimate, Interval, LatencyParts, combined_sd
+from profet_core.latency import Basis, combined_sd
 from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
@@ -43,8 +44,9 @@ from profet_core.layers.networks import (
     shared_name,
 )
 from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
+from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import InstancePrediction, Prediction
+from profet_core.prediction.table import Prediction, StepTable, Target, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
@@ -103,13 +105,15 @@ class Disagreement:
         return self.estimated_ms / self.profiled_ms
 
 
-def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> tuple[Disagreement, ...]:
+def disagreements(rows: OfferTable, profiled: Prediction) -> tuple[Disagreement, ...]:
     """Disagreements for all instances in both, in the estimate's order."""
-    by_profile = {row.instance: row for row in profiled.predictions}
+    by_profile = profiled.predictions.numbers
     found = []
     for row in rows:
-        other = by_profile.get(row.instance)
-        if other is None or other.latency_ms is None or row.latency_ms is None or row.interval is None:
+        if row.instance not in by_profile:
+            continue
+        other = profiled.predictions[by_profile[row.instance]]
+        if other.latency_ms is None or row.latency_ms is None or row.interval is None:
             continue
         # A measurement has no interval but is a single latency.
         within = other.interval
@@ -136,29 +140,35 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NetworkEstimate:
     """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
     ----------
     name : of the network or its file; empty if unknown.
-    rows : one per instance; its `members` are the latencies by each method.
+    table, offers : steps by GPU and host, and each offer with its row; `members` are the latencies by each method.
     method : of the latencies.
     regimes : instance -> what of the question was measured on it.
     fits : instance, or GPU of `gpus` -> whether the step fits in its memory.
-    gpus : GPU without an offer -> its step, if requested by name.
+    gpus : steps on GPUs without an offer that were requested by name, each as a machine of the GPU's name.
     """
 
     network: Counts
     name: str
     batch_size: int
-    rows: tuple[InstancePrediction, ...]
+    table: StepTable
+    offers: tuple[tuple[Instance, int], ...]
     regimes: Mapping[str, Regime]
     method: str
     fits: Mapping[str, FitAnswer]
     warnings: tuple[Note, ...]
-    gpus: Mapping[str, Estimate]
+    gpus: OfferTable
+
+    @cached_property
+    def rows(self) -> OfferTable:
+        """One row per offer."""
+        return offer_table(self.table, self.offers)
 
 
 class Regime(StrEnum):
@@ -318,7 +328,7 @@ def estimate(
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
     wanted = [*by_instance.values(), *gpus_only.values()]
     on_gpus = _in_order(model, step, transfer.gpus, wanted)
-    found, measured_notes = (
+    table, measured_notes = (
         _scaled(models, step, on_gpus, measured) if measured else (_estimates(models, step, on_gpus), [])
     )
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
@@ -331,33 +341,33 @@ def estimate(
         notes.append(Note(Code.SMALL_IMAGES, pixels=MIN_MEASURED_PIXELS))
     if _small_batch_log_sd(step.network, step.batch_size):
         notes.append(Note(Code.SMALL_BATCH, batch=_FEW_MEASURED_BELOW))
-    rows = [
-        InstancePrediction(instance, found[one], catalog[instance], {METHOD: float(found[one].latency_ms or 0)})
-        for instance, one in by_instance.items()
-    ]
+    table = replace(table, members={METHOD: table.latency_ms})
+    machines = [(machine_with(name, one[0].memory_gib, name), on_gpus.rows[one]) for name, one in gpus_only.items()]
     memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
     memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
         batch_size=batch_size,
-        rows=tuple(rows),
+        table=table,
+        offers=tuple((catalog[instance], on_gpus.rows[one]) for instance, one in by_instance.items()),
         regimes={instance: on_gpus.regimes[on_gpus.rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
         fits=_fits(models, step, memories_gib),
         warnings=(*measured_notes, *notes),
-        gpus={name: found[one] for name, one in gpus_only.items()},
+        gpus=offer_table(table, machines),
     )
 
 
-def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> dict[GpuOnHost, Estimate]:
+def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
     """The latency on each target, with what a GPU without the precision's units does."""
-    found = on_gpus.estimates()
-    for target, latency in found.items():
-        if note := runs_as(target[0], step.precision)[1]:
-            log_sd = combined_sd(latency.log_sd, without_units_log_sd(models, target[0], step.precision))
-            found[target] = replace(latency, log_sd=log_sd, notes=(*latency.notes, note))
-    return found
+    table = on_gpus.table()
+    notes, wider = list(table.notes), np.zeros(len(table.targets))
+    for row, (gpu, _, _) in enumerate(table.targets):
+        if note := runs_as(gpu, step.precision)[1]:
+            wider[row] = without_units_log_sd(models, gpu, step.precision)
+            notes[row] = (*notes[row], note)
+    return replace(table, log_sd=combined_sd(table.log_sd, wider), notes=tuple(notes))
 
 
 def steps_on(models: Models, step: NetworkStep, targets: Sequence[GpuOnHost]) -> Steps:
@@ -373,15 +383,23 @@ def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
     return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
 
 
-def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, Estimate]:
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What a step usually takes, milliseconds, and within which interval."""
+
+    latency_ms: float
+    low_ms: float
+    high_ms: float
+
+
+def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, _Usual]:
     """What a step that was measured usually takes."""
     asked = one.of(step)
     found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
-    return found.steps.take([found.rows[one.on]]), _estimates(models, asked, found)[one.on]
-
-
-def _within(latency: Estimate) -> Interval:
-    return latency.interval_at() or Interval(latency.latency_ms, latency.latency_ms)
+    row, table = found.rows[one.on], _estimates(models, asked, found)
+    latency_ms = table.latency_ms.item(row)
+    low_ms, high_ms = bounds(latency_ms, table.log_sd.item(row))
+    return found.steps.take([row]), _Usual(latency_ms, float(low_ms), float(high_ms))
 
 
 def _scaled(
@@ -389,7 +407,7 @@ def _scaled(
     step: NetworkStep,
     on_gpus: _OnGpus,
     measured: Sequence[MeasuredStep],
-) -> tuple[dict[GpuOnHost, Estimate], list[Note]]:
+) -> tuple[StepTable, list[Note]]:
     """The latencies by what was measured, and whether that is usual."""
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
@@ -399,22 +417,30 @@ def _scaled(
         for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
     )
     steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
-    found = _estimates(models, step, on_gpus._replace(steps=steps))
+    table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
-    for target, latency in found.items():
-        same = [one for one in measured if one.on[0] == target[0] and one.of(step) == step]
+    rows = range(len(table.targets))
+    table = table.with_rows(rows, basis=[Basis.SCALED] * len(rows), notes=[(origin, *notes) for notes in table.notes])
+    for row, target in enumerate(table.targets):
+        same = [one.latency_ms for one in measured if one.on[0] == target.gpu and one.of(step) == step]
         if same:
-            latency_ms = same[0].latency_ms if len(same) == 1 else geometric_mean(one.latency_ms for one in same)
-            found[target] = Estimate(latency_ms=latency_ms, log_sd=0.0, basis=Basis.GIVEN)
-        else:
-            found[target] = replace(latency, basis=Basis.SCALED, notes=(origin, *latency.notes))
+            latency_ms = same[0] if len(same) == 1 else geometric_mean(same)
+            table = table.with_rows(
+                [row],
+                latency_ms=latency_ms,
+                log_sd=0.0,
+                basis=[Basis.GIVEN],
+                notes=[()],
+                free_ms=np.nan,
+                launch_ms=np.nan,
+            )
     notes: list[Note] = []
     for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
         notes.append(_usual_note(models, step, one, estimated, time, gpu))
         if launched >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
-    return found, notes
+    return table, notes
 
 
 def _named(step: NetworkStep, one: MeasuredStep) -> tuple[str, str]:
@@ -424,19 +450,17 @@ def _named(step: NetworkStep, one: MeasuredStep) -> tuple[str, str]:
     return format_ms(one.latency_ms), f"{one.on[0].name}{' at ' * bool(sizes)}{', '.join(sizes)}"
 
 
-def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Estimate, time: str, gpu: str) -> Note:
+def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: _Usual, time: str, gpu: str) -> Note:
     """Whether a measured step is what its GPU usually takes, and what would explain it if not."""
-    within = _within(usual)
-    values = {"measured": time, "gpu": gpu, "low": format_significant(within.low_ms), "high": format_ms(within.high_ms)}
-    if within.low_ms <= one.latency_ms <= within.high_ms:
+    values = {"measured": time, "gpu": gpu, "low": format_significant(usual.low_ms), "high": format_ms(usual.high_ms)}
+    if usual.low_ms <= one.latency_ms <= usual.high_ms:
         return Note(Code.USUAL, **values)
     slower = one.latency_ms > usual.latency_ms
     causes: list[str] = []
     for words, other in _other_ways(one.of(step), slower=slower):
         explained = _usual(models, other, one)[1]
-        by_that = _within(explained)
         gained = abs(math.log(explained.latency_ms / usual.latency_ms))
-        if gained > _LEAST_CAUSE and by_that.low_ms <= one.latency_ms <= by_that.high_ms:
+        if gained > _LEAST_CAUSE and explained.low_ms <= one.latency_ms <= explained.high_ms:
             causes.append(f"{words} ({format_ms(explained.latency_ms)})")
     if slower:
         fed_per_s = MS_PER_S * one.batch_size / one.latency_ms
@@ -446,7 +470,7 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
         if (
             one.of(step).network.pixels >= _JPEG_PIXELS
             and 1 <= vcpus <= _MOST_VCPUS
-            and rate_per_s < MS_PER_S * one.batch_size / within.high_ms
+            and rate_per_s < MS_PER_S * one.batch_size / usual.high_ms
             and abs(math.log(rate_per_s / fed_per_s)) < math.log(1.5)
         ):
             several = "1 vCPU feeds" if vcpus == 1 else f"{vcpus} vCPUs feed"
@@ -517,20 +541,18 @@ class _OnGpus(NamedTuple):
     has_cells: Sequence[bool]
     regimes: Sequence[Regime]
 
-    def estimates(self) -> dict[GpuOnHost, Estimate]:
+    def table(self) -> StepTable:
         """The latency on each target."""
-        steps = self.steps
-        latency_ms, log_sd, free_ms = steps.latency_ms, steps.log_sd, steps.work_ms + steps.start_ms
-        return {
-            target: Estimate(
-                latency_ms=latency_ms.item(row),
-                log_sd=log_sd.item(row),
-                basis=Basis.MEASURED if self.has_cells[row] else Basis.TRANSFERRED,
-                notes=(_REGIME_NOTES[self.regimes[row]],),
-                parts=LatencyParts(free_ms.item(row), steps.launch_ms.item(row)),
-            )
-            for target, row in self.rows.items()
-        }
+        steps, targets = self.steps, tuple(Target(gpu, host) for gpu, host in self.rows)
+        return replace(
+            StepTable.unknown(targets, ()),
+            latency_ms=steps.latency_ms,
+            log_sd=steps.log_sd,
+            basis=tuple(Basis.MEASURED if measured else Basis.TRANSFERRED for measured in self.has_cells),
+            notes=tuple((_REGIME_NOTES[regime],) for regime in self.regimes),
+            free_ms=steps.work_ms + steps.start_ms,
+            launch_ms=steps.launch_ms,
+        )
 
 
 def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> _OnGpus:

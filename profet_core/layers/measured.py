@@ -132,7 +132,7 @@ def line_ms(line: str) -> float | None:
 def _of_epoch(epoch_ms: float, batch_size: int | None, images: int | None, validation_images: int) -> float:
     if images is None:
         raise InputError("{measured} per epoch needs {images}.", "measured", "images")
-    return epoch_ms / Workload(images, _known(batch_size), 1, validation_images).duration_s(MS_PER_S)
+    return epoch_ms / float(Workload(images, _known(batch_size), 1, validation_images).duration_s(MS_PER_S))
 
 
 def _known(batch_size: int | None) -> int:

@@ -99,13 +99,10 @@ class Estimates:
             found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
         return found
 
-    def in_table(self, table: StepTable, places: Mapping[str, int], mapped: tuple[Note, ...] = ()) -> StepTable:
-        """Fill the rows of these instances.
-
-        Parameters
-        ----------
-        mapped : note on latencies that follow from an unprofiled GPU's profiles.
-        """
+    def in_table(
+        self, table: StepTable, places: Mapping[str, int], basis: Basis = Basis.MEASURED, notes: tuple[Note, ...] = ()
+    ) -> StepTable:
+        """Fill the rows of these instances, all with this basis and these notes."""
         at = [places[name] for name in self.targets]
         members = {}
         for name, values in self.member_ms.items():
@@ -115,8 +112,8 @@ class Estimates:
             at,
             latency_ms=self.latency_ms,
             log_sd=np.nan if self.log_sd is None else self.log_sd,
-            basis=[Basis.MAPPED if mapped else Basis.MEASURED] * len(at),
-            notes=[mapped] * len(at),
+            basis=[basis] * len(at),
+            notes=[notes] * len(at),
         )
 
 

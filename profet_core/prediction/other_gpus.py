@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, floored
 from profet_core.prediction.models import Method, Models
-from profet_core.prediction.table import ARRAYS, TUPLES, StepTable
+from profet_core.prediction.table import StepTable
 from profet_core.prediction.targets import Anchor, TransferPlan
 from profet_core.transfer.model import CalibratedGpu, target_of
 from profet_core.transfer.step_model import BANDWIDTH, KINDS, floor_of, kind_of_class, step_parts
@@ -68,14 +67,10 @@ def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, pla
         if name != steps.anchor
     }
     known = known_steps(step_model, steps, others)
-    found = [way(table, known, recorded, plan) for way in (_on_same_gpus, _transferred)]
-    rows = [*plan.same_gpu, *plan.transferred]
-    values: dict[str, Any] = {name: np.concatenate([block[name] for block in found]) for name in ARRAYS}
-    values |= {name: [value for block in found for value in block[name]] for name in TUPLES}
-    return table.with_rows(rows, **values)
+    return _transferred(_on_same_gpus(table, known, recorded, plan), known, recorded, plan)
 
 
-def _on_same_gpus(table: StepTable, known: KnownSteps, recorded: RecordedSteps, plan: TransferPlan) -> dict[str, Any]:
+def _on_same_gpus(table: StepTable, known: KnownSteps, recorded: RecordedSteps, plan: TransferPlan) -> StepTable:
     """Latencies of the same GPU in another host: those of a profiled instance, or of the unprofiled anchor."""
     names, shape = list(plan.same_gpu.values()), (len(plan.same_gpu), table.latency_ms.shape[1])
     found: dict[str, tuple[FloatArray, FloatArray, tuple[Note, ...]]] = {}
@@ -96,20 +91,21 @@ def _on_same_gpus(table: StepTable, known: KnownSteps, recorded: RecordedSteps, 
     host_log_sd = other_host_log_sd(known.step_model, recorded.steps, latency_ms, plan.hosts)
     weights = np.zeros((len(names), *table.weights.shape[1:]))
     weights[np.arange(len(names)), [table.sources.index(name) for name in names]] = 1.0
-    return {
-        "latency_ms": latency_ms,
-        "log_sd": combined_sd(log_sd, host_log_sd),
-        "basis": [Basis.MAPPED if recorded.anchor else Basis.MEASURED] * len(names),
-        "notes": [found[name][2] for name in names],
-        "relative_to": names,
-        "relative_log_sd": host_log_sd,
-        "weights": weights,
-        "free_ms": latency_ms,
-        "launch_ms": np.zeros(shape),
-    }
+    return table.with_rows(
+        [*plan.same_gpu],
+        latency_ms=latency_ms,
+        log_sd=combined_sd(log_sd, host_log_sd),
+        basis=[Basis.MAPPED if recorded.anchor else Basis.MEASURED] * len(names),
+        notes=[found[name][2] for name in names],
+        relative_to=names,
+        relative_log_sd=host_log_sd,
+        weights=weights,
+        free_ms=latency_ms,
+        launch_ms=0.0,
+    )
 
 
-def _transferred(table: StepTable, known: KnownSteps, recorded: RecordedSteps, plan: TransferPlan) -> dict[str, Any]:
+def _transferred(table: StepTable, known: KnownSteps, recorded: RecordedSteps, plan: TransferPlan) -> StepTable:
     """Latencies on all others, by the analytical model."""
     there = transferred(known, plan.speeds, plan.calibrated)
     # The weights depend on launches and speed, so no part of the known latencies' errors reliably cancels in a ratio.
@@ -120,17 +116,18 @@ def _transferred(table: StepTable, known: KnownSteps, recorded: RecordedSteps, p
         log_sd = log_sd + recorded.log_sd
     weights = np.zeros((len(plan.transferred), *table.weights.shape[1:]))
     weights[:, [table.sources.index(name) for name in known.latencies]] = there.weights
-    return {
-        "latency_ms": there.latency_ms,
-        "log_sd": log_sd,
-        "basis": plan.bases,
-        "notes": plan.notes,
-        "relative_to": [known.anchor] * len(plan.transferred),
-        "relative_log_sd": relative,
-        "weights": weights,
-        "free_ms": there.free_ms,
-        "launch_ms": there.launch_ms,
-    }
+    return table.with_rows(
+        plan.transferred,
+        latency_ms=there.latency_ms,
+        log_sd=log_sd,
+        basis=plan.bases,
+        notes=plan.notes,
+        relative_to=[known.anchor] * len(plan.transferred),
+        relative_log_sd=relative,
+        weights=weights,
+        free_ms=there.free_ms,
+        launch_ms=there.launch_ms,
+    )
 
 
 def transferred(known: KnownSteps, speeds: TargetSpeeds, calibrated: Mapping[int, CalibratedGpu]) -> StepsThere:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypedDict, Unpack
+from types import MappingProxyType
+from typing import TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from profet_core.prediction.counts import (
     inferred_steps,
     with_counts,
 )
-from profet_core.prediction.members import caveats, documented_estimates
+from profet_core.prediction.members import Estimates, caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
@@ -51,12 +51,14 @@ from profet_core.prediction.mixed_precision import (
 )
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
-from profet_core.prediction.table import Prediction, Predictions, StepTable
-from profet_core.prediction.targets import Anchor, anchor_gpu, find_anchor, offer_targets
+from profet_core.prediction.table import Prediction, StepTable
+from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
 from profet_core.transfer.step_model import step_parts
 from profet_core.transfer.steps import AnchorSteps
 from profet_profiles.record import STAND_IN, Profile, ProfileMeta
 from profet_profiles.units import format_ms, positive_number
+
+NOTHING_MEASURED: Mapping[str, float] = MappingProxyType({})
 
 
 class PredictOptions(TypedDict, total=False):
@@ -97,8 +99,8 @@ def predict(
     **options: Unpack[PredictOptions],
 ) -> Prediction:
     """Predict one profile's step latency on every target; takes and raises what `predict_many` does."""
-    known_ms = None if latency_ms is None else [latency_ms]
-    return _prepared(models, catalog, [profile], anchor, known_ms, options)[0]()
+    latencies_ms = None if latency_ms is None else [latency_ms]
+    return predict_many(models, catalog, [profile], anchor, latencies_ms=latencies_ms, **options)[0]
 
 
 def predict_many(
@@ -108,17 +110,23 @@ def predict_many(
     anchor: str,
     *,
     latencies_ms: Sequence[float] | None = None,
-    **options: Unpack[PredictOptions],
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    trust_latency: bool = False,
+    precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
+    by_counts: ByCounts | None = None,
+    measured_ms: Mapping[str, float] = NOTHING_MEASURED,
+    measured_from: Prediction | None = None,
 ) -> Predictions:
     """Predict step latency on every target from profiles of one anchor.
-
-    Rows of each are made on access.
 
     Parameters
     ----------
     anchor : where the profiles were recorded: a catalog instance, or a GPU by its name.
     latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
-    options : those of `PredictOptions`.
+    targets, method, trust_latency, precision, training_code, by_counts, measured_ms, measured_from : as in
+        `PredictOptions`.
 
     Raises
     ------
@@ -127,35 +135,30 @@ def predict_many(
     NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
         anchor.
     """
-    return Predictions(_prepared(models, catalog, profiles, anchor, latencies_ms, options))
-
-
-def _prepared(
-    models: Models,
-    catalog: Catalog,
-    profiles: Sequence[Profile],
-    anchor: str,
-    latencies_ms: Sequence[float] | None,
-    options: PredictOptions,
-) -> list[Callable[[], Prediction]]:
-    """What makes each prediction, once the stages for all profiles have run."""
-    if unknown := options.keys() - PredictOptions.__annotations__.keys():
-        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
-    requested = requested_precision(options.get("precision", AS_PROFILED))
-    code = requested_code(options.get("training_code", AS_PROFILED))
-    where, chosen = find_anchor(models, catalog, anchor), models.method(options.get("method", "default"))
-    wanted = _wanted(models, catalog, where, chosen, options.get("targets"))
-    steps = _recorded(models, where, profiles, latencies_ms, options.get("trust_latency", False))
-    measured = options.get("measured_ms", {}), options.get("measured_from")
-    by_counts = options.get("by_counts")
-    question = _Question(models, catalog, chosen, where, requested, code, wanted, by_counts, *measured)
-    made: dict[int, Callable[[], Prediction]] = {}
+    requested, code = requested_precision(precision), requested_code(training_code)
+    where, chosen = find_anchor(models, catalog, anchor), models.method(method)
+    question = _Question(
+        models=models,
+        catalog=catalog,
+        method=chosen,
+        anchor=where,
+        precision=requested,
+        training_code=code,
+        wanted=_wanted(models, catalog, where, chosen, targets),
+        by_counts=by_counts,
+        measured_ms=measured_ms,
+        measured_from=measured_from,
+    )
+    steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
     # Steps of an unprofiled GPU are mapped by the precision that they ran in.
-    for recorded in {step.base_precision if where.gpu else None for step in steps}:
-        numbers = [n for n, step in enumerate(steps) if where.gpu is None or step.base_precision == recorded]
-        answer = question.stages([steps[number] for number in numbers], recorded)
-        made |= {number: partial(answer, column) for column, number in enumerate(numbers)}
-    return [made[number] for number in range(len(steps))]
+    groups: dict[str | None, list[int]] = {}
+    for number, step in enumerate(steps):
+        groups.setdefault(step.base_precision if where.gpu else None, []).append(number)
+    places: dict[int, tuple[_Stages, int]] = {}
+    for recorded, numbers in groups.items():
+        stages = _run_stages(question, [steps[number] for number in numbers], recorded)
+        places |= {number: (stages, column) for column, number in enumerate(numbers)}
+    return Predictions(question, [places[number] for number in range(len(steps))])
 
 
 def _recorded(
@@ -228,110 +231,12 @@ class _Question:
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
-    def stages(self, steps: Sequence[RecordedStep], recorded: str | None) -> Callable[[int], Prediction]:
-        """Run the stages, each from table to table, on steps that were recorded in one precision.
-
-        Those for all profiles run here; the returned function runs the others for one, by its index. The last stage,
-        `sizes.resized`, runs on their table for each requested size.
-        """
-        models, method, anchor = self.models, self.method, self.anchor
-        read = [without_input_wait(step.base, step.base_ms) for step in steps]
-        known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
-        batch = profile_batch([profile for profile, _ in read], anchor.instance, known_ms)
-        ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
-        layout = offer_targets(models, self.catalog).layout(
-            anchor, tf32=self.precision != FP32, ran_in_tf32=ran_in_tf32
-        )
-        # Given: the anchor's own latencies.
-        table = StepTable.unknown(layout.targets, layout.sources, len(steps))
-        if anchor.name in self.catalog:
-            given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
-            table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
-        # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
-        unused: list[list[Note]] = [[]] * len(steps)
-        doubts = unattributed_log_sd(batch.profiles)
-        if method.kind != "classes":
-            others = [name for name in models.instances if name != anchor.instance]
-            estimates = documented_estimates(models, method, batch, others)
-            table = estimates.in_table(table, layout.plan.known)
-            on_anchor = self._on_anchor(steps, *self._on_anchor_ms(batch))
-            there = AnchorSteps(anchor.instance, step_parts(load_operation_classes(), batch.inputs), None)
-        else:
-            estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-            here = self._on_anchor_ms(batch)
-            if profiled.anchor_ms is not None:
-                here = profiled.anchor_ms, profiled.log_sd if known_ms is None else np.zeros(len(steps))
-            on_anchor = self._on_anchor(steps, *here)
-            there = profiled.steps
-
-        def read_by_classes(number: int) -> CountedStep:
-            has_host = there.floor_ms is not None and np.isfinite(there.parts.host_ms[number])
-            launches_ms = float(there.floor_ms[number]) if there.floor_ms is not None and has_host else None
-            groups_ms, profile = there.parts.groups_ms[number], batch.profiles[number]
-            return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
-
-        said: list[CountedStep] = []
-        if has_rates(models):
-            by_name = self.by_counts if method.kind == "classes" else None
-            said, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
-        if method.kind == "classes":
-            if anchor.gpu is None and said:
-                estimates = with_counts(models, estimates, batch, said)
-            table = estimates.in_table(table, layout.plan.known, profiled.notes)
-            table = on_other_gpus(models, table, profiled, layout.plan)
-        offers = layout.offers
-        if self.wanted is not None:
-            wanted = {name: number for number, name in enumerate((anchor.name, *self.wanted))}
-            offers = tuple(one for one in offers if one[0].name in wanted)
-            if set(self.wanted) <= set(models.instances) - {anchor.instance}:
-                offers = tuple(sorted(offers, key=lambda one: wanted[one[0].name]))
-
-        def answer(number: int) -> Prediction:
-            # Precision, kernels, the order of GPUs, and custom measurements.
-            step = steps[number]
-            change = Change.to(models, anchor, step, self.precision, self.training_code)
-            own, recorded_as, precision = table.column(number), on_anchor[number], change.precision
-            asked = recorded_as.asked._replace(precision=precision, training_code=change.code)
-            by_counts = None
-            final = change.given(own)
-            if said:
-                by_counts = StepsByCounts(models, said[number], recorded_as, asked, float(doubts[number]))
-                final = by_counts.in_table(final, own, step.log_sd)
-            final = layout.in_order(with_other_kernels(final, change))
-            profile = counted(step.profile, step.latency_ms)
-            notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
-            # Predictions exclude the wait for input, which has a note of its own.
-            if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
-                notes.append(bottleneck.warning)
-            notes += unused[number] + caveats(models, step.base, anchor, estimates, number)
-            if self.measured_ms:
-                final, more = self._corrected(final, offers, profile)
-                notes += more
-            return Prediction(
-                anchor=anchor.name,
-                anchor_latency_ms=step.latency_ms,
-                method=method.name,
-                profile=profile,
-                table=final,
-                offers=offers,
-                interval_level=estimates.interval_level,
-                unknown_operations=estimates.unknown[number],
-                similarity=estimates.similarity(number),
-                # The recorder may already have written the same sentence into the profile.
-                warnings=tuple(dict.fromkeys(notes)),
-                read_by=anchor.instance,
-                precision=change.precision,
-                by_counts=by_counts,
-            )
-
-        return answer
-
-    def _on_anchor_ms(self, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
+    def on_anchor_ms(self, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
         """Steps on a profiled anchor, measured or inferred: milliseconds, and standard deviation of the logarithm."""
         inferred = inferred_steps(self.models, batch)
         return inferred if batch.latency_ms is None else (batch.latency_ms, np.full(len(inferred[0]), MEASURED_LOG_SD))
 
-    def _on_anchor(self, steps: Sequence[RecordedStep], base_ms: FloatArray, log_sd: FloatArray) -> list[Recorded]:
+    def on_anchor(self, steps: Sequence[RecordedStep], base_ms: FloatArray, log_sd: FloatArray) -> list[Recorded]:
         """Each step as it was recorded on the anchor.
 
         Parameters
@@ -347,35 +252,199 @@ class _Question:
             found.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
         return found
 
-    def _corrected(
-        self, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
-    ) -> tuple[StepTable, list[Note]]:
-        """The table corrected by latencies that were measured with this profile's workload, or with another one.
 
-        At this profile's sizes a measured latency is used as given. Notes say which measurements are far from the
-        prediction, and which are used.
-        """
-        other, share, anchor, measured_ms = self.measured_from, SHARE_AT_SAME_SIZES, self.anchor.name, self.measured_ms
-        ratios = _measured_ratios(table, offers, anchor, measured_ms)
-        if other is not None:
-            ratios = _measured_ratios(other.table, offers, anchor, measured_ms)
-            share = share_transferred(profile.meta, other.profile.meta)
-        is_here = other is None or other.sizes == (profile.meta.batch_size, profile.meta.pixels)
-        words = {offer.name: gpu_words(offer) for offer, _ in offers if offer.name in ratios}
-        doubts, notes = [], []
-        for name, ratio in ratios.items():
-            values = {"measured": format_ms(measured_ms[name]), "predicted": format_ms(measured_ms[name] / ratio)}
-            if not 1 / SLIP_FACTOR <= ratio <= SLIP_FACTOR:
-                doubts.append(Note(Code.MEASURED_FAR, instance=name, **values))
-            notes.append(Note(Code.CORRECTED, instance=name, gpu=words[name], **values))
-        factors = {name: ratio**share for name, ratio in ratios.items()}
-        table = _with_measurements(table, offers, anchor, ratios if is_here else factors, factors)
-        if is_here:
-            rows = {target.instance: row for row, target in enumerate(table.targets)}
-            known: dict[str, Any] = {"latency_ms": [measured_ms[name] for name in ratios], "log_sd": 0.0}
-            known |= {"basis": [Basis.GIVEN] * len(ratios), "notes": [()] * len(ratios)}
-            table = table.with_rows([rows[name] for name in ratios], **known)
-        return table, doubts + notes
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """What the stages for all profiles of one anchor and precision give.
+
+    Attributes
+    ----------
+    table : steps on every target, one column per profile.
+    unused : of each profile, why its network's name is not used.
+    on_anchor : each step as it was recorded there.
+    by_counts : what each step's counted or read work says; empty for models without rates.
+    doubts : of GPU time without an operation.
+    """
+
+    steps: Sequence[RecordedStep]
+    layout: Layout
+    table: StepTable
+    estimates: Estimates
+    unused: Sequence[Sequence[Note]]
+    on_anchor: Sequence[Recorded]
+    by_counts: Sequence[CountedStep]
+    doubts: FloatArray
+
+
+def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: str | None) -> _Stages:
+    """Run the stages for all profiles, each from table to table, on steps that were recorded in one precision."""
+    models, method, anchor = question.models, question.method, question.anchor
+    read = [without_input_wait(step.base, step.base_ms) for step in steps]
+    known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
+    batch = profile_batch([profile for profile, _ in read], anchor.instance, known_ms)
+    ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
+    layout = offer_targets(models, question.catalog).layout(
+        anchor, tf32=question.precision != FP32, ran_in_tf32=ran_in_tf32
+    )
+    # Given: the anchor's own latencies.
+    table = StepTable.unknown(layout.targets, layout.sources, len(steps))
+    if anchor.name in question.catalog:
+        given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
+        table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
+    # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
+    if method.kind != "classes":
+        others = [name for name in models.instances if name != anchor.instance]
+        estimates = documented_estimates(models, method, batch, others)
+        table = estimates.in_table(table, layout.plan.known)
+        on_anchor = question.on_anchor(steps, *question.on_anchor_ms(batch))
+        there = AnchorSteps(anchor.instance, step_parts(load_operation_classes(), batch.inputs), None)
+    else:
+        estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
+        here = question.on_anchor_ms(batch)
+        if profiled.anchor_ms is not None:
+            here = profiled.anchor_ms, profiled.log_sd if known_ms is None else np.zeros(len(steps))
+        on_anchor = question.on_anchor(steps, *here)
+        there = profiled.steps
+
+    def read_by_classes(number: int) -> CountedStep:
+        has_host = there.floor_ms is not None and np.isfinite(there.parts.host_ms[number])
+        launches_ms = float(there.floor_ms[number]) if there.floor_ms is not None and has_host else None
+        groups_ms, profile = there.parts.groups_ms[number], batch.profiles[number]
+        return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
+
+    unused: Sequence[Sequence[Note]] = [()] * len(steps)
+    said: Sequence[CountedStep] = ()
+    if has_rates(models):
+        by_name = question.by_counts if method.kind == "classes" else None
+        said, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
+    if method.kind == "classes":
+        if anchor.gpu is None and said:
+            estimates = with_counts(models, estimates, batch, said)
+        basis = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED
+        table = estimates.in_table(table, layout.plan.known, basis, profiled.notes)
+        table = on_other_gpus(models, table, profiled, layout.plan)
+    return _Stages(
+        steps=steps,
+        layout=layout,
+        table=table,
+        estimates=estimates,
+        unused=unused,
+        on_anchor=on_anchor,
+        by_counts=said,
+        doubts=unattributed_log_sd(batch.profiles),
+    )
+
+
+def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
+    """Run the stages for one profile: precision, kernels, the order of GPUs, and custom measurements.
+
+    The last stage, `sizes.resized`, runs on its table for each requested size.
+    """
+    models, anchor, step = question.models, question.anchor, stages.steps[column]
+    change = Change.to(models, anchor, step, question.precision, question.training_code)
+    own, recorded_as, by_counts = stages.table.column(column), stages.on_anchor[column], None
+    asked = recorded_as.asked._replace(precision=change.precision, training_code=change.code)
+    table = change.given(own)
+    if stages.by_counts:
+        said, doubt = stages.by_counts[column], float(stages.doubts[column])
+        by_counts = StepsByCounts(models, said, recorded_as, asked, doubt)
+        table = by_counts.in_table(table, own, step.log_sd)
+    table = stages.layout.in_order(with_other_kernels(table, change))
+    profile = counted(step.profile, step.latency_ms)
+    notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
+    # Predictions exclude the wait for input, which has a note of its own.
+    if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
+        notes.append(bottleneck.warning)
+    notes += stages.unused[column]
+    notes += caveats(models, step.base, anchor, stages.estimates, column)
+    offers = _wanted_offers(question, stages.layout)
+    if question.measured_ms:
+        table, more = _corrected(question, table, offers, profile)
+        notes += more
+    return Prediction(
+        anchor=anchor.name,
+        anchor_latency_ms=step.latency_ms,
+        method=question.method.name,
+        profile=profile,
+        table=table,
+        offers=offers,
+        interval_level=stages.estimates.interval_level,
+        unknown_operations=stages.estimates.unknown[column],
+        similarity=stages.estimates.similarity(column),
+        # The recorder may already have written the same sentence into the profile.
+        warnings=tuple(dict.fromkeys(notes)),
+        read_by=anchor.instance,
+        precision=change.precision,
+        by_counts=by_counts,
+    )
+
+
+def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance, int], ...]:
+    """The offers to answer for, each with its row; profiled instances in the order that they were asked for."""
+    if question.wanted is None:
+        return layout.offers
+    order = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
+    offers = [one for one in layout.offers if one[0].name in order]
+    if set(question.wanted) <= set(question.models.instances) - {question.anchor.instance}:
+        offers.sort(key=lambda one: order[one[0].name])
+    return tuple(offers)
+
+
+class Predictions(Sequence[Prediction]):
+    """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
+
+    def __init__(self, question: _Question, places: Sequence[tuple[_Stages, int]]) -> None:
+        self._question, self._places = question, places
+
+    @overload
+    def __getitem__(self, number: int, /) -> Prediction: ...
+
+    @overload
+    def __getitem__(self, numbers: slice, /) -> Predictions: ...
+
+    def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
+        if isinstance(number, slice):
+            return Predictions(self._question, self._places[number])
+        return _finish(self._question, *self._places[number])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _corrected(
+    question: _Question, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
+) -> tuple[StepTable, list[Note]]:
+    """The table corrected by latencies that were measured with this profile's workload, or with another one.
+
+    At this profile's sizes a measured latency is used as given. Notes say which measurements are far from the
+    prediction, and which are used.
+    """
+    other, anchor, measured_ms = question.measured_from, question.anchor.name, question.measured_ms
+    share = SHARE_AT_SAME_SIZES
+    ratios = _measured_ratios(table, offers, anchor, measured_ms)
+    if other is not None:
+        ratios = _measured_ratios(other.table, offers, anchor, measured_ms)
+        share = share_transferred(profile.meta, other.profile.meta)
+    is_here = other is None or other.sizes == (profile.meta.batch_size, profile.meta.pixels)
+    words = {offer.name: gpu_words(offer) for offer, _ in offers if offer.name in ratios}
+    doubts, notes = [], []
+    for name, ratio in ratios.items():
+        values = {"measured": format_ms(measured_ms[name]), "predicted": format_ms(measured_ms[name] / ratio)}
+        if not 1 / SLIP_FACTOR <= ratio <= SLIP_FACTOR:
+            doubts.append(Note(Code.MEASURED_FAR, instance=name, **values))
+        notes.append(Note(Code.CORRECTED, instance=name, gpu=words[name], **values))
+    factors = {name: ratio**share for name, ratio in ratios.items()}
+    table = _with_measurements(table, offers, anchor, ratios if is_here else factors, factors)
+    if is_here:
+        rows = {target.instance: row for row, target in enumerate(table.targets)}
+        table = table.with_rows(
+            [rows[name] for name in ratios],
+            latency_ms=[measured_ms[name] for name in ratios],
+            log_sd=0.0,
+            basis=[Basis.GIVEN] * len(ratios),
+            notes=[()] * len(ratios),
+        )
+    return table, doubts + notes
 
 
 #: Of a profile that doesn't say them: what they change is little beside the work that it tells.
@@ -449,5 +518,10 @@ def _with_measurements(
     relative_to = tuple("" if row in changed or of in names else of for row, of in enumerate(table.relative_to))
     factor = np.array([changed.get(row, 1.0) for row in range(len(table.targets))])
     # Other sizes are scaled from the parts.
-    parts = {name: getattr(table, name) * factor for name in ("latency_ms", "free_ms", "launch_ms")}
-    return replace(table, **parts, relative_to=relative_to)
+    return replace(
+        table,
+        latency_ms=table.latency_ms * factor,
+        free_ms=table.free_ms * factor,
+        launch_ms=table.launch_ms * factor,
+        relative_to=relative_to,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypedDict, Unpack
 
@@ -16,12 +16,12 @@ from profet_core.latency import (
     Basis,
     Estimate,
     FloatArray,
-    StepTime,
     combined_sd,
     free_ms,
     log_sd_of,
     smooth_max,
 )
+from profet_core.offers import OfferTable
 from profet_core.prediction.checks import without_input_wait
 from profet_core.prediction.growth import (
     Growth,
@@ -44,7 +44,7 @@ from profet_core.prediction.scaler import (
     check_ends,
     check_size,
 )
-from profet_core.prediction.table import InstancePrediction, Prediction, StepTable, offer_rows
+from profet_core.prediction.table import Prediction, StepTable, offer_table
 from profet_profiles.record import Profile
 from profet_profiles.units import whole_number
 
@@ -184,9 +184,7 @@ def _weights(log_sds: FloatArray) -> FloatArray:
     return np.where(equal, 0.5, np.where(exact.any(axis=0), exact, found))
 
 
-def steps_at(
-    models: Models, known: Sequence[Prediction], *, batch_size: int, pixels: int | None = None
-) -> tuple[InstancePrediction, ...]:
+def steps_at(models: Models, known: Sequence[Prediction], *, batch_size: int, pixels: int | None = None) -> OfferTable:
     """Step of every offer at a batch and pixel size.
 
     At a known size these are that prediction's rows unchanged (after `joint_predictions`). Elsewhere each latency is
@@ -208,7 +206,7 @@ def steps_at(
     if len(known) == 1 and known[0].is_at(*size):
         return known[0].predictions
     (table,) = resized(models, known, [size])
-    return offer_rows(table, _offers(known))
+    return offer_table(table, _offers(known))
 
 
 def curves_at(
@@ -219,8 +217,8 @@ def curves_at(
     other_size: int | None = None,
     *,
     instances: Collection[str] | None = None,
-) -> Mapping[str, tuple[StepTime, ...]]:
-    """Instance -> its step at each of `sizes`, as `steps_at` gives it.
+) -> list[OfferTable]:
+    """Step of offers at each of `sizes`, as `steps_at` gives it; all tables have the same rows.
 
     Parameters
     ----------
@@ -241,8 +239,7 @@ def curves_at(
         batch_size = _batch_at(known, other_size)
         wanted = [(batch_size, _pixels_at(known, size)) for size in sizes]
     offers = [one for one in _offers(known) if instances is None or one[0].name in instances]
-    rows = [offer_rows(table, offers) for table in resized(models, known, wanted)]
-    return {offer.name: steps for (offer, _), steps in zip(offers, zip(*rows, strict=True), strict=False)}
+    return [offer_table(table, offers) for table in resized(models, known, wanted)]
 
 
 def _checked(known: Sequence[Prediction]) -> tuple[Prediction, ...]:

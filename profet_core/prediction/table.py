@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, Gpu
-from profet_core.catalog.instance import frame_of, offer_cells, step_cells
 from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
-from profet_core.errors import Code, Note
-from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, StepTime, Values, combined_sd
-from profet_core.training.cost import cost_usd
+from profet_core.errors import Note
+from profet_core.latency import Basis, FloatArray, Values, combined_sd
+from profet_core.offers import OfferTable, is_limited_by_host
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
 
 if TYPE_CHECKING:
     from profet_core.prediction.counts import StepsByCounts
+
+T = TypeVar("T")
 
 
 class Target(NamedTuple):
@@ -52,7 +53,8 @@ class StepTable:
         standard deviation of the ratio of both.
     sources, weights : profiled instances and the anchor, and powers of their latencies in `free_ms`,
         (targets, sources, ...).
-    free_ms, launch_ms : parts of the latency as in `latency.LatencyParts`; NaN if it has none.
+    free_ms, launch_ms : parts of a latency on an unprofiled GPU, which is their smooth maximum: without the host's
+        limit, and what the host's launches and copies bound it to; NaN if it has none.
     members : ensemble member -> its latencies.
     """
 
@@ -99,47 +101,90 @@ class StepTable:
         own = {target.instance: row for row, target in enumerate(self.targets) if target.instance}
         return {offer.name: own.get(offer.name, row) for offer, row in offers}
 
-    def with_rows(self, at: Sequence[int], **values: Any) -> Self:
-        """Replace values of some rows: a sequence, or an array whose first axis is `at`."""
-        changed: dict[str, Any] = {}
-        for name, new in values.items():
-            old = getattr(self, name)
-            if isinstance(old, tuple):
-                rows = list(old)
-                for row, value in zip(at, new, strict=True):
-                    rows[row] = value
-                changed[name] = tuple(rows)
-            else:
-                changed[name] = old.copy()
-                changed[name][at] = new
-        return replace(self, **changed)
+    def with_rows(
+        self,
+        at: Sequence[int],
+        *,
+        latency_ms: Values | None = None,
+        log_sd: Values | None = None,
+        basis: Sequence[Basis] | None = None,
+        notes: Sequence[tuple[Note, ...]] | None = None,
+        relative_to: Sequence[str] | None = None,
+        relative_log_sd: Values | None = None,
+        weights: Values | None = None,
+        free_ms: Values | None = None,
+        launch_ms: Values | None = None,
+    ) -> Self:
+        """Replace values of the rows `at`; of an array, the first axis is these rows. None: as they are."""
+        return replace(
+            self,
+            latency_ms=_with(self.latency_ms, at, latency_ms),
+            log_sd=_with(self.log_sd, at, log_sd),
+            basis=_with_each(self.basis, at, basis),
+            notes=_with_each(self.notes, at, notes),
+            relative_to=_with_each(self.relative_to, at, relative_to),
+            relative_log_sd=_with(self.relative_log_sd, at, relative_log_sd),
+            weights=_with(self.weights, at, weights),
+            free_ms=_with(self.free_ms, at, free_ms),
+            launch_ms=_with(self.launch_ms, at, launch_ms),
+        )
 
     def take(self, rows: Sequence[int]) -> Self:
         """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
-        missing = np.array(rows, int) < 0
-        values: dict[str, Any] = {name: getattr(self, name)[rows] for name in ARRAYS}
-        for name in ARRAYS:
-            values[name][missing] = 0.0 if name == "weights" else np.nan
-        members = {name: one[rows] for name, one in self.members.items()}
-        for one in members.values():
-            one[missing] = np.nan
-        values |= {name: tuple(getattr(self, name)[row] for row in rows) for name in ("targets", *TUPLES)}
-        return replace(self, **values, members=members)
+        at = np.array(rows, int)
+        missing = at < 0
+
+        def taken(values: FloatArray) -> FloatArray:
+            found: FloatArray = values[at]
+            found[missing] = np.nan
+            return found
+
+        return replace(
+            self,
+            targets=tuple(self.targets[row] for row in rows),
+            latency_ms=taken(self.latency_ms),
+            log_sd=taken(self.log_sd),
+            basis=tuple(self.basis[row] for row in rows),
+            notes=tuple(self.notes[row] for row in rows),
+            relative_to=tuple(self.relative_to[row] for row in rows),
+            relative_log_sd=taken(self.relative_log_sd),
+            weights=np.nan_to_num(taken(self.weights)),
+            free_ms=taken(self.free_ms),
+            launch_ms=taken(self.launch_ms),
+            members={name: taken(values) for name, values in self.members.items()},
+        )
 
     def column(self, number: int) -> Self:
         """The rows of one profile or size, by its index."""
-        columns = {name: getattr(self, name)[..., number] for name in ARRAYS}
-        return replace(self, **columns, members={name: values[:, number] for name, values in self.members.items()})
+        return replace(
+            self,
+            latency_ms=self.latency_ms[:, number],
+            log_sd=self.log_sd[:, number],
+            relative_log_sd=self.relative_log_sd[:, number],
+            weights=self.weights[..., number],
+            free_ms=self.free_ms[:, number],
+            launch_ms=self.launch_ms[:, number],
+            members={name: values[:, number] for name, values in self.members.items()},
+        )
 
     def merged(self, other: Self, rows: np.ndarray) -> Self:
         """`other`'s values in the rows where a boolean array is True; both tables have the same targets."""
         at = np.flatnonzero(rows).tolist()
         if not at:
             return self
-        values: dict[str, Any] = {name: getattr(other, name)[at] for name in ARRAYS}
-        values |= {name: [getattr(other, name)[row] for row in at] for name in TUPLES}
-        found = self.with_rows(at, **values)
         wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
+        found = self.with_rows(
+            at,
+            latency_ms=other.latency_ms[at],
+            log_sd=other.log_sd[at],
+            basis=[other.basis[row] for row in at],
+            notes=[other.notes[row] for row in at],
+            relative_to=[other.relative_to[row] for row in at],
+            relative_log_sd=other.relative_log_sd[at],
+            weights=other.weights[at],
+            free_ms=other.free_ms[at],
+            launch_ms=other.launch_ms[at],
+        )
         members = {
             name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
             for name in {**self.members, **other.members}
@@ -154,69 +199,22 @@ class StepTable:
             relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
         )
 
-    def estimates(self) -> list[Estimate]:
-        """The rows of one profile and size as records."""
-        arrays = self.latency_ms, self.log_sd, self.free_ms, self.launch_ms, self.relative_log_sd
-        columns = [np.where(np.isnan(values), _NONE, values).tolist() for values in arrays]
-        found = []
-        for row, (latency_ms, log_sd, free_ms, launch_ms, relative_log_sd) in enumerate(zip(*columns, strict=True)):
-            other = self.relative_to[row]
-            found.append(
-                Estimate(
-                    latency_ms=latency_ms,
-                    log_sd=log_sd,
-                    basis=self.basis[row],
-                    notes=self.notes[row],
-                    relative=Relative(other, relative_log_sd) if other else None,
-                    parts=None if free_ms is None else LatencyParts(free_ms, launch_ms),
-                )
-            )
-        return found
+
+def _with(values: FloatArray, at: Sequence[int], new: Values | None) -> FloatArray:
+    if new is None:
+        return values
+    changed = values.copy()
+    changed[at] = new
+    return changed
 
 
-_NONE = np.array(None)
-#: Attributes with a value in every cell, and in every row.
-ARRAYS = ("latency_ms", "log_sd", "relative_log_sd", "weights", "free_ms", "launch_ms")
-TUPLES = ("basis", "notes", "relative_to")
-
-
-@dataclass(frozen=True, slots=True)
-class InstancePrediction(StepTime):
-    """Row of one instance.
-
-    The basis is "given" for the anchor, whose latency is None if not given, and for a latency that the user measured;
-    "measured" for an instance profiled for the training data; "transferred" for one with an unprofiled GPU,
-    "calibrated" if some of its steps were measured.
-
-    Attributes
-    ----------
-    offer : the instance at its effective price.
-    members : latency from each ensemble member, milliseconds.
-    """
-
-    offer: Instance
-    members: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Caveats of the latency, and of the price of a node."""
-        notes, gpus = self.estimate.notes, self.offer.gpu_count
-        return notes if gpus == 1 else (*notes, _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus))
-
-    @property
-    def usd_per_hour(self) -> float:
-        """Price of the whole instance."""
-        return self.offer.usd_per_hour
-
-    @property
-    def status(self) -> str:
-        """Whether it can be rented."""
-        return self.offer.status
-
-    @property
-    def cost_per_1000_steps_usd(self) -> float | None:
-        """US dollars for the whole instance: the price of a multi-GPU node is never divided."""
-        return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
+def _with_each(values: tuple[T, ...], at: Sequence[int], new: Sequence[T] | None) -> tuple[T, ...]:
+    if new is None:
+        return values
+    changed = list(values)
+    for row, value in zip(at, new, strict=True):
+        changed[row] = value
+    return tuple(changed)
 
 
 #: Name of a distance band -> phrase that compares the profile with the training data.
@@ -322,9 +320,9 @@ class Prediction:
         return f"batch {self.batch_size}{pixels}"
 
     @cached_property
-    def predictions(self) -> tuple[InstancePrediction, ...]:
+    def predictions(self) -> OfferTable:
         """One row per offer, the anchor's first."""
-        return offer_rows(self.table, self.offers)
+        return offer_table(self.table, self.offers)
 
     @property
     def latencies_ms(self) -> dict[str, float]:
@@ -334,52 +332,23 @@ class Prediction:
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
-        return rows_frame(self.predictions)
+        return self.predictions.to_frame()
 
 
-def offer_rows(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> tuple[InstancePrediction, ...]:
-    """Join steps with offers: each offer with its row of the table."""
-    steps = table.estimates()
-    nothing: dict[str, float] = {}
-    members: dict[int, dict[str, float]] = {}
-    for name, values in table.members.items():
-        for row in np.flatnonzero(~np.isnan(values)).tolist():
-            members.setdefault(row, {})[name] = values.item(row)
-    rows = zip(offers, table.rows(offers).values(), strict=True)
-    return tuple(InstancePrediction(one.name, steps[row], one, members.get(row, nothing)) for (one, _), row in rows)
-
-
-class Predictions(Sequence[Prediction]):
-    """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
-
-    def __init__(self, make: Sequence[Callable[[], Prediction]] = ()) -> None:
-        self._make = make
-
-    @overload
-    def __getitem__(self, number: int, /) -> Prediction: ...
-
-    @overload
-    def __getitem__(self, numbers: slice, /) -> Predictions: ...
-
-    def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
-        return Predictions(self._make[number]) if isinstance(number, slice) else self._make[number]()
-
-    def __len__(self) -> int:
-        return len(self._make)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
-    """Rows as a `pandas.DataFrame`."""
-    return frame_of(
-        {**offer_cells(row.offer), **step_cells(row), "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd}
-        for row in rows
+def offer_table(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> OfferTable:
+    """Join steps of one profile and size with offers: each offer with its row of the table."""
+    rows = list(table.rows(offers).values())
+    return OfferTable(
+        offers=tuple(offer for offer, _ in offers),
+        latency_ms=table.latency_ms[rows],
+        log_sd=table.log_sd[rows],
+        basis=tuple(table.basis[row] for row in rows),
+        notes=tuple(table.notes[row] for row in rows),
+        least_ms=np.zeros(len(rows)),
+        limited_by_host=is_limited_by_host(table.free_ms[rows], table.launch_ms[rows]),
+        relative_to=tuple(table.relative_to[row] for row in rows),
+        relative_log_sd=table.relative_log_sd[rows],
+        gpus=np.ones(len(rows), int),
+        scaling_log_sd=np.zeros(len(rows)),
+        members={name: values[rows] for name, values in table.members.items()},
     )
-
-
-#: Rows of nodes are many.
-_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

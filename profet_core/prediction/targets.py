@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -300,18 +301,18 @@ class OfferTargets:
 
     def _layout(self, anchor: Anchor, tf32: bool, ran_in_tf32: bool) -> Layout:
         transfer = self._models.transfer
-        profiled = {
-            name: Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
-            for name in self._models.instances
-        }
-        own = Target(anchor_gpu(self._models, anchor), anchor.host, anchor.name)
-        first = {anchor.name: own} if anchor.name in self._catalog else {}
-        # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
-        last = {anchor.instance: profiled[anchor.instance]} if anchor.gpu is None else {}
-        others = {**last, **self.by_instance}
-        by_name = {**profiled, **others, **first}
-        order = dict.fromkeys([*first, *(name for name in profiled if name not in others), *others])
-        places = {target: row for row, target in enumerate(dict.fromkeys(by_name[name] for name in order))}
+        # Each instance with its target, and its place in an answer; the first of a name counts.
+        rows = [(0, Target(anchor_gpu(self._models, anchor), anchor.host, anchor.name), anchor.name)]
+        for name in self._models.instances:
+            target = Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
+            # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
+            rows.append((2 if anchor.gpu is None and name == anchor.instance else 1, target, name))
+        rows += [(3, target, name) for name, target in self.by_instance.items()]
+        by_name: dict[str, Target] = {}
+        for place, target, name in sorted(rows, key=itemgetter(0)):
+            if place > 0 or name in self._catalog:
+                by_name.setdefault(name, target)
+        places = {target: row for row, target in enumerate(dict.fromkeys(by_name.values()))}
         plan = transfer_plan(self._models, anchor, tuple(places), tf32=tf32, ran_in_tf32=ran_in_tf32)
         fixed = np.array([bool(target.instance) or row in plan.same_gpu for row, target in enumerate(places)])
         return Layout(
@@ -319,7 +320,9 @@ class OfferTargets:
             no_slower=_no_slower(tuple(places), fixed),
             fixed=fixed,
             sources=(*transfer.instances, *(() if anchor.gpu is None else (anchor.name,))),
-            offers=tuple((self._catalog[name], places[by_name[name]]) for name in order if name in self._catalog),
+            offers=tuple(
+                (self._catalog[name], places[target]) for name, target in by_name.items() if name in self._catalog
+            ),
             places={target.instance: row for target, row in places.items() if target.instance},
             plan=plan,
         )
@@ -335,24 +338,23 @@ def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
 
 
 def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
+    """Unprofiled instance with a known GPU -> its target, most certain bases first."""
     gpus = models.transfer.gpus
     # Many offers share one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    by_basis: dict[Basis, dict[str, Target]] = {basis: {} for basis in _ORDER}
-    found: dict[tuple[str, float], dict[str, Target]] = {}
+    found: list[tuple[int, str, Target]] = []
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
             sheets[key] = None
             with suppress(InputError):
-                sheets[key] = known = gpus.find(*key)
-                found[key] = by_basis[_basis(models, known)]
+                sheets[key] = gpus.find(*key)
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
-            host = host_named(entry.host, gpu.compute_capability)
-            found[key][name] = Target(gpu, host)
-    return {name: target for rows in by_basis.values() for name, target in rows.items()}
+            target = Target(gpu, host_named(entry.host, gpu.compute_capability))
+            found.append((_ORDER.index(_basis(models, gpu)), name, target))
+    return {name: target for _, name, target in sorted(found, key=itemgetter(0))}
 
 
 def _basis(models: Models, gpu: Gpu) -> Basis:

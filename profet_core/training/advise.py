@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from types import MappingProxyType
+
+import numpy as np
 
 from profet_core.catalog.collection import is_custom
 from profet_core.catalog.instance import RETIRED, Instance
 from profet_core.errors import InputError
-from profet_core.latency import StepTime
+from profet_core.offers import OfferTable, known_or_none
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import NO_LIMITS, Limits, Plan, plan_of, surest_certainty
-from profet_core.training.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
+from profet_core.training.plans import NO_LIMITS, SUREST, SUREST_ESTIMATE, CostTable, Limits, Plan, costed
+from profet_core.training.recommend import (
+    Criterion,
+    Pick,
+    Recommended,
+    Within,
+    certainties,
+    certainty_of,
+    frontier,
+    recommend,
+)
 from profet_profiles.units import S_PER_HOUR
 
-
-class HasOffer(Protocol):
-    """A row about an offer."""
-
-    @property
-    def offer(self) -> Instance:
-        """The offer to rent."""
+NOTHING_FITS: Mapping[str, FitAnswer] = MappingProxyType({})
 
 
-Offered = TypeVar("Offered", bound=HasOffer)
-
-
-def without_larger_nodes(rows: Iterable[Offered]) -> list[Offered]:
-    """Rows with one GPU, in their order; for GPUs only available in nodes, the smallest nodes. Custom offers stay."""
-    every = list(rows)
+def without_larger_nodes(plans: Iterable[Plan]) -> list[Plan]:
+    """Plans with one GPU, in their order; for GPUs only available in nodes, the smallest nodes. Custom offers stay."""
+    every = [(plan, plan.offer) for plan in plans]
     least: dict[str, int] = {}
-    for offer in (row.offer for row in every):
+    for _, offer in every:
         least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
-    return [row for row in every if row.offer.gpu_count == least[row.offer.gpu] or is_custom(row.offer)]
+    return [plan for plan, offer in every if offer.gpu_count == least[offer.gpu] or is_custom(offer)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +69,40 @@ class Dominated:
 
 @dataclass(frozen=True)
 class Advice:
-    """Recommendations among the plans of one training, of which there is at least one; cheapest first.
+    """Recommendations among the plans of one training, of which there is at least one.
 
-    `excluded` : instance that can't be recommended -> the reason.
+    Attributes
+    ----------
+    rows : of the table, those to choose from, cheapest first.
+    excluded : instance that can't be recommended -> the reason.
     """
 
-    workload: Workload
-    limits: Limits
-    plans: tuple[Plan, ...]
+    table: CostTable
+    rows: tuple[int, ...]
     excluded: Mapping[str, str]
 
+    @property
+    def workload(self) -> Workload:
+        """The training."""
+        return self.table.workload
+
+    @property
+    def limits(self) -> Limits:
+        """Deadline and budget."""
+        return self.table.limits
+
     @cached_property
-    def _sensible(self) -> Sequence[Plan]:
-        """Without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
-        return without_larger_nodes(self.plans) if all(plan.gpus == 1 for plan in self.plans) else self.plans
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans to choose from, cheapest first."""
+        return tuple(self.table.on(self.rows))
 
     @cached_property
     def recommended(self) -> Recommended:
-        """What to rent."""
-        return recommend(self._sensible, self.limits)
+        """What to rent, without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
+        rows: Sequence[int] = self.rows
+        if (self.table.steps.gpus[list(rows)] == 1).all():
+            rows = [plan.number for plan in without_larger_nodes(self.plans)]
+        return recommend(self.table, rows)
 
     @cached_property
     def frontier(self) -> tuple[Plan, ...]:
@@ -93,7 +111,8 @@ class Advice:
 
     def among(self, plans: Iterable[Plan]) -> Advice:
         """The same training's recommendations among these plans, at least one."""
-        return replace(self, plans=tuple(sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))))
+        rows = self.table.cheapest_first([plan.number for plan in plans])
+        return replace(self, rows=tuple(rows.tolist()))
 
     @property
     def fastest(self) -> Pick:
@@ -129,22 +148,28 @@ class Advice:
     @property
     def dominated(self) -> tuple[Dominated, ...]:
         """Plans off the frontier, each with the plan that most likely dominates it."""
-        found, kept = [], {plan.offer.offer_key for plan in self.frontier}
-        for plan in self.plans:
-            # A node on which only one of several GPUs trains never dominates another plan.
-            if plan.offer.offer_key in kept:
-                continue
-            best, highest, surest = None, 0.0, surest_certainty(plan.basis)
-            for by in self.frontier:
-                # Plans of one GPU share their error: only such a one can be surer still.
-                if highest >= surest and by.offer.gpu != plan.offer.gpu:
-                    continue
-                if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd:
-                    certainty = certainty_of(by, plan)
-                    if best is None or (certainty or 0.0) > highest:
-                        best, highest = Dominated(plan, by, certainty), certainty or 0.0
-            found += [best] if best else []
-        return tuple(found)
+        table, kept = self.table, {plan.offer.offer_key for plan in self.frontier}
+        # A node on which only one of several GPUs trains never dominates another plan.
+        best = np.array([plan.number for plan in self.frontier], int)
+        plans = [plan for plan in self.plans if plan.offer.offer_key not in kept]
+        rows = np.array([plan.number for plan in plans], int)[:, None]
+        dominates = (table.total_s[best] <= table.total_s[rows]) & (table.total_usd[best] <= table.total_usd[rows])
+        row, by = np.nonzero(dominates)
+        certainty = np.full(dominates.shape, np.nan)
+        certainty[row, by] = certainties(table, best[by], rows[row, 0])
+        surest = np.where(table.is_profiled[rows[:, 0]], SUREST, SUREST_ESTIMATE)
+        places, highest = np.full(len(plans), -1), np.full(len(plans), -1.0)
+        for place, number in enumerate(best):
+            chance = np.nan_to_num(certainty[:, place])
+            # Plans of one GPU share their error: only such a one can be surer still.
+            can_be_surer = (highest < surest) | (table.gpu_names[number] == table.gpu_names[rows[:, 0]])
+            better = dominates[:, place] & can_be_surer & (chance > highest)
+            places, highest = np.where(better, place, places), np.where(better, chance, highest)
+        return tuple(
+            Dominated(plan, self.frontier[place], known_or_none(certainty[number], place))
+            for number, (plan, place) in enumerate(zip(plans, places.tolist(), strict=True))
+            if place >= 0
+        )
 
     @property
     def excluded_by_reason(self) -> dict[str, list[str]]:
@@ -156,47 +181,63 @@ class Advice:
 
 
 def advise(
-    rows: Iterable[StepTime],
-    offers: Iterable[Instance],
+    steps: OfferTable,
+    offers: Sequence[Instance],
     workload: Workload,
-    limits: Limits | None = None,
+    limits: Limits = NO_LIMITS,
     *,
     include_retired: bool = False,
-    fits: Mapping[str, FitAnswer] | None = None,
+    fits: Mapping[str, FitAnswer] = NOTHING_FITS,
+    wanted: Collection[str] | None = None,
+    anchor: str = "",
 ) -> Advice:
     """Recommend plans for one training; raises InputError if nothing is left to choose from.
 
     Parameters
     ----------
-    rows : step latencies of one GPU at the workload's batch size, or `NodeTime`s of whole nodes.
+    steps : step latencies at the workload's batch size on each GPU.
     offers : what can be rented, see `offers_in_market`; several offers of one instance are several plans.
     fits : instance -> whether it fits in memory; absent instances are unknown.
+    wanted : instances to recommend of those of `steps`; None: all.
+    anchor : instance, or GPU by its name, on which the profile was recorded.
     """
-    limits = limits or NO_LIMITS
     listed: dict[str, list[Instance]] = {}
     for offer in offers:
         listed.setdefault(offer.name, []).append(offer)
-    plans: list[Plan] = []
     excluded: dict[str, str] = {}
-    for row in rows:
-        rentable = [one for one in listed.get(row.instance, []) if include_retired or one.status != RETIRED]
-        fit = (fits or {}).get(row.instance)
-        if row.estimate.latency_ms is None:
-            reason = "no latency given"
-        elif not rentable:
-            reason = "retired" if row.instance in listed else "no price in this market"
-        elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
-            reason = f"does not fit in memory: {fit.why}"
-        else:
-            plans += [plan_of(workload, row, offer, limits, fit) for offer in rentable]
+    rows: dict[tuple[str, ...], int] = {}
+    places: list[tuple[int, Instance]] = []
+    for number, (instance, latency_ms) in enumerate(zip(steps.numbers, steps.latency_ms.tolist(), strict=True)):
+        if wanted is not None and instance not in wanted:
             continue
-        excluded[row.instance] = reason
-    if not plans:
+        rentable = [one for one in listed.get(instance, []) if include_retired or one.status != RETIRED]
+        fit = fits.get(instance)
+        if math.isnan(latency_ms):
+            excluded[instance] = "no latency given"
+        elif not rentable:
+            excluded[instance] = "retired" if instance in listed else "no price in this market"
+        elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
+            excluded[instance] = f"does not fit in memory: {fit.why}"
+        else:
+            rows |= {one.offer_key: len(rows) + place for place, one in enumerate(rentable)}
+            places += [(number, one) for one in rentable]
+    if not places:
         reasons = "; ".join(map(": ".join, excluded.items())) or "no instance has a latency"
         retired = not include_retired and any(one.status == RETIRED for several in listed.values() for one in several)
         hint = "; {include_retired} includes retired instances" if retired else ""
         raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
-    return Advice(workload, limits, (), excluded).among(plans)
+    known = steps.numbers
+    others = [one for one in offers if one.offer_key not in rows]
+    places += [(known.get(one.name, -1), one) for one in others]
+    table = costed(
+        workload,
+        steps.take([number for number, _ in places], [one for _, one in places]),
+        limits,
+        fits=[fits.get(one.name) for _, one in places],
+        reasons=[""] * len(rows) + [excluded.get(one.name, "no GPU specs") for one in others],
+        anchor=anchor,
+    )
+    return Advice(table, tuple(table.cheapest_first(range(len(rows))).tolist()), excluded)
 
 
 #: The four instances of the PROFET paper.
@@ -220,57 +261,9 @@ class Sort(StrEnum):
     NAME = "name"
 
 
-class PresetRow(HasOffer, Protocol):
-    """Row interface that presets use."""
-
-    @property
-    def plan(self) -> Plan | None:
-        """The training on this offer; None without a prediction."""
-
-    @property
-    def is_anchor(self) -> bool:
-        """Whether the profile was recorded there."""
-
-
-Row = TypeVar("Row", bound=PresetRow)
-
-
-@dataclass(frozen=True, slots=True)
-class OfferRow:
-    """One offer, with its plan if it has a prediction and the step fits, else the reason in a few words."""
-
-    offer: Instance
-    plan: Plan | None
-    fit: FitAnswer | None
-    reason: str
-    is_anchor: bool
-
-    @property
-    def label(self) -> str:
-        """The instance, with its market if that isn't on-demand."""
-        return self.offer.label
-
-
-def offer_rows(
-    advice: Advice, offers: Sequence[Instance], fits: Mapping[str, FitAnswer], anchor: str
-) -> list[OfferRow]:
-    """One row per offer of `advice`, including excluded offers; `anchor` is an instance, or a GPU by its name."""
-    plans = {plan.offer.offer_key: plan for plan in advice.plans}
-    return [
-        OfferRow(
-            offer=offer,
-            plan=(plan := plans.get(offer.offer_key)),
-            fit=fits.get(offer.name),
-            reason="" if plan else advice.excluded.get(offer.name, "no GPU specs"),
-            is_anchor=anchor in (offer.name, offer.gpu),
-        )
-        for offer in offers
-    ]
-
-
 def preset_rows(
-    rows: Iterable[Row], preset: Preset, *, retired: bool = False, every_node: bool = False, keep: str = ""
-) -> list[Row]:
+    plans: Iterable[Plan], preset: Preset, *, retired: bool = False, every_node: bool = False, keep: str = ""
+) -> list[Plan]:
     """Rows that a preset shows; numbers never change.
 
     Custom instances and one row of the anchor always show, except under `Preset.ORIGINAL`, which shows its four
@@ -283,37 +276,37 @@ def preset_rows(
     keep : label of a row to keep.
     """
 
-    def cost(row: PresetRow) -> float:
-        return row.offer.usd_per_hour if row.plan is None else row.plan.total_usd
+    def cost(plan: Plan) -> float:
+        return plan.total_usd if plan.has_number else plan.offer.usd_per_hour
 
-    every = list(rows)
+    every = list(plans)
     if preset is Preset.ORIGINAL:
-        return [row for row in every if row.offer.name in ORIGINAL]
-    found = [row for row in every if retired or row.offer.status != RETIRED]
+        return [plan for plan in every if plan.instance in ORIGINAL]
+    found = [plan for plan in every if retired or plan.is_rentable]
     if preset is Preset.AWS:
-        found = [row for row in found if row.offer.provider == "aws"]
+        found = [plan for plan in found if plan.offer.provider == "aws"]
     if not every_node:
         found = without_larger_nodes(found)
     if preset is Preset.GPUS:
         # The cheapest row of each GPU is written last.
-        found = list({row.offer.gpu: row for row in sorted(found, key=cost)[::-1]}.values())
-    kept = {row.offer.offer_key for row in found}
-    kept |= {row.offer.offer_key for row in every if is_custom(row.offer) or (keep and row.offer.label == keep)}
-    if not any(row.is_anchor for row in found):
-        anchors = sorted((row for row in every if row.is_anchor), key=cost)
-        kept |= {row.offer.offer_key for row in anchors[:1]}
-    return [row for row in every if row.offer.offer_key in kept]
+        found = list({plan.offer.gpu: plan for plan in sorted(found, key=cost)[::-1]}.values())
+    kept = {plan.offer.offer_key for plan in found}
+    kept |= {plan.offer.offer_key for plan in every if is_custom(plan.offer) or (keep and plan.label == keep)}
+    if not any(plan.is_anchor for plan in found):
+        anchors = sorted((plan for plan in every if plan.is_anchor), key=cost)
+        kept |= {plan.offer.offer_key for plan in anchors[:1]}
+    return [plan for plan in every if plan.offer.offer_key in kept]
 
 
-def sorted_rows(rows: Iterable[OfferRow], sort: Sort) -> list[OfferRow]:
+def sorted_rows(plans: Iterable[Plan], sort: Sort) -> list[Plan]:
     """Sort rows by latency, cost or name; rows without a number come last."""
 
-    def key(row: OfferRow) -> tuple[bool, float, tuple[str, str]]:
-        name = row.offer.gpu, row.label
-        if row.plan is None:
+    def key(plan: Plan) -> tuple[bool, float, tuple[str, str]]:
+        name = plan.offer.gpu, plan.label
+        if not plan.has_number:
             return True, 0.0, name
         if sort is Sort.NAME:
             return False, 0.0, name
-        return False, row.plan.total_s if sort is Sort.LATENCY else row.plan.total_usd, name
+        return False, plan.total_s if sort is Sort.LATENCY else plan.total_usd, name
 
-    return sorted(rows, key=key)
+    return sorted(plans, key=key)

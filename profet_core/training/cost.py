@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from statistics import NormalDist
 from types import MappingProxyType
 
+import numpy as np
+
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
 from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import InputError
+from profet_core.latency import FloatArray, Values
 from profet_core.shipped import shipped_text
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
@@ -198,15 +201,6 @@ VALIDATION_STEP_SHARE = 1 / 3
 MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
-def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
-    """Cost of renting one instance for `duration_ms` milliseconds, US dollars.
-
-    >>> cost_usd(3_600_000, usd_per_hour=1.5)
-    1.5
-    """
-    return duration_ms / MS_PER_S / S_PER_HOUR * usd_per_hour
-
-
 def steps_per_epoch(images: int, batch_size: int) -> int:
     """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 
@@ -252,12 +246,17 @@ class Workload:
     at_once: bool = False
     extras: Extras = NO_EXTRAS
 
-    @cached_property
-    def steps(self) -> tuple[int, int]:
-        """Training and validation steps of one run. Raises InputError for counts that aren't positive."""
-        epochs = whole_number("The number of epochs", self.epochs)
-        validation = steps_per_epoch(self.validation_images, self.batch_size) if self.validation_images else 0
-        return epochs * steps_per_epoch(self.images, self.batch_size), epochs * validation
+    def steps(self, batch_size: Values = None) -> tuple[Values, Values]:
+        """Training and validation steps of one run; `batch_size` if it is another one, or one for each row.
+
+        Raises InputError for counts that aren't positive.
+        """
+        epochs, per_step = whole_number("The number of epochs", self.epochs), self.batch_size
+        training = steps_per_epoch(self.images, per_step)
+        validation = steps_per_epoch(self.validation_images, per_step) if self.validation_images else 0
+        if batch_size is not None:
+            training, validation = -(-self.images // batch_size), -(-self.validation_images // batch_size)
+        return epochs * training, epochs * validation
 
     @cached_property
     def machines(self) -> int:
@@ -275,18 +274,22 @@ class Workload:
         """Least and most by which measured epochs exceed their steps."""
         return MEASURED_EPOCH_FACTOR if self.with_loading and self.images_per_s_per_vcpu is None else (1.0, 1.0)
 
-    def loading_ms(self, vcpus: int | None) -> float:
-        """Milliseconds in which this many vCPUs prepare one step's images; 0 if one of both is unknown."""
+    def loading_ms(self, vcpus: Sequence[int | None], batch_size: Values) -> FloatArray:
+        """Milliseconds in which these numbers of vCPUs prepare one step's images; 0 if one of both is unknown."""
         if self.images_per_s_per_vcpu is None:
-            return 0.0
+            return np.zeros(len(vcpus))
         rate = positive_number("The number of images per second per vCPU", self.images_per_s_per_vcpu)
-        return MS_PER_S * self.batch_size / (rate * vcpus) if vcpus else 0.0
+        images_per_s = rate * np.array([count or 0 for count in vcpus], float)
+        found: FloatArray = np.divide(
+            MS_PER_S * batch_size, images_per_s, out=np.zeros(len(vcpus)), where=images_per_s > 0
+        )
+        return found
 
-    def duration_s(self, step_ms: float, loading_ms: float = 0.0) -> float:
+    def duration_s(self, step_ms: Values, loading_ms: Values = 0.0, batch_size: Values = None) -> Values:
         """Seconds of all runs on one machine; each step takes the longer of GPU time and loading time."""
-        training, validation = self.steps
-        waited_ms = validation * max(step_ms * VALIDATION_STEP_SHARE, loading_ms)
-        return self.turns * (training * max(step_ms, loading_ms) + waited_ms) / MS_PER_S
+        training, validation = self.steps(batch_size)
+        waited_ms = validation * np.maximum(step_ms * VALIDATION_STEP_SHARE, loading_ms)
+        return self.turns * (training * np.maximum(step_ms, loading_ms) + waited_ms) / MS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

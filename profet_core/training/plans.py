@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
-from typing import Any, final
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import (
@@ -17,12 +20,12 @@ from profet_core.catalog.instance import (
     Instance,
     frame_of,
     machine_words,
-    offer_cells,
     offer_name,
 )
 from profet_core.errors import InputError
-from profet_core.latency import Basis, Estimate, StepTime, log_sd_of
-from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload, cost_usd
+from profet_core.latency import Basis, FloatArray, Values, log_sd_of
+from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
+from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
@@ -64,28 +67,8 @@ class Limits:
         """Whether there is a limit."""
         return self.deadline_h is not None or self.budget_usd is not None
 
-    def excess(self, plan: Plan) -> float:
-        """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
-        return max(
-            0.0 if self.deadline_s is None else plan.total_s / self.deadline_s,
-            0.0 if self.budget_usd is None else plan.total_usd / self.budget_usd,
-        )
-
 
 NO_LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTime(StepTime):
-    """A step on all GPUs of a node, each with the workload's batch.
-
-    Attributes
-    ----------
-    scaling_log_sd : the part of the error that is due to scaling; 0 on one GPU.
-    """
-
-    gpus: int
-    scaling_log_sd: float
 
 
 @final
@@ -109,72 +92,291 @@ class TotalInterval:
         return self.low_usd, self.high_usd
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """One training on one offer.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CostTable(RowSequence["Plan"]):
+    """One training on every offer of a table of steps, with its time and cost in further columns; NaN is unknown.
 
     Attributes
     ----------
-    offer : you pay for the whole node; the speed is that of one GPU unless `row` is a `NodeTime`.
-    workload : with the images per step of all GPUs that train.
-    row : the step latency, which is known, and at least the time in which its images are loaded.
-    gpu_ms : the step latency without waiting for images.
-    interval : of time and cost; None if the latency has none.
-    in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
-    fit : whether a step fits in one GPU's memory; None if memory is not known of at all.
+    steps : on the same rows; each is at least the time in which its images are loaded.
+    gpu_ms : the step latencies without waiting for images.
+    batch_size : images per step on all GPUs that train.
+    total_s, total_usd : of all runs, with the ends of their intervals.
+    in_time, in_budget : probability of meeting the limit, 0 to 1; NaN without a limit or a deviation.
+    fits : whether a step fits in one GPU's memory; None if memory is not known of at all.
+    reasons : why an offer has no plan; empty if it has one.
+    anchor : instance, or GPU by its name, on which the profile was recorded.
+    anchor_ms : the latency that speedups refer to, if known.
     """
 
-    offer: Instance
     workload: Workload
-    row: StepTime = field(compare=False)
-    gpu_ms: float
-    total_s: float
-    total_usd: float
-    interval: TotalInterval | None
-    in_time: float | None
-    in_budget: float | None
-    fit: FitAnswer | None = None
+    limits: Limits
+    steps: OfferTable
+    gpu_ms: FloatArray
+    batch_size: np.ndarray
+    total_s: FloatArray
+    low_s: FloatArray
+    high_s: FloatArray
+    total_usd: FloatArray
+    low_usd: FloatArray
+    high_usd: FloatArray
+    in_time: FloatArray
+    in_budget: FloatArray
+    fits: tuple[FitAnswer | None, ...]
+    reasons: tuple[str, ...]
+    anchor: str = ""
+    anchor_ms: float | None = None
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of the latency's logarithm; 0 for a given latency."""
+        found: FloatArray = np.where(self.steps.is_given, 0.0, self.steps.log_sd)
+        return found
+
+    @cached_property
+    def fit_chance(self) -> FloatArray:
+        """Probability that a step fits in memory: 0 if a doubt has no number, 1 if memory is not known of at all."""
+        return np.array([1.0 if fit is None else fit.probability or 0.0 for fit in self.fits])
+
+    @cached_property
+    def is_rentable(self) -> np.ndarray:
+        """Whether the machine can be rented now."""
+        return np.array([offer.status != RETIRED for offer in self.steps.offers], bool)
+
+    @cached_property
+    def is_profiled(self) -> np.ndarray:
+        """Whether the GPU was profiled at this size."""
+        return np.array([basis.is_profiled for basis in self.steps.basis], bool)
+
+    @cached_property
+    def is_measured(self) -> np.ndarray:
+        """Whether models learned from the GPU's profiles at this size."""
+        return np.array([basis is Basis.MEASURED for basis in self.steps.basis], bool)
+
+    @cached_property
+    def one_gpu_deviation(self) -> FloatArray:
+        """The part of `deviation` due to one GPU's step."""
+        found: FloatArray = np.sqrt(np.maximum(self.deviation**2 - self.steps.scaling_log_sd**2, 0.0))
+        return np.where(self.steps.gpus == 1, self.deviation, found)
+
+    @cached_property
+    def gpu_names(self) -> np.ndarray:
+        """GPUs' full names."""
+        return np.array([offer.gpu for offer in self.steps.offers])
+
+    @cached_property
+    def within_limits(self) -> FloatArray:
+        """Probability of meeting all limits: one error affects both, so the lower decides; NaN without an interval."""
+        return np.fmin(self.in_time, self.in_budget)
+
+    @cached_property
+    def excess(self) -> FloatArray:
+        """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
+        deadline_s, budget_usd = self.limits.deadline_s, self.limits.budget_usd
+        over_s = 0.0 if deadline_s is None else self.total_s / deadline_s
+        over_usd = 0.0 if budget_usd is None else self.total_usd / budget_usd
+        return np.maximum(np.zeros(len(self)), np.maximum(over_s, over_usd))
+
+    def totals(self, per: Period) -> Totals:
+        """Time and cost of a period on every offer; a step on several GPUs has as many times the images."""
+        share: Values = 1.0
+        costed: Values = 1.0
+        if per is Period.STEP:
+            share = self.steps.latency_ms / MS_PER_S / self.total_s
+            costed = share / self.workload.machines * COSTED_STEPS
+        elif per is Period.EPOCH:
+            share = 1 / self.workload.epochs / self.workload.turns
+            costed = share / self.workload.machines
+        # Where the whole interval waits for data, it has no width to show.
+        none = np.where(self.low_s < self.high_s, 1.0, np.nan)
+        return Totals(
+            total_s=self.total_s * share,
+            low_s=self.low_s * share * none,
+            high_s=self.high_s * share * none,
+            total_usd=self.total_usd * costed,
+            low_usd=self.low_usd * costed * none,
+            high_usd=self.high_usd * costed * none,
+        )
+
+    def cheapest_first(self, rows: Sequence[int]) -> np.ndarray:
+        """RowSequence by cost, then by time."""
+        at = np.array(rows, int)
+        found: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
+        return found
+
+    def on(self, rows: Iterable[int]) -> list[Plan]:
+        """The plans of these rows."""
+        return [Plan(self, row) for row in rows]
+
+    def speedup(self, row: Plan) -> float | None:
+        """Speed of one of the rows over the anchor's."""
+        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
+
+    def to_frame(self, rows: Sequence[int] | None = None) -> Any:
+        """The table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
+        steps, epochs = self.steps, self.totals(Period.EPOCH)
+        totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget"
+        frame = frame_of(
+            {
+                **steps.columns(),
+                "step_usd": cost_usd(steps.latency_ms, steps.usd_per_hour),
+                "images_per_s": self.batch_size / steps.latency_ms * MS_PER_S,
+                "epoch_s": epochs.total_s,
+                "epoch_usd": epochs.total_usd,
+                **{name: vars(self)[name] for name in totals},
+                "note": [plan.note for plan in self],
+                "speedup": (np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms,
+            }
+        )
+        return frame if rows is None else frame.iloc[list(rows)].reset_index(drop=True)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def row(self, number: int) -> Plan:
+        """One row."""
+        return Plan(self, number)
+
+
+class Totals(NamedTuple):
+    """Time and cost of a period, with the ends of their intervals: columns of a table, or the numbers of one offer."""
+
+    total_s: Values
+    low_s: Values
+    high_s: Values
+    total_usd: Values
+    low_usd: Values
+    high_usd: Values
+
+    def of(self, plan: Plan) -> Totals:
+        """Those of one offer."""
+        return Totals(*(column.item(plan.number) for column in self))
+
+    @property
+    def interval(self) -> TotalInterval | None:
+        """Of one offer; None without one."""
+        if math.isnan(self.high_s):
+            return None
+        return TotalInterval(self.low_s, self.high_s, self.low_usd, self.high_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One training on one offer: a row of a cost table.
+
+    You pay for the whole node; the speed is that of one GPU unless all of them train.
+    """
+
+    table: CostTable = field(repr=False)
+    number: int
+
+    @property
+    def offer(self) -> Instance:
+        """The offer at its price."""
+        return self.table.steps.offers[self.number]
+
+    @property
+    def row(self) -> OfferStep:
+        """Its step."""
+        return OfferStep(self.table.steps, self.number)
+
+    @property
+    def workload(self) -> Workload:
+        """The training."""
+        return self.table.workload
+
+    @property
+    def has_number(self) -> bool:
+        """Whether its time is predicted, and it can be chosen; else `reason` says why not."""
+        return not self.reason
+
+    @property
+    def reason(self) -> str:
+        """Why it has no number, in a few words."""
+        return self.table.reasons[self.number]
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether the profile was recorded there."""
+        return self.table.anchor in (self.offer.name, self.offer.gpu)
+
+    @property
+    def fit(self) -> FitAnswer | None:
+        """Whether a step fits in one GPU's memory; None if memory is not known of at all."""
+        return self.table.fits[self.number]
+
+    @property
+    def gpu_ms(self) -> float:
+        """The step latency without waiting for images."""
+        return self.table.gpu_ms.item(self.number)
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all runs on one machine."""
+        return self.table.total_s.item(self.number)
+
+    @property
+    def total_usd(self) -> float:
+        """US dollars of all runs."""
+        return self.table.total_usd.item(self.number)
+
+    @property
+    def interval(self) -> TotalInterval | None:
+        """Interval of time and cost; None if the latency has none."""
+        table, row = self.table, self.number
+        columns = table.low_s, table.high_s, table.low_usd, table.high_usd
+        low_s, high_s, low_usd, high_usd = (column.item(row) for column in columns)
+        return None if math.isnan(high_s) else TotalInterval(low_s, high_s, low_usd, high_usd)
+
+    @property
+    def in_time(self) -> float | None:
+        """Probability of meeting the deadline, 0 to 1; None without one or a deviation."""
+        return known_or_none(self.table.in_time, self.number)
+
+    @property
+    def in_budget(self) -> float | None:
+        """Probability of meeting the budget."""
+        return known_or_none(self.table.in_budget, self.number)
+
+    @property
+    def within_limits(self) -> float | None:
+        """Probability of meeting all limits; None without an interval."""
+        return known_or_none(self.table.within_limits, self.number)
 
     @property
     def basis(self) -> Basis:
         """Basis of the latency."""
-        return self.row.estimate.basis
+        return self.table.steps.basis[self.number]
 
     @property
     def latency_ms(self) -> float:
         """Milliseconds per training step."""
-        return float(self.row.estimate.latency_ms)
+        return self.table.steps.latency_ms.item(self.number)
 
     @property
     def deviation(self) -> float | None:
         """Standard deviation of the latency's logarithm; 0 for a given latency, None if unknown."""
-        step = self.row.estimate
-        return 0.0 if step.basis is Basis.GIVEN else step.log_sd
+        return known_or_none(self.table.deviation, self.number)
 
     @property
     def gpus(self) -> int:
         """Number of GPUs that train."""
-        return self.row.gpus if isinstance(self.row, NodeTime) else 1
-
-    @property
-    def scaling_deviation(self) -> float:
-        """The part of `deviation` due to scaling out; 0 if one GPU trains."""
-        return self.row.scaling_log_sd if isinstance(self.row, NodeTime) else 0.0
+        return int(self.table.steps.gpus[self.number])
 
     @property
     def batch_size(self) -> int:
         """Images per step on all GPUs that train."""
-        return self.workload.batch_size
+        return int(self.table.batch_size[self.number])
 
     @property
     def step_usd(self) -> float:
         """US dollars per step."""
-        return cost_usd(self.latency_ms, self.offer.usd_per_hour)
+        return float(cost_usd(self.latency_ms, self.offer.usd_per_hour))
 
     @property
     def cost_per_1000_steps_usd(self) -> float:
         """US dollars per 1,000 steps."""
-        return cost_usd(1000 * self.latency_ms, self.offer.usd_per_hour)
+        return float(cost_usd(1000 * self.latency_ms, self.offer.usd_per_hour))
 
     @property
     def epoch_s(self) -> float:
@@ -240,7 +442,7 @@ class Plan:
     @property
     def fit_chance(self) -> float:
         """Probability that a step fits in memory: 0 if a doubt has no number, 1 if memory is not known of at all."""
-        return 1.0 if self.fit is None else self.fit.probability or 0.0
+        return self.table.fit_chance.item(self.number)
 
     @property
     def is_rentable(self) -> bool:
@@ -290,104 +492,109 @@ class Plan:
         """Training images per second on all its GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
 
-    @property
-    def one_gpu_deviation(self) -> float | None:
-        """The part of `deviation` due to one GPU's step."""
-        deviation = self.deviation
-        if deviation is None or not isinstance(self.row, NodeTime):
-            return deviation
-        return math.sqrt(max(deviation**2 - self.row.scaling_log_sd**2, 0.0))
 
-    @property
-    def within_limits(self) -> float | None:
-        """Probability of meeting all limits: one error affects both, so the lower decides; None without an interval."""
-        return min((chance for chance in (self.in_time, self.in_budget) if chance is not None), default=None)
+def chance_at_most(ratio: Values, deviation: Values, surest: Values = SUREST) -> Values:
+    """Probability that a value is at most `ratio` times its prediction, or of many; `deviation` is of its logarithm.
 
-
-def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
-    """Highest confidence in a statement about a latency, or two, with these bases."""
-    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
-
-
-def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Probability that a value is at most `ratio` times its prediction; `deviation` is of its logarithm.
-
-    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
-    (0.5, 0.966, 1.0)
+    >>> chance_at_most(np.array([1.0, 1.2, 1.2]), np.array([0.1, 0.1, 0.0])).round(3).tolist()
+    [0.5, 0.966, 1.0]
     """
-    if deviation == 0:
-        return 1.0 if ratio >= 1 else 0.0
-    return bounded_chance(math.log(ratio) / deviation if ratio else -math.inf, surest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = bounded_chance(np.divide(np.log(ratio), deviation), surest)
+    return np.where(deviation == 0, np.where(ratio >= 1, 1.0, 0.0), chance)[()]
 
 
-def bounded_chance(deviations: float, surest: float) -> float:
-    """Share of a normal distribution below so many standard deviations, never surer than `surest`."""
-    return min(max(0.5 * math.erfc(-deviations / _SQRT_2), 1 - surest), surest)
+def bounded_chance(deviations: Values, surest: Values) -> Values:
+    """Share of a normal distribution below so many standard deviations, or of many, never surer than `surest`."""
+    sides = np.asarray(deviations) / _SQRT_2
+    shares = 0.5 * np.array([math.erfc(-value) for value in sides.ravel().tolist()]).reshape(sides.shape)
+    return np.minimum(np.maximum(shares, 1 - surest), surest)
 
 
 _SQRT_2 = math.sqrt(2)
 
 
-def plan_of(
-    work: Workload, row: StepTime, offer: Instance, limits: Limits = NO_LIMITS, fit: FitAnswer | None = None
-) -> Plan:
-    """Time and cost of a training on `offer` at the step latency of `row`, which must be known."""
-    if isinstance(row, NodeTime):
-        work = replace(work, batch_size=work.batch_size * row.gpus)
-    gpu_ms, loading_ms = float(row.estimate.latency_ms), work.loading_ms(offer.vcpus)
-    gpu_ends = row.interval
-    if loading_ms:
-        row = _fed(row, loading_ms)
-    deviation = 0.0 if row.estimate.basis is Basis.GIVEN else row.estimate.log_sd
+def costed(
+    work: Workload,
+    steps: OfferTable,
+    limits: Limits = NO_LIMITS,
+    *,
+    batch_size: Values = None,
+    fits: Sequence[FitAnswer | None] = (),
+    reasons: Sequence[str] = (),
+    anchor: str = "",
+    anchor_ms: float | None = None,
+) -> CostTable:
+    """Time and cost of a training on every offer of a table.
+
+    Parameters
+    ----------
+    batch_size : images per step on each GPU, one for each row; None: the workload's.
+    fits, reasons, anchor, anchor_ms : as in `CostTable`.
+    """
+    images = (work.batch_size if batch_size is None else batch_size) * steps.gpus
+    loading_ms = work.loading_ms([offer.vcpus for offer in steps.offers], images)
+    fed = _fed(steps, loading_ms) if loading_ms.any() else steps
     low, high = work.factors
-    usd_per_s = work.machines * offer.usd_per_hour / S_PER_HOUR
-    total_s = (low + high) / 2 * work.duration_s(gpu_ms, loading_ms)
-    interval, in_time, in_budget = None, None, None
-    if gpu_ends is not None:
-        low_s = low * work.duration_s(gpu_ends.low_ms, loading_ms)
-        high_s = high * work.duration_s(gpu_ends.high_ms, loading_ms)
-        interval = TotalInterval(low_s, high_s, low_s * usd_per_s, high_s * usd_per_s)
-    if limits.given and deviation is not None:
-        surest, least_s = surest_certainty(row.basis), work.duration_s(0.0, loading_ms)
-        budget_s = None if limits.budget_usd is None else limits.budget_usd / usd_per_s
-        in_time, in_budget = (
-            limit_s and chance_at_most(limit_s / total_s if limit_s >= least_s else 0.0, deviation, surest)
-            for limit_s in (limits.deadline_s, budget_s)
-        )
-    return Plan(offer, work, row, gpu_ms, total_s, total_s * usd_per_s, interval, in_time, in_budget, fit)
+    usd_per_s = work.machines * steps.usd_per_hour / S_PER_HOUR
+    total_s = (low + high) / 2 * work.duration_s(steps.latency_ms, loading_ms, images)
+    low_s, high_s = (
+        factor * work.duration_s(end_ms, loading_ms, images)
+        for factor, end_ms in zip((low, high), steps.ends_ms, strict=True)
+    )
+    table = CostTable(
+        workload=work,
+        limits=limits,
+        steps=fed,
+        gpu_ms=steps.latency_ms,
+        batch_size=images,
+        total_s=total_s,
+        low_s=low_s,
+        high_s=high_s,
+        total_usd=total_s * usd_per_s,
+        low_usd=low_s * usd_per_s,
+        high_usd=high_s * usd_per_s,
+        in_time=np.full(len(steps), np.nan),
+        in_budget=np.full(len(steps), np.nan),
+        fits=tuple(fits) or (None,) * len(steps),
+        reasons=tuple(reasons) or ("",) * len(steps),
+        anchor=anchor,
+        anchor_ms=anchor_ms,
+    )
+    if not limits.given:
+        return table
+    least_s = work.duration_s(0.0, loading_ms, images)
+    surest = np.where(table.is_profiled, SUREST, SUREST_ESTIMATE)
+
+    def chances(limit_s: Values) -> FloatArray:
+        ratio = np.where(limit_s >= least_s, limit_s / total_s, 0.0)
+        found: FloatArray = chance_at_most(ratio, table.deviation, surest)
+        return found
+
+    if limits.deadline_s is not None:
+        table = replace(table, in_time=chances(limits.deadline_s))
+    if limits.budget_usd is not None:
+        table = replace(table, in_budget=chances(limits.budget_usd / usd_per_s))
+    return table
 
 
-def _fed(row: StepTime, loading_ms: float) -> StepTime:
-    """The step where its images take this long to load: its latency and both ends of its interval are at least that."""
-    step, ends = row.estimate, row.interval
-    if loading_ms <= (step.latency_ms if ends is None else ends.low_ms):
-        return row
-    latency_ms = max(step.latency_ms, loading_ms)
-    log_sd = step.log_sd and log_sd_of(math.log(max(ends.high_ms if ends else 0.0, latency_ms) / latency_ms))
-    relative = step.relative if latency_ms == step.latency_ms else None
-    fed = replace(step, latency_ms=latency_ms, log_sd=log_sd, least_ms=loading_ms, relative=relative, parts=None)
-    return replace(row, estimate=fed)
-
-
-@dataclass(frozen=True, slots=True)
-class CostTable:
-    """Time and cost of one training on every instance; `anchor_ms`: the latency that speedups refer to, if known."""
-
-    workload: Workload
-    rows: tuple[Plan, ...]
-    anchor_ms: float | None = None
-
-    def speedup(self, row: Plan) -> float | None:
-        """Speed of one of the rows over the anchor's."""
-        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
-
-    def to_frame(self) -> Any:
-        """One row per instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
-        names = ("latency_ms", "step_usd", "cost_per_1000_steps_usd", "images_per_s", *TOTALS)
-        return frame_of(
-            {**offer_cells(row.offer), **{name: getattr(row, name) for name in names}, "speedup": self.speedup(row)}
-            for row in self.rows
-        )
+def _fed(steps: OfferTable, loading_ms: FloatArray) -> OfferTable:
+    """The steps where images take this long to load: latencies and both ends of their intervals are at least that."""
+    low_ms, high_ms = steps.ends_ms
+    waits = loading_ms > np.where(np.isnan(low_ms), steps.latency_ms, low_ms)
+    latency_ms = np.maximum(steps.latency_ms, loading_ms)
+    log_sd = log_sd_of(np.log(np.fmax(high_ms, latency_ms) / latency_ms))
+    # A latency without an interval has none either.
+    narrower = waits & (np.nan_to_num(steps.log_sd) > 0)
+    shares_error = ~waits | (latency_ms == steps.latency_ms)
+    return replace(
+        steps,
+        latency_ms=np.where(waits, latency_ms, steps.latency_ms),
+        log_sd=np.where(narrower, log_sd, steps.log_sd),
+        least_ms=np.where(waits, loading_ms, steps.least_ms),
+        limited_by_host=steps.limited_by_host & ~waits,
+        relative_to=tuple(name if kept else "" for name, kept in zip(steps.relative_to, shares_error, strict=True)),
+    )
 
 
 #: What an epoch and the whole training take and cost: attributes of a plan.
@@ -407,11 +614,9 @@ def cost_table(
     training : fields of `Workload`: `images` and `batch_size`, and others such as `epochs`, `validation_images`; the
         last, smaller batch counts as a step, as in Keras.
     """
-    work, plans = Workload(**training), []
-    for name, latency_ms in latencies_ms.items():
-        step = Estimate(latency_ms=positive_number(f"The latency of {name}", latency_ms), basis=Basis.GIVEN)
-        plans.append(plan_of(work, StepTime(name, step), catalog[name]))
-    return CostTable(work, tuple(plans), latencies_ms.get(anchor) if anchor else None)
+    known_ms = [positive_number(f"The latency of {name}", latency_ms) for name, latency_ms in latencies_ms.items()]
+    steps = OfferTable.given([catalog[name] for name in latencies_ms], known_ms)
+    return costed(Workload(**training), steps, anchor_ms=latencies_ms.get(anchor) if anchor else None)
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
@@ -475,26 +680,12 @@ class Period(StrEnum):
     EPOCH = "epoch"
     TRAINING = "training"
 
-    def share_of(self, plan: Plan) -> Plan:
-        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
-        if self is Period.TRAINING and not (plan.interval and plan.interval.low_s >= plan.interval.high_s):
-            return plan
-        work, ends, share, costed = plan.workload, plan.interval, 1.0, 1.0
-        if self is not Period.TRAINING:
-            is_step = self is Period.STEP
-            share = plan.latency_ms / MS_PER_S / plan.total_s if is_step else 1 / work.epochs / work.turns
-            costed = share / work.machines * (COSTED_STEPS if is_step else 1)
-        # Where the whole interval waits for data, it has no width to show.
-        interval = (
-            TotalInterval(ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed)
-            if ends and ends.low_s < ends.high_s
-            else None
-        )
-        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
-
-    def unit(self, plans: Iterable[Plan]) -> TimeUnit:
+    def unit(self, plans: Sequence[Plan]) -> TimeUnit:
         """The one unit that cards, bars, table and dialog show these plans' times in."""
-        return shared_time_unit(self.share_of(plan).total_s for plan in plans)
+        if not plans:
+            return shared_time_unit(())
+        totals = plans[0].table.totals(self)
+        return shared_time_unit(totals.of(plan).total_s for plan in plans)
 
     @property
     def cost_suffix(self) -> str:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import final
 
+import numpy as np
+
 from profet_core.catalog.collection import is_custom
-from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
-from profet_core.training.plans import SUREST, Limits, NodeTime, Plan, bounded_chance, surest_certainty
+from profet_core.latency import LEVEL, FloatArray, Values, combined_sd, quantile, sd_of_ratio
+from profet_core.offers import known_or_none
+from profet_core.training.plans import SUREST, SUREST_ESTIMATE, CostTable, Limits, Plan, bounded_chance
 from profet_profiles.units import PERCENT_ROUNDING, format_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
@@ -43,59 +46,64 @@ class Criterion(StrEnum):
         """Value of the criterion: seconds or US dollars, lower is better."""
         return plan.total_s if self is Criterion.FASTER else plan.total_usd
 
+    def totals(self, table: CostTable) -> FloatArray:
+        """The column of these values."""
+        return table.total_s if self is Criterion.FASTER else table.total_usd
+
 
 def certainty_of(a: Plan, b: Plan, criterion: Criterion | None = None) -> float | None:
     """Probability, as in `compare`, that A is better than B, or dominates it; None where an interval is missing."""
-    times, deviation = _time_ratio(a, b)
-    if deviation is None:
-        return None
-    costs = a.total_usd / b.total_usd
-    if criterion is None and deviation == 0:
-        return float(max(times, costs) <= 1 and min(times, costs) < 1)
+    return known_or_none(certainties(a.table, np.array([a.number]), np.array([b.number]), criterion), 0)
+
+
+def certainties(table: CostTable, a: np.ndarray, b: np.ndarray, criterion: Criterion | None = None) -> FloatArray:
+    """`certainty_of` pairs of rows; NaN where an interval is missing."""
+    times, deviation = _time_ratios(table, a, b)
+    costs = table.total_usd[a] / table.total_usd[b]
+    surest = np.where(table.is_profiled[a] & table.is_profiled[b], SUREST, SUREST_ESTIMATE)
+    if criterion is not None:
+        found: FloatArray = chance_less(times if criterion is Criterion.FASTER else costs, deviation, surest)
+        return found
     # Both ratios share one error, so the worse ratio decides.
-    if criterion is None:
-        ratio = times if times > costs else costs
-    else:
-        ratio = times if criterion is Criterion.FASTER else costs
-    return chance_less(ratio, deviation, surest_certainty(a.basis, b.basis))
+    worse, better = np.maximum(times, costs), np.minimum(times, costs)
+    surely = np.where((worse <= 1) & (better < 1), 1.0, 0.0)
+    return np.where(deviation == 0, surely, chance_less(worse, deviation, surest))
 
 
-def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Probability that A is less than B where A is predicted to be `ratio` times B; 0.5 for equals.
+def chance_less(ratio: Values, deviation: Values, surest: Values = SUREST) -> Values:
+    """Probability that A is less than B where A is predicted to be `ratio` times B, or of many; 0.5 for equals.
 
-    >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
-    (0.5, 0.854, 0.999)
+    >>> chance_less(np.array([1.0, 0.9, 0.1]), 0.1).round(3).tolist()
+    [0.5, 0.854, 0.999]
     """
-    if deviation == 0:
-        return 0.5 if ratio == 1 else float(ratio < 1)
-    return bounded_chance(-math.log(ratio) / deviation, surest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = bounded_chance(np.divide(-np.log(ratio), deviation), surest)
+    return np.where(deviation == 0, np.where(ratio == 1, 0.5, np.where(ratio < 1, 1.0, 0.0)), chance)[()]
 
 
-def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
-    """Ratio of step latencies if the steps have equal numbers of images, else of whole trainings.
+def _time_ratios(table: CostTable, a: np.ndarray, b: np.ndarray) -> tuple[FloatArray, FloatArray]:
+    """Ratios of step latencies if the steps have equal numbers of images, else of whole trainings.
 
-    Also the standard deviation of its logarithm; None where an interval is missing.
+    Also the standard deviations of their logarithms; NaN where an interval is missing.
     """
-    # Hundreds of pairs are compared for one answer: plain attributes, each read once.
-    step_a, step_b, offer_a, offer_b = a.row.estimate, b.row.estimate, a.offer, b.offer
-    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    one_gpu = not isinstance(a.row, NodeTime) and not isinstance(b.row, NodeTime)
-    same_gpu, same_gpus = offer_a.gpu == offer_b.gpu, one_gpu or a.gpus == b.gpus
-    ratio = step_a.latency_ms / step_b.latency_ms if same_gpus else a.total_s / b.total_s
-    if of_a is None or of_b is None:
-        # The same row in another market has the same error.
-        return ratio, 0.0 if same_gpu and same_gpus and ratio == 1 else None
-    if step_a.relative is not None and step_a.relative.instance == offer_b.name:
-        deviation = float(step_a.relative.log_sd)
-    elif step_b.relative is not None and step_b.relative.instance == offer_a.name:
-        deviation = float(step_b.relative.log_sd)
-    elif same_gpu:
-        deviation = abs(of_a - of_b)
-    else:
-        deviation = sd_of_ratio(of_a, of_b, ERROR_CORRELATION if step_a.basis is step_b.basis is Basis.MEASURED else 0)
-    if not one_gpu and not (same_gpu and same_gpus):
-        deviation = combined_sd(deviation, combined_sd(a.scaling_deviation, b.scaling_deviation))
-    return ratio, deviation
+    steps = table.steps
+    same_gpu, same_gpus = table.gpu_names[a] == table.gpu_names[b], steps.gpus[a] == steps.gpus[b]
+    latencies = steps.latency_ms[a] / steps.latency_ms[b]
+    ratio = np.where(same_gpus, latencies, table.total_s[a] / table.total_s[b])
+    of_a, of_b = table.one_gpu_deviation[a], table.one_gpu_deviation[b]
+    correlation = np.where(table.is_measured[a] & table.is_measured[b], ERROR_CORRELATION, 0.0)
+    deviation = np.where(same_gpu, abs(of_a - of_b), sd_of_ratio(of_a, of_b, correlation))
+    known = ~np.isnan(of_a) & ~np.isnan(of_b)
+    instances, relative_to = np.array([offer.name for offer in steps.offers]), np.array(steps.relative_to)
+    for one, other in ((b, a), (a, b)):
+        # What follows from the other one shares its errors.
+        follows = known & (relative_to[one] == instances[other])
+        deviation = np.where(follows, steps.relative_log_sd[one], deviation)
+    scaling_log_sd = combined_sd(steps.scaling_log_sd[a], steps.scaling_log_sd[b])
+    differ = known & ~(same_gpu & same_gpus) & (scaling_log_sd > 0)
+    deviation = np.where(differ, combined_sd(deviation, scaling_log_sd), deviation)
+    # The same row in another market has the same error.
+    return ratio, np.where(~known & same_gpu & same_gpus & (ratio == 1), 0.0, deviation)
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
@@ -159,7 +167,8 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
     correlated.
     """
-    (ratio, deviation), usd_per_hour = _time_ratio(a, b), b.offer.usd_per_hour
+    ratios, deviations = _time_ratios(a.table, np.array([a.number]), np.array([b.number]))
+    ratio, deviation, usd_per_hour = ratios.item(), known_or_none(deviations, 0), b.offer.usd_per_hour
     factor = None if deviation is None else math.exp(quantile(level) * deviation)
     low, high = (None, None) if factor is None else (ratio / factor, ratio * factor)
     return Comparison(
@@ -220,24 +229,28 @@ class Pick:
         return self.rival
 
 
-def pick_of(plans: Sequence[Plan], criterion: Criterion) -> Pick:
-    """The best plan, with the plan on another GPU that it beats with the least confidence."""
-    plan, rivals = _best(plans, criterion), []
-    for other in plans:
-        if same_speed(other, plan):
-            continue
-        certainty = certainty_of(plan, other, criterion)
-        if certainty is None:
-            return Pick(plan, criterion)
-        rivals.append((is_claimed(certainty, plan, other), certainty, criterion.total(other), other.total_usd, other))
-    if not rivals:
+def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
+    """The best of some rows, with the plan on another GPU that it beats with the least confidence."""
+    best = _best(table, rows, criterion)
+    plan = Plan(table, best)
+    same = (table.gpu_names[rows] == table.gpu_names[best]) & (table.steps.gpus[rows] == table.steps.gpus[best])
+    others = rows[~same]
+    certainty = certainties(table, np.full(len(others), best), others, criterion)
+    if not len(others) or np.isnan(certainty).any():
         return Pick(plan, criterion)
-    rivals.sort(key=lambda rival: rival[:4])
-    trade = criterion.other.total
-    tied = [other for claimed, *_, other in rivals if not claimed and trade(other) < trade(plan)]
-    alternatives = [other for other in tied if same_speed(other, tied[0])]
-    alternative = min(alternatives, key=lambda other: other.total_usd, default=None)
-    return Pick(plan, criterion, rivals[0][-1], rivals[0][1], alternative)
+    profiled = table.is_profiled[others] & table.is_profiled[best]
+    least = np.where(profiled, round(100 * CLOSE_CALL), round(100 * CLOSE_CALL_OF_ESTIMATES))
+    claimed = 100 * certainty + PERCENT_ROUNDING >= least
+    order = np.lexsort((table.total_usd[others], criterion.totals(table)[others], certainty, claimed))
+    rival, trade = others[order[0]], criterion.other.totals(table)
+    tied = others[order[~claimed[order]]]
+    tied = tied[trade[tied] < trade[best]]
+    alternative = None
+    if len(tied):
+        first = Plan(table, int(tied[0]))
+        alternatives = [other for other in table.on(tied.tolist()) if same_speed(other, first)]
+        alternative = min(alternatives, key=lambda other: other.total_usd)
+    return Pick(plan, criterion, Plan(table, int(rival)), certainty.item(order[0]), alternative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,18 +358,19 @@ class Recommended:
         return self.within is not None and self.within.sure is None and self.within.expected is None
 
 
-def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommended:
-    """Recommend some of the plans, of which there must be one.
+def recommend(table: CostTable, rows: Sequence[int]) -> Recommended:
+    """Recommend some of a table's rows, of which there must be one.
 
     The best balance has the lowest product of time and cost: being twice as fast offsets twice the cost.
     """
-    every, limits = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), limits or Limits()
-    choices = _choices(every, limits)
-    expected = [plan for plan in choices if limits.excess(plan) <= 1]
-    sure = [plan for plan in choices if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
-    kept = sure or expected or choices
-    balanced = min(kept, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
-    cheapest, fastest = pick_of(kept, Criterion.CHEAPER), pick_of(kept, Criterion.FASTER)
+    every, limits = table.cheapest_first(rows), table.limits
+    choices = _choices(table, every)
+    expected = choices[table.excess[choices] <= 1]
+    sure = choices[np.nan_to_num(table.within_limits[choices]) >= limits.certainty] if limits.given else choices[:0]
+    kept = sure if len(sure) else expected if len(expected) else choices
+    product = table.total_s[kept] * table.total_usd[kept]
+    balanced = Plan(table, int(kept[np.lexsort((table.total_s[kept], product))[0]]))
+    cheapest, fastest = pick_of(table, kept, Criterion.CHEAPER), pick_of(table, kept, Criterion.FASTER)
     found: dict[Plan, Recommendation] = {}
     for goal, plan, other in (
         (Goal.CHEAPEST, cheapest.plan, cheapest.alternative),
@@ -367,39 +381,47 @@ def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommende
             found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
         else:
             found[plan] = Recommendation((goal,), plan, other)
-    tempting = [plan for plan in every if limits.excess(plan) <= 1]
-    bolder = {_best(tempting, criterion): None for criterion in Criterion} if tempting else {}
+    tempting = every[table.excess[every] <= 1]
+    bolder = dict.fromkeys(_best(table, tempting, criterion) for criterion in Criterion) if len(tempting) else {}
+    if len(kept) < len(choices):
+        cheapest, fastest = pick_of(table, choices, Criterion.CHEAPER), pick_of(table, choices, Criterion.FASTER)
     return Recommended(
-        plans=tuple(every),
-        choices=tuple(choices),
+        plans=tuple(table.on(every.tolist())),
+        choices=tuple(table.on(choices.tolist())),
         limits=limits,
-        cheapest=cheapest if len(kept) == len(choices) else pick_of(choices, Criterion.CHEAPER),
-        fastest=fastest if len(kept) == len(choices) else pick_of(choices, Criterion.FASTER),
-        within=_within(choices, sure, expected, limits) if limits.given else None,
+        cheapest=cheapest,
+        fastest=fastest,
+        within=_within(table, choices, sure, expected) if limits.given else None,
         cards=tuple(found.values()),
-        skipped=tuple(plan for plan in bolder if plan not in kept),
+        skipped=tuple(table.on(row for row in bolder if row not in kept)),
     )
 
 
-def _choices(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
-    rentable = [plan for plan in plans if plan.is_rentable] or plans
-    least = min(limits.certainty, max(plan.fit_chance for plan in rentable))
-    return [plan for plan in rentable if plan.fit_chance >= least]
+def _choices(table: CostTable, rows: np.ndarray) -> np.ndarray:
+    rentable = rows[table.is_rentable[rows]]
+    rentable = rentable if len(rentable) else rows
+    chance = table.fit_chance[rentable]
+    found: np.ndarray = rentable[chance >= min(table.limits.certainty, chance.max())]
+    return found
 
 
-def _best(plans: Iterable[Plan], criterion: Criterion) -> Plan:
-    return min(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
+def _best(table: CostTable, rows: np.ndarray, criterion: Criterion) -> int:
+    first, second = criterion.totals(table)[rows], criterion.other.totals(table)[rows]
+    return int(rows[np.lexsort((second, first))[0]])
 
 
-def _within(plans: Sequence[Plan], sure: Sequence[Plan], expected: Sequence[Plan], limits: Limits) -> Within:
+def _within(table: CostTable, rows: np.ndarray, sure: np.ndarray, expected: np.ndarray) -> Within:
+    limits = table.limits
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
-    nearest = min(plans, key=limits.excess)
-    known = [(chance, -limits.excess(plan), plan) for plan in plans if (chance := plan.within_limits) is not None]
+    nearest = Plan(table, int(rows[table.excess[rows].argmin()]))
+    known = rows[~np.isnan(table.within_limits[rows])]
+    # Of equally likely ones the first.
+    surest = known[np.lexsort((table.excess[known], -table.within_limits[known]))][:1]
     return Within(
         limits=limits,
-        sure_pick=pick_of(sure, criterion) if sure else None,
-        expected=_best(expected, criterion) if expected else None,
-        surest=max(known, key=lambda one: one[:2])[2] if known else None,
+        sure_pick=pick_of(table, sure, criterion) if len(sure) else None,
+        expected=Plan(table, _best(table, expected, criterion)) if len(expected) else None,
+        surest=Plan(table, int(surest[0])) if len(surest) else None,
         nearest=nearest,
         over_s=0.0 if limits.deadline_s is None else max(0.0, nearest.total_s - limits.deadline_s),
         over_usd=0.0 if limits.budget_usd is None else max(0.0, nearest.total_usd - limits.budget_usd),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis, Estimate, Interval, StepTime, combined_sd, log_sd_of, quantile
+from profet_core.latency import Basis, Interval, combined_sd, log_sd_of, quantile
+from profet_core.offers import OfferStep, OfferTable, bounds
 from profet_core.training.memory import FitAnswer
-from profet_core.training.plans import NodeTime, Plan
+from profet_core.training.plans import Plan
 from profet_core.training.scaling_model import (
     RDMA_GB_PER_S,
     ScaleoutModel,
@@ -80,7 +81,7 @@ class GpuStep:
             )
 
     @classmethod
-    def from_row(cls, row: StepTime, batch_size: int, parameters: float, **network: Any) -> GpuStep:
+    def from_row(cls, row: OfferStep, batch_size: int, parameters: float, **network: Any) -> GpuStep:
         """The step of a row; InputError if its latency is unknown."""
         latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
         log_sd = 0.0 if row.basis.is_exact else row.log_sd
@@ -127,20 +128,24 @@ class ScaledStep:
     Attributes
     ----------
     batch_per_gpu : images per step on each.
-    estimate : of the step; its interval is never below the single GPU's latency.
+    latency_ms : milliseconds per step.
+    log_sd : of its logarithm; None: unknown.
+    least_ms : lower bound of its interval, which is never below the single GPU's latency.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : communication time within and between nodes, hidden or not; None for one process.
-    log_sd : from scaling alone; None on one GPU.
+    scaling_log_sd : from scaling alone; None on one GPU.
     """
 
     gpus: int
     nodes: int
     strategy: Strategy
     batch_per_gpu: int
-    estimate: Estimate
+    latency_ms: float
+    log_sd: float | None
+    least_ms: float
     one_gpu_ms: float
     sharing_ms: tuple[float, float] | None
-    log_sd: float | None
+    scaling_log_sd: float | None
 
     @property
     def gpus_per_node(self) -> int:
@@ -148,14 +153,12 @@ class ScaledStep:
         return self.gpus // self.nodes
 
     @property
-    def latency_ms(self) -> float:
-        """Milliseconds per step."""
-        return float(self.estimate.latency_ms)
-
-    @property
     def interval(self) -> Interval | None:
         """Interval of the step; None: exact, or unknown."""
-        return self.estimate.interval_at() if self.estimate.log_sd else None
+        if not self.log_sd:
+            return None
+        low_ms, high_ms = bounds(self.latency_ms, self.log_sd, self.least_ms)
+        return Interval(float(low_ms), float(high_ms))
 
     @property
     def batch_size(self) -> int:
@@ -180,9 +183,9 @@ class ScaledStep:
     @property
     def speed_up_range(self) -> tuple[float, float] | None:
         """90% interval; the error of one GPU's step cancels, and perfect scaling is the upper bound."""
-        if self.log_sd is None:
+        if self.scaling_log_sd is None:
             return None
-        spread = math.exp(quantile() * self.log_sd)
+        spread = math.exp(quantile() * self.scaling_log_sd)
         return self.speed_up / spread, min(self.speed_up * spread, float(self.gpus))
 
 
@@ -225,25 +228,26 @@ def scaled_step(
     # One GPU's error as it affects the whole step, and that of scaling.
     factor = math.exp(quantile() * (step.log_sd or 0.0))
     least_ms, latency_ms = step.latency_ms / factor, scaled_ms(step.latency_ms)
-    log_sd, estimate = None, Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
+    log_sd, scaling_log_sd = step.log_sd, None
     if gpus > 1:
         width = model.widths[alone][links.link] if nodes == 1 else model.network_width
-        log_sd = width.log_sd(1 - step.latency_ms / latency_ms, gpus)
+        scaling_log_sd = width.log_sd(1 - step.latency_ms / latency_ms, gpus)
         slowest_ms, fastest_ms = (over_ms(step.latency_ms, between_ms) for between_ms in between)
-        log_sd = combined_sd(log_sd, log_sd_of(math.log(slowest_ms / fastest_ms) / 2))
+        scaling_log_sd = combined_sd(scaling_log_sd, log_sd_of(math.log(slowest_ms / fastest_ms) / 2))
         scaled_log_sd = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
         # The error of scaling alone is not the error of the step.
-        of_both = None if step.log_sd is None else combined_sd(scaled_log_sd, log_sd)
-        estimate = Estimate(latency_ms=latency_ms, log_sd=of_both, least_ms=least_ms)
+        log_sd = None if step.log_sd is None else combined_sd(scaled_log_sd, scaling_log_sd)
     return ScaledStep(
         gpus=gpus,
         nodes=nodes,
         strategy=strategy,
         batch_per_gpu=step.batch_size,
-        estimate=estimate,
+        latency_ms=latency_ms,
+        log_sd=log_sd,
+        least_ms=least_ms if gpus > 1 else 0.0,
         one_gpu_ms=step.latency_ms,
         sharing_ms=None if alone else (in_node, math.sqrt(math.prod(between))),
-        log_sd=log_sd,
+        scaling_log_sd=scaling_log_sd,
     )
 
 
@@ -267,56 +271,69 @@ def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note
 
 
 def whole_nodes(
-    model: ScaleoutModel,
-    rows: Iterable[StepTime],
-    offers: Iterable[Instance],
-    one_gpu: Callable[[StepTime], GpuStep],
-) -> list[StepTime]:
+    model: ScaleoutModel, steps: OfferTable, offers: Iterable[Instance], one_gpu: Callable[[OfferStep], GpuStep]
+) -> OfferTable:
     """Scale each row of a multi-GPU instance, one GPU's step, to all its GPUs by ring all-reduce."""
     several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MAX_GPUS}
-    found = []
-    for row in rows:
+    scaled: dict[int, tuple[Interconnect, ScaledStep]] = {}
+    for row in steps:
         offer = several.get(row.instance)
         if offer is not None and row.latency_ms is not None:
             links = load_interconnects().of(offer)
-            row = node_time(row, links, scaled_step(model, one_gpu(row), links, offer.gpu_count, Strategy.RING))
-        found.append(row)
-    return found
+            scaled[row.number] = links, scaled_step(model, one_gpu(row), links, offer.gpu_count, Strategy.RING)
+    return on_all_gpus(steps, scaled)
 
 
-def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
-    """Row of advice for one GPU's step of `row`, scaled out to `step` on nodes with these links."""
-    if step.gpus == 1:
-        return row
-    assumed = f" (assumed: {links.assumed})" if links.assumed else ""
-    link = links.among(step.gpus_per_node).link.words
-    how = Note(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)
-    through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
-    estimate = Estimate(
-        latency_ms=step.latency_ms,
-        log_sd=step.estimate.log_sd,
-        least_ms=step.estimate.least_ms,
-        basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
-        notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
-        relative=row.estimate.relative,
-        parts=row.estimate.parts,
+def on_all_gpus(steps: OfferTable, scaled: Mapping[int, tuple[Interconnect, ScaledStep]]) -> OfferTable:
+    """The table with some rows' steps of one GPU scaled out to nodes with these links."""
+    several = {row: found for row, found in scaled.items() if found[1].gpus > 1}
+    if not several:
+        return steps
+    rows, found = [*several], [step for _, step in several.values()]
+    latency_ms, log_sd, least_ms = steps.latency_ms.copy(), steps.log_sd.copy(), steps.least_ms.copy()
+    gpus, scaling_log_sd = steps.gpus.copy(), steps.scaling_log_sd.copy()
+    latency_ms[rows] = [step.latency_ms for step in found]
+    log_sd[rows] = [math.nan if step.log_sd is None else step.log_sd for step in found]
+    least_ms[rows] = [step.least_ms for step in found]
+    gpus[rows] = [step.gpus for step in found]
+    scaling_log_sd[rows] = [step.scaling_log_sd or 0.0 for step in found]
+    basis, notes = list(steps.basis), list(steps.notes)
+    for row, (links, step) in several.items():
+        assumed = f" (assumed: {links.assumed})" if links.assumed else ""
+        link = links.among(step.gpus_per_node).link.words
+        how = Note(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)
+        through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
+        basis[row] = basis[row] if basis[row].is_rough else Basis.SCALED_OUT
+        notes[row] = (how, *through_host, *notes[row])
+    return replace(
+        steps,
+        latency_ms=latency_ms,
+        log_sd=log_sd,
+        least_ms=least_ms,
+        gpus=gpus,
+        scaling_log_sd=scaling_log_sd,
+        basis=tuple(basis),
+        notes=tuple(notes),
     )
-    return NodeTime(row.instance, estimate, gpus=step.gpus, scaling_log_sd=step.log_sd or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNodePlan:
-    """A training on whole nodes of one offer: `one` GPU's step, and one epoch at the price of all nodes.
-
-    `fit`: whether a GPU's share fits in its memory; None if unknown.
-    """
+    """A training on whole nodes of one offer: the scaled step, and the plan of one epoch at the price of all nodes."""
 
     offer: Instance
     step: ScaledStep
-    one: StepTime
     plan: Plan
-    fit: FitAnswer | None
-    is_anchor: bool
+
+    @property
+    def fit(self) -> FitAnswer | None:
+        """Whether a GPU's share fits in its memory; None if unknown."""
+        return self.plan.fit
+
+    @property
+    def excess(self) -> float:
+        """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
+        return self.plan.table.excess.item(self.plan.number)
 
     @property
     def label(self) -> str:

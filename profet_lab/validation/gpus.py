@@ -287,14 +287,11 @@ def picture(models: Models, profile: Profile, anchor: str, latency_ms: float) ->
         found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, trust_latency=True, **asked(case))
         sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
         curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
-        for name, steps in curves.items():
+        for name in curves[0].numbers:
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)
             if asked(case)["precision"] in supported_precisions(gpu):
-                speeds = [
-                    1000 * size / step.latency_ms
-                    for size, step in zip(PICTURE_SIZES, steps, strict=True)
-                    if step.latency_ms is not None
-                ]
+                steps_ms = [table.latencies_ms.get(name) for table in curves]
+                speeds = [1000 * size / ms for size, ms in zip(PICTURE_SIZES, steps_ms, strict=True) if ms is not None]
                 rows.append({"gpu": gpu.name, "precision": case, "images_per_s": speeds})
     order = list(models.transfer.gpus)
     rows.sort(key=lambda row: (order.index(str(row["gpu"])), CASES.index(str(row["precision"]))))

@@ -12,7 +12,7 @@ from benchmarks.served_app import served
 from profet_core.answers.report import ReportSource, report_html
 from profet_core.catalog.collection import offers_in_market
 from profet_core.training.advise import advise
-from tests.made.step_times import HOUR_AT_100_MS, row
+from tests.made.step_times import HOUR_AT_100_MS, row, steps_of
 
 pytestmark = pytest.mark.browser
 
@@ -30,23 +30,24 @@ from ui.tables import Cell, Column
 from ui.tables import result_table
 from ui.session import session
 
-PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63))
+names, times, costs = ["g5.xlarge", "<i>own</i>", "p4d.24xlarge"], [612.0, 90.0, 210.0], [0.17, None, 1.63]
+cells = [Cell(name, gpu, color="#5454ee") for name, gpu in zip(names, ("A10G", "L4", "A100"))]
 
 opened = result_table(
-    PLANS,
+    names,
     (
-        Column(key="plan", title="Instance", cell=lambda p: Cell(p[0], p[1], color="#5454ee"), value=lambda p: p[0]),
-        Column(key="total_s", title="Time", cell=lambda p: f"{p[2]:.0f} s", value=lambda p: p[2]),
-        Column(key="range", title="Range", cell=lambda p: "1-2 s", value=lambda p: p[2], narrow_under="total_s"),
-        Column(key="usd", title="Cost", cell=lambda p: "–" if p[3] is None else f"${p[3]}", value=lambda p: p[3]),
-        Column(key="sure", title="How sure", cell=lambda p: Cell("fair", mark="●●○"), value=lambda p: 2),
+        Column(key="plan", title="Instance", values=names, cells=cells),
+        Column(key="total_s", title="Time", values=times, words="{:.0f} s".format),
+        Column(key="range", title="Range", values=times, cells=["1-2 s"] * 3, narrow_under="total_s"),
+        Column(key="usd", title="Cost", values=costs, words="${}".format),
+        Column(key="sure", title="How sure", values=[2] * 3, cells=[Cell("fair", mark="●●○")] * 3),
     ),
     choices=session.predict_table,
     stem="made",
     title="Made plans",
 )
 st.title("Made")
-st.text(f"open: {opened and opened[0]}")
+st.text(f"open: {opened}")
 """
 
 
@@ -109,7 +110,8 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 def test_the_report_prints_on_one_page(page, catalog, tmp_path, paper):
     offers = [*offers_in_market(catalog, spot_discount=0.6, market="any")][:13]
-    advice = advise([row(offer.name, 100.0 + len(offer.name)) for offer in offers], offers, HOUR_AT_100_MS)
+    steps = steps_of([row(name, 100.0 + len(name)) for name in dict.fromkeys(offer.name for offer in offers)])
+    advice = advise(steps, offers, HOUR_AT_100_MS)
     source = ReportSource("net.json", ("recorded on g4dn.xlarge",), "90b27c62ea5e", "2026-11-21", ("One warning.",))
     (tmp_path / "report.html").write_text(report_html(advice, source))
     page.goto((tmp_path / "report.html").as_uri())

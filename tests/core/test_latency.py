@@ -5,24 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from profet_core.errors import Code, Note
-from profet_core.latency import (
-    Basis,
-    BasisWord,
-    Estimate,
-    LatencyParts,
-    Relative,
-    StepTime,
-    log_sd_of,
-    sd_of_ratio,
-)
-
-
-def step(basis: Basis, **others) -> StepTime:
-    return StepTime("a", Estimate(latency_ms=100.0, basis=basis, **others))
+from profet_core.latency import Basis, BasisWord, Interval, log_sd_of, sd_of_ratio
+from profet_core.offers import bounds, is_limited_by_host
+from tests.made.step_times import row, steps_of
 
 
 def test_a_basis_is_its_word_and_says_what_is_exact_and_what_is_rough():
@@ -44,26 +35,20 @@ def test_a_basis_is_its_word_and_says_what_is_exact_and_what_is_rough():
 
 @pytest.mark.parametrize("log_sd", [0.0, 2.0])
 def test_an_interval_lies_around_its_latency_and_is_as_wide_as_its_level_asks(log_sd):
-    made = step(Basis.MEASURED, log_sd=log_sd).estimate
     for level, deviations in ((0.9, 1.6448536), (0.6826894921, 1.0)):
-        interval = made.interval_at(level)
+        interval = Interval(*bounds(100.0, log_sd, level=level))
         assert interval.low_ms * interval.high_ms == pytest.approx(100.0**2)
         assert interval.log_half_width == pytest.approx(deviations * log_sd)
-    assert step(Basis.MEASURED, log_sd=log_sd).interval == made.interval_at(0.9)
-    assert log_sd_of(made.log_half_width) == pytest.approx(log_sd)
+    (step,) = steps_of([row("a", 100.0, log_sd)])
+    assert step.interval == Interval(*bounds(100.0, log_sd))
+    assert log_sd_of(step.interval.log_half_width) == pytest.approx(log_sd)
+    # The lower end is at least what is known for sure.
+    assert bounds(100.0, 2.0, 95.0)[0] == 95.0
 
 
-def test_scaling_keeps_the_width_and_widening_the_middle_where_there_is_an_interval():
-    assert step(Basis.GIVEN, log_sd=0.0).interval is None and step(Basis.MEASURED).interval is None
-    assert StepTime("a", Estimate(latency_ms=None, log_sd=0.1)).interval is None
-
-
-def test_scaling_keeps_the_width():
-    parts = LatencyParts(80.0, 90.0)
-    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), parts=parts, least_ms=95.0).estimate
-    scaled = made.scaled(3.0)
-    assert (scaled.latency_ms, scaled.log_sd, scaled.interval_at().low_ms) == (300.0, 0.3, 285.0)
-    assert (scaled.parts.free_ms, scaled.parts.launch_ms) == pytest.approx((240.0, 270.0))
+def test_what_is_given_or_unknown_has_no_interval():
+    rows = row("a", 100.0, 0.0, Basis.GIVEN), row("b", 100.0, None), row("c", None, 0.1)
+    assert [step.interval for step in steps_of(rows)] == [None] * 3
 
 
 def test_common_errors_cancel_in_a_ratio():
@@ -72,10 +57,14 @@ def test_common_errors_cancel_in_a_ratio():
 
 
 def test_a_launch_bound_step_says_so_first():
-    notes, parts = (Note(Code.GENERATION),), (LatencyParts(1.0, 19.0), LatencyParts(9.0, 1.0))
-    bound, free = (StepTime("a", Estimate(latency_ms=20.0, notes=notes, parts=one)) for one in parts)
+    steps = replace(
+        steps_of([row("a", 20.0), row("b", 20.0)]),
+        notes=((Note(Code.GENERATION),),) * 2,
+        limited_by_host=is_limited_by_host(np.array([1.0, 9.0]), np.array([19.0, 1.0])),
+    )
+    bound, free = steps
     assert bound.limited_by_host and not free.limited_by_host
-    assert bound.note == f"{Note(Code.HOST_BOUND)}; {Note(Code.GENERATION)}" and free.note == notes[0]
+    assert bound.note == f"{Note(Code.HOST_BOUND)}; {Note(Code.GENERATION)}" and free.note == Note(Code.GENERATION)
 
 
 @pytest.mark.parametrize("code", list(Code))

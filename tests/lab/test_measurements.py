@@ -66,7 +66,7 @@ def test_predicted_epochs_are_held_against_measured_ones(measurements):
                 images=EPOCH_IMAGES[table["pixels"][row]],
                 batch_size=int(table["batch_size"][row]),
             )
-            ratios.append(epoch_s[row] / costs.rows[0].epoch_s)
+            ratios.append(epoch_s[row] / costs[0].epoch_s)
         medians[instance] = float(np.median(ratios))
         assert np.quantile(ratios, 0.01) > 0.97
     low, high = MEASURED_EPOCH_FACTOR

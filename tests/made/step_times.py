@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
+import numpy as np
+
 from profet_core import Instance
-from profet_core.latency import Basis, Estimate, Relative, StepTime
+from profet_core.latency import Basis
+from profet_core.offers import OfferStep, OfferTable
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Limits, Plan, plan_of
+from profet_core.training.plans import Limits, Plan, costed
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -16,27 +20,40 @@ HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
 Z90 = NormalDist().inv_cdf(0.95)
 
 
-def row(
-    instance: str,
-    latency_ms: float | None,
-    deviation: float | None = 0.1,
-    basis: Basis = Basis.MEASURED,
-    relative_to: tuple[str, float] | None = None,
-) -> StepTime:
+@dataclass(frozen=True)
+class MadeStep:
     """A step time with the 90 % interval of a log-normal error, and that of its ratio to another instance's."""
-    known = latency_ms is not None and deviation is not None
-    estimate = Estimate(
-        latency_ms=latency_ms,
-        basis=basis,
-        log_sd=deviation if known else None,
-        relative=None if relative_to is None else Relative(*relative_to),
+
+    instance: str
+    latency_ms: float | None
+    deviation: float | None = 0.1
+    basis: Basis = Basis.MEASURED
+    relative_to: tuple[str, float] = ("", np.nan)
+
+
+row = MadeStep
+
+
+def steps_of(rows: Sequence[MadeStep], offers: Sequence[Instance] | None = None) -> OfferTable:
+    """The steps as a table, each on an offer of its name unless others are given."""
+    offers = offers or [offer(one.instance, 1.0) for one in rows]
+    latencies_ms = [np.nan if one.latency_ms is None else one.latency_ms for one in rows]
+    log_sds = [np.nan if one.deviation is None else one.deviation for one in rows]
+    return replace(
+        OfferTable.of(offers, latencies_ms, log_sds, [one.basis for one in rows]),
+        relative_to=tuple(one.relative_to[0] for one in rows),
+        relative_log_sd=np.array([one.relative_to[1] for one in rows]),
     )
-    return StepTime(instance, estimate)
 
 
-def changed(step_time: StepTime, **values: object) -> StepTime:
-    """A step time whose estimate has other values."""
-    return replace(step_time, estimate=replace(step_time.estimate, **values))
+def values_of(step: OfferStep) -> tuple[object, ...]:
+    """What a row says of its step, to compare rows of different tables."""
+    return step.instance, step.latency_ms, step.log_sd, step.basis, step.note, step.interval, step.members
+
+
+def by_name(steps: OfferTable) -> dict[str, OfferStep]:
+    """Instance -> its row."""
+    return {step.instance: step for step in steps}
 
 
 def offer(name: str, usd_per_hour: float, **others: object) -> Instance:
@@ -46,11 +63,17 @@ def offer(name: str, usd_per_hour: float, **others: object) -> Instance:
     return replace(made, **others)
 
 
-def planned(
-    step_time: StepTime, price: Instance, limits: Limits | None = None, workload: Workload = HOUR_AT_100_MS
-) -> Plan:
+def plans_of(
+    *pairs: tuple[MadeStep, Instance], limits: Limits | None = None, workload: Workload = HOUR_AT_100_MS, **more: object
+) -> list[Plan]:
+    """The plans of step times, each on one offer, in one table."""
+    steps = steps_of([step for step, _ in pairs], [price for _, price in pairs])
+    return list(costed(workload, steps, limits or Limits(), **more))
+
+
+def planned(step: MadeStep, price: Instance, limits: Limits | None = None, workload: Workload = HOUR_AT_100_MS) -> Plan:
     """The plan of one step time on one offer."""
-    return plan_of(workload, step_time, price, limits or Limits())
+    return plans_of((step, price), limits=limits, workload=workload)[0]
 
 
 #: Slow and cheap, in between, fast and dear, and one that the middle beats; $1, $1.5, $2.4 and $3 for the hour's work.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Estimate, LatencyParts, Relative, combined_sd, smooth_max
+from profet_core.errors import Note
+from profet_core.latency import Basis, Estimate, combined_sd, smooth_max
 from profet_core.prediction.other_gpus import transferred
 from profet_core.transfer.model import TransferModel, target_of
 from profet_core.transfer.step_model import StepParts
@@ -47,6 +49,18 @@ def made_transfer_steps() -> Steps:
     return Steps(workloads, latency_ms, parts, parts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Transferred(Estimate):
+    """Steps on one GPU."""
+
+    basis: Basis
+    notes: Sequence[Note]
+    relative_to: str
+    relative_log_sd: np.ndarray
+    free_ms: np.ndarray
+    launch_ms: np.ndarray
+
+
 def estimate_gpus(
     model: TransferModel,
     recorded: AnchorSteps,
@@ -54,7 +68,7 @@ def estimate_gpus(
     pairs: Sequence[tuple[Gpu, Host]],
     *,
     tf32: bool,
-) -> dict[tuple[Gpu, Host], Estimate]:
+) -> dict[tuple[Gpu, Host], Transferred]:
     """Estimates on unprofiled GPUs from steps on one instance, and on `others`, by GPU and host."""
     known = known_steps(model.step, recorded, others)
     there = [target_of(model, gpu, host, tf32) for gpu, host in pairs]
@@ -63,13 +77,15 @@ def estimate_gpus(
     steps = transferred(known, speeds, {at: one for at, one in enumerate(measured) if one is not None})
     relative_log_sd = combined_sd(steps.log_sd, known.latencies[known.anchor].log_sd)
     return {
-        one: Estimate(
+        one: Transferred(
             latency_ms=steps.latency_ms[at],
             log_sd=steps.log_sd[at],
             basis=model.basis_of(one[0], tf32),
             notes=there[at][1].notes,
-            relative=Relative(known.anchor, relative_log_sd[at]),
-            parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
+            relative_to=known.anchor,
+            relative_log_sd=relative_log_sd[at],
+            free_ms=steps.free_ms[at],
+            launch_ms=steps.launch_ms[at],
         )
         for at, one in enumerate(pairs)
     }

@@ -18,6 +18,7 @@ from streamlit.testing.v1.element_tree import Radio, Selectbox
 
 from profet_core import Catalog, Models
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.catalog import load_gpus
 from profet_core.training.plans import Period
 from profet_core.training.recommend import recommend
 from profet_core.training.words import card_title
@@ -26,9 +27,9 @@ from tests.pages.expected import Core, shown_rows
 from ui.columns import out_columns, predict_columns, size_columns
 
 ALL_COLUMNS = {
-    "predict": [column.key for column in predict_columns(Period.TRAINING, time_unit(1.0))[1:]],
-    "sizes": [column.key for column in size_columns(time_unit(1.0))[1:]],
-    "scale_out": [column.key for column in out_columns(time_unit(1.0))[1:]],
+    "predict": [column.key for column in predict_columns([], Period.TRAINING, time_unit(1.0), load_gpus())[1:]],
+    "sizes": [column.key for column in size_columns([], time_unit(1.0))[1:]],
+    "scale_out": [column.key for column in out_columns([], time_unit(1.0))[1:]],
 }
 _PAGES = Path(__file__).parents[2] / "pages"
 #: Every page -> its script, as the navigation names it.
@@ -268,7 +269,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
     """The table's rows in their order, and the cards."""
     assert not app.error and not app.exception, lines(app.error)
     rows = shown_rows(answer, app.session_state["preset"], retired=app.session_state["retired"])
-    plans = [row.plan for row in rows if row.plan is not None]
+    plans = [row for row in rows if row.has_number]
     table = result_rows(app)
     assert [row["Instance"] for row in table] == [plan.name for plan in plans]
     unit = shared_time_unit(plan.total_s for plan in plans)
@@ -280,7 +281,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
             "Cost": format_usd(plan.total_usd),
             "Basis": plan.basis.word,
         }
-    found = recommend(plans, answer.advice.limits)
+    found = recommend(answer.advice.table, [plan.number for plan in plans])
     assert cards(app) == [(card_title(found, card), format_usd(card.plan.total_usd)) for card in found.cards]
 
 

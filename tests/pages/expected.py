@@ -10,7 +10,8 @@ from profet_core.answers.questions import AdviseQuestion, PredictQuestion
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import Sample
 from profet_core.prediction.table import Prediction
-from profet_core.training.advise import OfferRow, Preset, Sort, preset_rows, sorted_rows
+from profet_core.training.advise import Preset, Sort, preset_rows, sorted_rows
+from profet_core.training.plans import Plan
 
 FIRST = "resnet50-224px-b64-g4dn"
 
@@ -37,7 +38,7 @@ class Core:
         return answer_advise(self.context, AdviseQuestion.from_fields(**values))
 
 
-def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[OfferRow]:
+def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[Plan]:
     """The rows of a preset, the fastest first."""
     return sorted_rows(preset_rows(answer.rows, Preset(preset), retired=retired, keep=keep), Sort.LATENCY)
 

@@ -7,10 +7,11 @@ import pytest
 from pages.compare.profiles import Candidate, _cut, bars, compare, with_answers
 from profet_core import predict, read_profile
 from profet_core.answers.predict import placements
+from profet_core.offers import cost_usd
 from profet_core.prediction.checks import diagnose
 from profet_core.training.advise import ORIGINAL
-from profet_core.training.cost import Workload, cost_usd
-from profet_core.training.plans import plan_of
+from profet_core.training.cost import Workload
+from profet_core.training.plans import costed
 from profet_profiles.profet_json import write_profile
 from profet_profiles.units import format_ms, format_usd
 from tests.pages.conftest import (
@@ -31,7 +32,6 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
-from ui.columns import Period, TableRow
 from ui.curves import gpu_look
 from ui.resources import Held, load_resources
 
@@ -181,12 +181,12 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
     found = compare(load_resources(), [Candidate(one) for one in held])
     expected, offers = found[0].prediction.latencies_ms, [catalog[name] for name in ORIGINAL]
-    rows = []
-    for offer in offers:
-        steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
-        plans = [Period.STEP.share_of(plan_of(Workload(1, 1), step, offer)) for step in steps]
-        rows.append(TableRow(plans[0], values={"plans": plans}))
-    shown = bars(found, rows, "latency")
+    plans = []
+    for one in found:
+        steps = one.prediction.predictions
+        steps = steps.take([steps.numbers[name] for name in ORIGINAL], offers)
+        plans.append(list(costed(Workload(1, 1), steps)))
+    shown = bars(found, plans, "latency")
     heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]
     assert [shown.index(head) for head in heads] == [0, 5, 10] and "&lt;b>bold&lt;/b>" in heads[0].text
     assert [bar.color for bar in drawn] == 3 * [gpu_look(offer.gpu).color for offer in offers]
@@ -194,7 +194,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     assert all(bar.low < bar.value < bar.high for bar in drawn if bar.low)
     assert sum(bar.low is not None for bar in drawn) == 3 * 3
     costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
-    drawn = [bar.value for bar in bars(found, rows, "cost") if bar.value is not None]
+    drawn = [bar.value for bar in bars(found, plans, "cost") if bar.value is not None]
     assert drawn == pytest.approx(3 * [costs[offer.name] for offer in offers])
 
 

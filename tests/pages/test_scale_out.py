@@ -11,7 +11,8 @@ import pytest
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.training.cost import Workload, cost_usd
+from profet_core.offers import cost_usd
+from profet_core.training.cost import Workload
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit

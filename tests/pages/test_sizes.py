@@ -41,7 +41,7 @@ def advised(models, catalog, samples):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
         question = AdviseQuestion.from_fields(profile=sample.profile, include_retired=True, **{**values, **fields})
         rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
-        return {row.label: row.plan for row in rows if row.plan is not None}
+        return {row.label: row for row in rows if row.has_number}
 
     return advise
 
@@ -116,7 +116,7 @@ def test_the_slider_has_every_size_the_chart_the_chosen_scale_and_each_instance_
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
     assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("linear", "linear")
     app = open_sizes(open_app, pixels="256", preset="original", each_at="largest")
-    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component"))
+    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
     assert "largest batch" in table["title"]
     batches = {label: int(text) for label, text in column(app, "Batch size").items()}
     assert min(batches.values()) < 256
@@ -146,7 +146,7 @@ def fields(app) -> tuple[float | None, float | None]:
 
 def predicted(core, sample, instance: str, **fields) -> float:
     """As the field shows it."""
-    plans = {row.offer.name: row.plan for row in core.advise(sample, **fields).rows}
+    plans = {row.instance: row for row in core.advise(sample, **fields).rows}
     return float(f"{plans[instance].latency_ms:.6g}")
 
 

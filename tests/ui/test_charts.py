@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 from pages.predict.results import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
+from profet_core.training.plans import Period
 from profet_profiles.units import format_time
-from tests.made.step_times import OFFERS, ROWS, changed, planned
+from tests.made.step_times import OFFERS, ROWS, plans_of
 from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
 
@@ -185,12 +186,13 @@ def test_a_curve_has_a_band_is_straight_in_the_logarithms_and_may_have_a_linear_
 
 
 #: By name: 2 h for $1, 1 h for $1.50, 0.5 h for $2.40, 1.5 h for $3.
-PLANS = {offer.name: planned(row, offer) for row, offer in zip(ROWS, OFFERS, strict=True)}
+PLANS = {plan.label: plan for plan in plans_of(*zip(ROWS, OFFERS, strict=True))}
 BEST = ("slow", "middle", "fast")
 
 
 def drawn(*plans, **limits: float):
-    figure = checked(trade_off(plans or [*PLANS.values()], BEST, **limits))
+    plans = plans or [*PLANS.values()]
+    figure = checked(trade_off(plans, plans[0].table.totals(Period.TRAINING), BEST, **limits))
     return figure, {trace.name: trace for trace in figure.data}
 
 
@@ -209,10 +211,8 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 
 
 def test_points_have_the_color_of_their_basis_names_stay_text_and_limits_in_sight_are_drawn():
-    slow = PLANS["slow"]
-    estimated = changed(slow.row, basis=Basis.TRANSFERRED)
-    hostile = replace(slow, offer=replace(slow.offer, gpu="<b>x&y</b>"), row=estimated)
-    _, traces = drawn(hostile, PLANS["fast"])
+    hostile = replace(ROWS[0], basis=Basis.TRANSFERRED), replace(OFFERS[0], gpu="<b>x&y</b>")
+    _, traces = drawn(*plans_of(hostile, (ROWS[2], OFFERS[2])))
     for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):
         assert traces[word].marker.color == COLORS[word]
     (label,) = traces[BasisWord.ESTIMATED].text

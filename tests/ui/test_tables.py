@@ -6,62 +6,51 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from profet_core.catalog import load_gpus
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Plan
+from profet_core.training.plans import Period, Plan
 from profet_profiles.units import format_ms_range, time_unit
-from tests.made.step_times import offer, planned, row
+from tests.made.step_times import offer, plans_of, row
 from ui.columns import (
-    IMAGES,
-    INSTANCE,
-    MEMORY,
-    STEP,
-    STEP_RANGE,
-    TRAINING_COST,
     basis_column,
+    cost_columns,
+    instance_column,
+    memory_column,
     out_columns,
+    predict_columns,
     size_columns,
+    step_columns,
 )
 from ui.curves import gpu_look
-from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, sorted_rows
+from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, row_order
 
-
-@dataclass(frozen=True)
-class Made:
-    name: str
-    total_s: float | None
-    usd: float = 1.0
-
-
-PLANS = [Made("b", 100.0), Made("C", 20.0), Made("none", None), Made("a", 3.0), Made("nan", math.nan)]
-NAME = Column[Made](key="name", title="Name", cell=lambda plan: plan.name, value=lambda plan: plan.name)
-TIME = Column[Made](key="total_s", title="Time", cell=lambda plan: f"{plan.total_s}", value=lambda plan: plan.total_s)
-COST = Column[Made](
+NAMES, TIMES = ["b", "C", "none", "a", "nan"], [100.0, 20.0, None, 3.0, math.nan]
+NAME = Column(key="name", title="Name", values=NAMES)
+TIME = Column(key="total_s", title="Time", values=TIMES)
+COST = Column(
     key="usd",
     title="Cost",
-    cell=lambda plan: f"${plan.usd}",
-    value=lambda plan: plan.usd,
-    data=lambda plan: {"usd_low": plan.usd / 2, "usd_high": plan.usd * 2},
+    values=[1.0] * 5,
+    words="${}".format,
+    data={"usd_low": [0.5] * 5, "usd_high": [2.0] * 5},
     by_default=False,
 )
 MADE_COLUMNS = (NAME, TIME, COST)
 
 
-def names(rows: list[Made]) -> list[str]:
-    return [row.name for row in rows]
-
-
 def test_numbers_are_sorted_as_numbers_words_whatever_their_case_and_what_is_missing_comes_last():
-    assert names(sorted_rows(PLANS, MADE_COLUMNS, "total_s")) == ["a", "C", "b", "none", "nan"]
-    assert names(sorted_rows(PLANS, MADE_COLUMNS, "-total_s")) == ["b", "C", "a", "none", "nan"]
-    assert names(sorted_rows(PLANS, MADE_COLUMNS, "name")) == ["a", "b", "C", "nan", "none"]
-    assert names(sorted_rows(PLANS, MADE_COLUMNS, "-usd")) == names(PLANS)
-    assert sorted_rows(PLANS, MADE_COLUMNS, "") == sorted_rows(PLANS, MADE_COLUMNS, "gone") == PLANS
+    def names(order: str) -> list[str]:
+        return [NAMES[row] for row in row_order(MADE_COLUMNS, order)]
+
+    assert names("total_s") == ["a", "C", "b", "none", "nan"]
+    assert names("-total_s") == ["b", "C", "a", "none", "nan"]
+    assert names("name") == ["a", "b", "C", "nan", "none"]
+    assert names("-usd") == names("") == names("gone") == NAMES
 
 
 @pytest.mark.parametrize(
@@ -79,56 +68,56 @@ def test_the_first_column_is_always_there_and_unknown_ones_are_ignored(asked, sh
 
 
 def test_exports_have_every_digit_and_units_in_their_names():
-    rows = [Made("a", 0.1 + 0.2, 3.0), Made("b", None)]
-    assert exported_rows(rows, MADE_COLUMNS) == [
-        {"name": "a", "total_s": 0.1 + 0.2, "usd_low": 1.5, "usd_high": 6.0},
-        {"name": "b", "total_s": None, "usd_low": 0.5, "usd_high": 2.0},
+    assert exported_rows(MADE_COLUMNS, [3, 2]) == [
+        {"name": "a", "total_s": 3.0, "usd_low": 0.5, "usd_high": 2.0},
+        {"name": "none", "total_s": None, "usd_low": 0.5, "usd_high": 2.0},
     ]
+    assert [cell.text for cell in TIME.drawn()][:3] == ["100.0", "20.0", "–"]
 
 
-@dataclass(frozen=True)
-class Row:
-    plan: Plan
-    fit: FitAnswer | None = None
+def made_plans() -> list[Plan]:
+    """One that fits, and one that doesn't and has no interval."""
+    return plans_of(
+        (row("slow", 200, 0.05), offer("slow", 0.5, gpu="Tesla T4", provider="aws")),
+        (row("fast", 50, None), offer("fast", 4.8)),
+        fits=[
+            FitAnswer(Verdict.FITS, 0.99, 512, "it ran there"),
+            FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small"),
+        ],
+    )
 
 
-FITS = Row(
-    planned(row("slow", 200, 0.05), offer("slow", 0.5, gpu="Tesla T4", provider="aws")),
-    FitAnswer(Verdict.FITS, 0.99, 512, "it ran there"),
-)
-TOO_SMALL = Row(
-    planned(row("fast", 50, None), offer("fast", 4.8)), FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small")
-)
-ROWS = (FITS, TOO_SMALL)
-COLUMNS: tuple[Column[Row], ...] = (
-    INSTANCE,
-    STEP,
-    STEP_RANGE,
-    IMAGES,
-    TRAINING_COST,
-    MEMORY,
-    basis_column("latency_ms"),
-)
+@pytest.fixture
+def columns() -> tuple[Column, ...]:
+    """Instance, step and its range, the training's cost, memory and basis."""
+    plans = made_plans()
+    memory = memory_column([plan.fit for plan in plans])
+    return (
+        instance_column(plans),
+        *step_columns(plans),
+        cost_columns(plans)[0],
+        memory,
+        basis_column(plans, "latency_ms"),
+    )
 
 
-def test_a_row_as_it_is_read():
-    assert [column.drawn(FITS) for column in COLUMNS] == [
+def test_a_row_as_it_is_read(columns):
+    first, second = zip(*(column.drawn() for column in columns), strict=True)
+    assert list(first) == [
         Cell("T4 · AWS", beneath="slow", color=gpu_look("Tesla T4").color),
         Cell("200 ms"),
         Cell("184–217 ms"),
-        Cell("320"),
         Cell("$1.00"),
         Cell("fits, ≤ 512"),
         Cell("Predicted", mark="●●●"),
     ]
-    assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
-    drawn = [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]]
-    assert drawn == ["–", "1,280", "$2.40", "does not fit", "Predicted"]
+    assert second[0].beneath.endswith(", does not fit")
+    assert [cell.text for cell in second[2:]] == ["–", "$2.40", "does not fit", "Predicted"]
     assert format_ms_range(190.2, 205.4) == "190–205 ms"
 
 
-def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
-    first, second = exported_rows(ROWS, COLUMNS)
+def test_exports_have_every_digit_and_leave_what_is_not_known_empty(columns):
+    first, second = exported_rows(columns, [0, 1])
     assert first == {
         "name": "T4 at AWS",
         "instance": "slow",
@@ -141,7 +130,6 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
         "step_ms": 200,
         "step_low_ms": pytest.approx(184.2, abs=0.05),
         "step_high_ms": pytest.approx(217.1, abs=0.05),
-        "images_per_s": 320,
         "training_usd": pytest.approx(1.0),
         "training_low_usd": pytest.approx(0.921, abs=0.001),
         "training_high_usd": pytest.approx(1.086, abs=0.001),
@@ -160,11 +148,20 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
 HOURS = time_unit(36_000)
 
 
-@pytest.mark.parametrize("columns", [size_columns(HOURS), out_columns(HOURS)])
-def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda plans: size_columns(plans, HOURS),
+        lambda _: out_columns([], HOURS),
+        lambda plans: predict_columns(plans, Period.EPOCH, HOURS, load_gpus()),
+    ],
+)
+def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(made):
+    columns = made(made_plans())
     keys = [column.key for column in columns]
     assert len(set(keys)) == len(keys)
     assert {column.narrow_under for column in columns if column.narrow_under} <= set(keys)
+    assert len({len(values) for column in columns for values in (column.values, *column.exported().values())}) == 1
 
 
 DATA = [
@@ -191,31 +188,19 @@ def page() -> None:
     from ui.session import Table
     from ui.tables import Cell, Column, result_table
 
-    plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))
+    names = ["slow", "<b>fast</b>", "middle"]
     opened = result_table(
-        plans,
+        names,
         (
-            Column[tuple](key="plan", title="Plan", cell=lambda plan: Cell(plan[0], "GPU"), value=lambda plan: plan[0]),
-            Column[tuple](
-                key="total_s",
-                title="Time",
-                cell=lambda plan: f"{plan[1]:.0f} s",
-                value=lambda plan: plan[1],
-                data=lambda plan: {"total_s": plan[1]},
-            ),
-            Column[tuple](
-                key="total_usd",
-                title="Cost",
-                cell=lambda plan: "–" if plan[2] is None else f"${plan[2]}",
-                value=lambda plan: plan[2],
-                by_default=False,
-            ),
+            Column(key="plan", title="Plan", values=names, cells=[Cell(name, "GPU") for name in names]),
+            Column(key="total_s", title="Time", values=[900.5, 90.0, 450.0], words="{:.0f} s".format),
+            Column(key="total_usd", title="Cost", values=[0.2, None, 1.5], words="${}".format, by_default=False),
         ),
         choices=Table("made"),
         stem="made-plans",
         title="Made plans",
     )
-    st.text(f"open: {opened and opened[0]}")
+    st.text(f"open: {opened}")
 
 
 def drawn(app: AppTest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from profet_core.catalog.collection import offers_in_market
 from profet_core.latency import Basis
 from profet_core.training.advise import advise
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Limits
+from profet_core.training.plans import NO_LIMITS, Limits
 from profet_core.training.words import answer_sentences
 from tests.cli.cases import unexpected
 
@@ -36,7 +36,7 @@ def asked(sample):
 def expected(sample, models, catalog):
     """`expected(limits, **choices)` -> the library's advice on the same question."""
 
-    def ask(limits: Limits | None = None, *, offers=None, **choices: object):
+    def ask(limits: Limits = NO_LIMITS, *, offers=None, **choices: object):
         prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
         workload = Workload(IMAGES, sample.batch_size, EPOCHS)
         return advise(prediction.predictions, offers or offers_in_market(catalog), workload, limits, **choices)

@@ -73,9 +73,9 @@ def test_curves_agree_with_advice_at_each_size_and_many_gpus_follow(context):
         for place, size in enumerate(sizes):
             there = steps(answer_advise(context, replace(MEASURED, **{at: size})))
             for name in ("g4dn.xlarge", "p3.2xlarge"):
-                assert each[name].points[place].plan.latency_ms == there[name]
+                assert each[name].points[place].latency_ms == there[name]
     plans = scaleout_plans(context, ScaleoutQuestion(training=MEASURED)).plans
-    assert {plan.one.estimate.basis for plan in plans} == {Basis.GIVEN, Basis.SCALED}
+    assert {plan.plan.basis for plan in plans} == {Basis.SCALED_OUT, Basis.SCALED}
     assert scaleout_plans(context, ScaleoutQuestion(training=QUESTION)).on(plans[0].label).network.count == 25_557_032
 
 

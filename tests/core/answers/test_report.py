@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from profet_core.answers.report import ReportSource, report_html
-from profet_core.latency import Estimate
 from profet_core.training.advise import Advice, advise
 from profet_core.training.cost import Workload
-from profet_core.training.plans import Limits, NodeTime
+from profet_core.training.plans import Limits
 from profet_core.training.words import answer_sentences
 from profet_profiles import VERSION
-from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, steps_of
 
 SOURCE = ReportSource("net.json", ("recorded on g4dn.xlarge", "step 122 ms"), "90b27c62ea5e8e3415", "2026-11-21")
 
@@ -49,7 +49,7 @@ class Read(HTMLParser):
 
 @pytest.fixture
 def advice() -> Advice:
-    return advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=1.5, budget_usd=4))
+    return advise(steps_of(ROWS), OFFERS, HOUR_AT_100_MS, Limits(deadline_h=1.5, budget_usd=4))
 
 
 def test_it_has_the_question_the_answer_and_a_row_of_every_plan(advice):
@@ -82,16 +82,16 @@ def test_it_loads_and_runs_nothing_and_a_stranger_s_text_stays_text(advice):
 
 def test_many_plans_are_counted_and_nodes_say_how_many_gpus_train_and_if_retired():
     many = [replace(OFFERS[1], market=market, region=f"r{n}") for n, market in enumerate(("spot", "reserved") * 15)]
-    advice = advise(ROWS, many, Workload(100, 10, with_loading=True))
+    advice = advise(steps_of(ROWS), many, Workload(100, 10, with_loading=True))
     read = Read(report_html(advice, SOURCE))
     assert len(read.cells) == 21 and "10 more plans are not shown." in read.text
     assert "includes data loading" in read.text
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
-    text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
+    text = Read(report_html(advise(steps_of(ROWS), node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
     assert "(1 of 8) · middle (retired)" in text
     node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
-    step = NodeTime("middle", Estimate(latency_ms=100, log_sd=0.2), gpus=4, scaling_log_sd=0.1)
-    of_all = advise([step], [node], HOUR_AT_100_MS)
-    of_one = advise([ROWS[1]], [node], HOUR_AT_100_MS)
+    one_gpu = steps_of(ROWS[1:2])
+    of_all = advise(replace(one_gpu, gpus=np.array([4])), [node], HOUR_AT_100_MS)
+    of_one = advise(one_gpu, [node], HOUR_AT_100_MS)
     heads = [Read(report_html(one, SOURCE)).cells[1][0] for one in (of_all, of_one)]
     assert heads == ["4 × T4 · AWSmiddle", "T4 (1 of 4) · AWSmiddle"]

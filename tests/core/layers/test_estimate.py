@@ -38,6 +38,7 @@ from profet_core.training.memory import Verdict
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.rates import no_less
 from tests.codes import codes
+from tests.made.step_times import by_name, values_of
 
 MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 #: A measured GPU, one that another source ran, one with published speeds, one with its specs alone.
@@ -95,7 +96,7 @@ def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
         for gpu, precision in (("GeForce RTX 3090", "amp"), ("Tesla V100-SXM2-16GB", "fp32")):
             asked = {"targets": [gpu], "precision": precision}
             steps = [ask(counts_of(name, pixels), 64, name=name, **asked) for name in names if len(names) > 1]
-            found = [step.gpus[gpu].latency_ms if step.gpus else step.rows[0].latency_ms for step in steps]
+            found = [step.gpus[0].latency_ms if step.gpus else step.rows[0].latency_ms for step in steps]
             apart += [max(found) / min(found) - 1] if found else []
     # Keras pads in layers of their own.
     assert np.median(apart) < 0.02 and np.quantile(apart, 0.9) < 0.1 and max(apart) < 0.15
@@ -105,7 +106,8 @@ def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
 def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, precision, code, batch, measured_ms):
     network = counts_of(name, pixels)
     found = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
-    step, interval = found.gpus[gpu], found.gpus[gpu].interval_at()
+    (step,) = found.gpus
+    interval = step.interval
     assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.15)
     assert interval.low_ms < measured_ms < interval.high_ms
 
@@ -113,9 +115,9 @@ def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, pr
 def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
     both = [ask(counts_of(name), 128, targets=["p3.2xlarge"]) for name in ("efficientnet_b0", "resnet50")]
     assert latencies(both[0])["p3.2xlarge"] < latencies(both[1])["p3.2xlarge"]
-    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp").gpus
-    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp").gpus
-    assert alone["A100-SXM4-80GB"] == among["A100-SXM4-80GB"]
+    alone = ask(counts_of("convnext_tiny"), 64, targets=["A100-SXM4-80GB"], precision="amp")
+    among = ask(counts_of("convnext_tiny"), 64, targets=list(load_gpus()), precision="amp")
+    assert values_of(alone.gpus[0]) == values_of(by_name(among.gpus)["A100-SXM4-80GB"])
     for name in named_networks()[::50]:
         assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
 
@@ -129,8 +131,9 @@ def test_of_one_generation_the_gpu_with_no_less_is_not_slower(ask, name):
     pairs = [(one.name, two.name) for one, two in permutations(gpus.values(), 2) if no_less(one, two)]
     assert len(pairs) > 100
     for precision, code in (("fp32", "plain"), ("tf32", "plain"), ("amp", "plain"), ("amp", "channels-last")):
-        found = ask(counts_of(name), 64, name=name, targets=list(gpus), precision=precision, training_code=code).gpus
-        wrong = [(one, two) for one, two in pairs if found[one].latency_ms > found[two].latency_ms * (1 + 1e-9)]
+        found = ask(counts_of(name), 64, name=name, targets=list(gpus), precision=precision, training_code=code)
+        ms = found.gpus.latencies_ms
+        wrong = [(one, two) for one, two in pairs if ms[one] > ms[two] * (1 + 1e-9)]
         assert not wrong, (precision, code, wrong)
 
 
@@ -141,9 +144,9 @@ def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
     gpus = [gpu.name for gpu in load_gpus().values() if gpu.fp16_tensor_dense_tflops]
     for batch_size in (16, 256):
         asked = {"name": name, "targets": gpus}
-        found = [ask(counts_of(name), batch_size, precision=one, **asked).gpus for one in ("fp32", "tf32", "amp")]
+        found = [ask(counts_of(name), batch_size, precision=one, **asked) for one in ("fp32", "tf32", "amp")]
         for gpu in gpus:
-            fp32, tf32, amp = (one[gpu].latency_ms for one in found)
+            fp32, tf32, amp = (one.gpus.latencies_ms[gpu] for one in found)
             assert fp32 >= tf32 * (1 - 1e-9) and tf32 >= amp * (1 - 1e-9), (gpu, batch_size)
 
 
@@ -211,7 +214,7 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
     found = ask(counts_of("densenet121"), targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
-    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < found.gpus["A2"].interval_at().log_half_width
+    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < by_name(found.gpus)["A2"].interval.log_half_width
     # What was measured is surer than what was not.
     known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
     assert known.interval.log_half_width < widths["p3.2xlarge"]

@@ -11,6 +11,7 @@ from profet_core.layers.estimate import NetworkStep, estimate, measured_step
 from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.networks import counts_of
 from tests.codes import codes
+from tests.made.step_times import by_name
 
 #: At batch 64, with 6,400 images an epoch.
 TYPED = {
@@ -70,7 +71,7 @@ def ask(models, catalog):
         step = NetworkStep(counts_of(name, pixels), batch_size, name, **more)
         measured = [measured_step(models, catalog, MeasuredTime(*one)) for one in times]
         found = estimate(models, catalog, step, TARGETS, measured)
-        return found, {**found.gpus, **{row.instance: row.estimate for row in found.rows}}
+        return found, by_name(found.gpus) | by_name(found.rows)
 
     return asked
 

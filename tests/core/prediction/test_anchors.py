@@ -265,8 +265,8 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(correct
     for corrected, kept in (("g3s.xlarge", True), ("g5.xlarge", False)):
         measured_ms = {corrected: 1.1 * correct(name=name).latencies_ms[corrected]}
         rows = {row.instance: row for row in correct(measured_ms, name).predictions}
-        relative = rows["g5.xlarge"].estimate.relative
-        assert (relative.instance if relative else None) == ("p2.xlarge" if kept else None)
+        table, number = rows["g5.xlarge"].table, rows["g5.xlarge"].number
+        assert table.relative_to[number] == ("p2.xlarge" if kept else "")
 
 
 @pytest.mark.parametrize(

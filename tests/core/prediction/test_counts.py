@@ -92,7 +92,7 @@ def test_counts_join_the_members_by_their_spread_and_narrow_the_interval(models,
         share = variance / (variance + weight.counts_log_sd**2)
         logs = (1 - share) * math.log(before[name].latency_ms) + share * math.log(row.members[COUNTS])
         assert row.latency_ms == pytest.approx(math.exp(logs))
-        assert row.estimate.log_sd == pytest.approx(weight.width * before[name].estimate.log_sd)
+        assert row.log_sd == pytest.approx(weight.width * before[name].log_sd)
     # GPUs without models follow from these; the anchor is as measured.
     assert joined.latencies_ms["g5.xlarge"] != alone.latencies_ms["g5.xlarge"]
     assert joined.latencies_ms.get(sample.anchor) == alone.latencies_ms.get(sample.anchor)

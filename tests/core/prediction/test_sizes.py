@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas.testing
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -63,20 +64,24 @@ def latencies(steps) -> dict[str, float]:
     return {row.instance: row.latency_ms for row in steps if row.latency_ms is not None}
 
 
+def assert_same(steps, others) -> None:
+    pandas.testing.assert_frame_equal(steps.to_frame(), others.to_frame())
+
+
 def test_at_its_own_size_a_step_is_its_prediction(models):
     step = resnet(64)
     for pixels in (128, None):
         steps = steps_at(models, [step], batch_size=64, pixels=pixels)
         assert steps is step.predictions
     curves = curves_at(models, [step], "batch", [32, 64])
-    assert {name: rows[1] for name, rows in curves.items()} == {row.instance: row for row in step.predictions}
+    assert_same(curves[1], step.predictions)
     both = steps_at(models, [resnet(16), step], batch_size=64)
-    assert both == joint_predictions([resnet(16), step])[1].predictions
+    assert_same(both, joint_predictions([resnet(16), step])[1].predictions)
     # A curve is its points.
     curves = curves_at(models, [resnet(16), step], "pixels", [64, 224], 64)
     for place, pixels in enumerate((64, 224)):
-        for row in steps_at(models, [resnet(16), step], batch_size=64, pixels=pixels):
-            assert curves[row.instance][place].latency_ms == pytest.approx(row.latency_ms)
+        steps = steps_at(models, [resnet(16), step], batch_size=64, pixels=pixels)
+        assert curves[place].latencies_ms == pytest.approx(steps.latencies_ms)
 
 
 def test_one_profile_scales_to_measured_sizes_with_wider_intervals_and_a_second_narrows_them(models):
@@ -94,8 +99,10 @@ def test_one_profile_scales_to_measured_sizes_with_wider_intervals_and_a_second_
         # Of other GPUs the range has the rates of all sizes.
         halves.append([rows[name].interval.log_half_width for name in models.instances])
     assert (np.diff(halves, axis=0) > 0).all()
-    (alone,) = curves_at(models, [resnet(16)], "batch", [64])["p3.2xlarge"]
-    (between,) = curves_at(models, [resnet(16), resnet(256)], "batch", [64])["p3.2xlarge"]
+    (alone,), (between,) = (
+        curves_at(models, known, "batch", [64], instances=["p3.2xlarge"])[0]
+        for known in ([resnet(16)], [resnet(16), resnet(256)])
+    )
     assert between.interval.log_half_width < 0.6 * alone.interval.log_half_width
     assert between.latency_ms == pytest.approx(74.2, rel=0.06)
 
@@ -144,7 +151,7 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
         *(step.pixels if axis == "batch" else step.batch_size for step in steps),
     ]
     for other in others:
-        for rows in curves_at(models, steps, axis, wanted, other).values():
+        for rows in zip(*curves_at(models, steps, axis, wanted, other), strict=True):
             found = [row.latency_ms for row in rows]
             if None in found:
                 assert set(found) == {None}
@@ -162,10 +169,10 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     assert joint_predictions(joined) == joined
-    first, second = ({row.instance: row.estimate.parts for row in step.predictions} for step in joined)
-    for name in first.keys() & second.keys():
+    first, second = (dict(zip(step.table.targets, step.table.launch_ms, strict=True)) for step in joined)
+    for target in first.keys() & second.keys():
         # Launches belong to the network, not to one of its profiles.
-        assert (first[name] and first[name].launch_ms) == (second[name] and second[name].launch_ms)
+        np.testing.assert_equal(first[target], second[target])
     for step in joined:
         rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels)
         assert {row.latency_ms for row in rows} >= set(step.latencies_ms.values())

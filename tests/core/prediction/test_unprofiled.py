@@ -15,12 +15,13 @@ from profet_core.catalog import Catalog
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
+from profet_core.offers import cost_usd
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.training.cost import cost_usd
 from profet_core.transfer.model import known_speed
 from profet_core.transfer.step_model import StepParts, floor_of, step_parts
 from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import host_named
+from tests.made.step_times import values_of
 from tests.made.transfer_steps import estimate_gpus
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -88,10 +89,13 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_the_anchor(models, catalog, sa
     rows = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     for name in ("g5.xlarge", "g6e.xlarge"):
         row = rows[name]
-        assert row.estimate.relative.instance == sample.anchor
-        assert quantile() * row.estimate.relative.log_sd == pytest.approx(row.interval.log_half_width), "a given anchor"
+        table = row.table
+        assert table.relative_to[row.number] == sample.anchor
+        assert quantile() * table.relative_log_sd[row.number] == pytest.approx(row.interval.log_half_width), (
+            "a given anchor"
+        )
     for name in models.instances:
-        assert rows[name].estimate.relative is None
+        assert rows[name].table.relative_to[rows[name].number] == ""
 
 
 def test_a_custom_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
@@ -102,8 +106,9 @@ def test_a_custom_instance_with_a_profiled_gpu_takes_that_latency(asked, models,
     theirs = rows_of(prediction)["p3.2xlarge"]
     assert rows["my-v100"].latency_ms == theirs.latency_ms
     # Copy, start and launches may take a host longer or shorter.
-    host = quantile() * rows["my-v100"].estimate.relative.log_sd
-    assert rows["my-v100"].estimate.relative.instance == "p3.2xlarge" and 0 < host < quantile() * 0.13
+    table, number = rows["my-v100"].table, rows["my-v100"].number
+    host = quantile() * table.relative_log_sd[number]
+    assert table.relative_to[number] == "p3.2xlarge" and 0 < host < quantile() * 0.13
     width = math.exp(math.hypot(theirs.interval.log_half_width, host))
     assert (rows["my-v100"].interval.low_ms, rows["my-v100"].interval.high_ms) == pytest.approx(
         (theirs.latency_ms / width, theirs.latency_ms * width)
@@ -177,7 +182,7 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
     # The faster step waits more for its host, which wasn't measured.
     assert without["p5.4xlarge"].interval.log_half_width < rows["p5.4xlarge"].interval.log_half_width
-    assert without["p3.2xlarge"] == rows["p3.2xlarge"]
+    assert values_of(without["p3.2xlarge"]) == values_of(rows["p3.2xlarge"])
 
 
 def test_models_without_a_transfer_file_are_refused(models, tmp_path, seal, catalog, samples):

@@ -11,11 +11,11 @@ import pytest
 from profet_core import cost_table
 from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
-from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
+from profet_core.latency import Basis, sd_of_ratio
 from profet_core.training.advise import advise, without_larger_nodes
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_core.training.plans import Limits, Period, plan_of
+from profet_core.training.plans import Limits, Period
 from profet_core.training.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.training.words import (
     SPOT_CAVEAT,
@@ -26,14 +26,14 @@ from profet_core.training.words import (
     pick_line,
     upgrade_line,
 )
-from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, changed, offer, planned, row
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, plans_of, row, steps_of
 
 #: What the middle beats costs as much as it.
 CHEAP_BEATEN = (*OFFERS[:3], replace(OFFERS[3], usd_per_hour=1.4))
 
 
-def advised(limits=None, rows=ROWS, offers=OFFERS, **more):
-    return advise(rows, offers, HOUR_AT_100_MS, limits, **more)
+def advised(limits=None, rows=ROWS, offers=OFFERS, workload=HOUR_AT_100_MS, **more):
+    return advise(steps_of(rows), offers, workload, limits or Limits(), **more)
 
 
 def names(plans) -> list[str]:
@@ -201,7 +201,7 @@ def test_where_nothing_surely_fits_the_likeliest_is_named_with_its_doubt():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [changed(row, log_sd=None) for row in ROWS]
+    rows = [replace(row, deviation=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
@@ -219,9 +219,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
-    lines = answer_sentences(advised(rows=(changed(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[changed(each, basis=Basis.CALIBRATED) for each in ROWS]))
+    lines = answer_sentences(advised(rows=[replace(each, basis=Basis.CALIBRATED) for each in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
@@ -237,7 +237,7 @@ def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented(
     with pytest.raises(InputError, match=r"\(slow: no latency given; middle: retired; other: no price.*\); incl"):
         advised(rows=rows, offers=offers)
     assert frontier([]) == []
-    own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
+    own = advised(rows=ROWS[:2], offers=(offer("slow", 0.5, market="own"), OFFERS[1]))
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
 
 
@@ -246,7 +246,7 @@ def test_a_plan_s_time_and_money_are_those_of_the_cost_table_one_a_market(catalo
     plan = planned(row("g4dn.xlarge", 123.4), catalog["g4dn.xlarge"], workload=workload)
     table = cost_table(
         {"g4dn.xlarge": 123.4}, catalog, images=50_000, batch_size=64, epochs=7, validation_images=9_999
-    ).rows[0]
+    )[0]
     assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
     advice = advised(offers=(*OFFERS, replace(OFFERS[2], market="spot", usd_per_hour=1.2)))
     assert names(advice.frontier) == ["fast spot"]
@@ -283,63 +283,63 @@ def test_a_limit_must_be_a_positive_number():
 
 def test_loading_lengthens_the_training_and_its_range_for_validation_too():
     without, with_loading = (
-        advise(ROWS, OFFERS, replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
+        advised(workload=replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
     )
     assert with_loading.total_s == pytest.approx(1.075 * without.total_s)
     assert with_loading.total_usd == pytest.approx(1.075 * without.total_usd)
     assert with_loading.interval.low_s == pytest.approx(1.06 * without.interval.low_s)
     assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
     assert with_loading.latency_ms == without.latency_ms
-    assert Workload(1, 1, with_loading=True).steps == (1, 0)
+    assert Workload(1, 1, with_loading=True).steps() == (1, 0)
     # A validation step takes a third of a training step, or as long as its images.
     work = Workload(64_000, 64, validation_images=6_400, images_per_s_per_vcpu=320)
     # 4 vCPUs: 50 ms of loading; 1,000 steps of 100 ms, and 100 of 33 ms, which wait for 50.
     assert planned(row("middle", 100), offer("middle", 1), workload=work).total_s == pytest.approx(100 + 5)
 
 
-#: Name -> its GPU, milliseconds a step and US dollars an hour.
+#: Name -> its GPU, milliseconds a step, US dollars an hour, and what else is special about its offer.
 LISTED = {
-    "slow": ("Tesla T4", 400.0, 0.9),
-    "cheap": ("Tesla T4", 400.0, 0.1),
-    "middle": ("A10G", 200.0, 0.3),
-    "beaten": ("L4", 300.0, 1.2),
-    "fast": ("H100-SXM5-80GB", 50.0, 2.0),
-    "as fast": ("H100-SXM5-80GB", 50.0, 3.0),
-    "dearest": ("A40", 390.0, 9.0),
+    "slow": ("Tesla T4", 400.0, 0.9, {}),
+    "cheap": ("Tesla T4", 400.0, 0.1, {}),
+    "middle": ("A10G", 200.0, 0.3, {}),
+    "beaten": ("L4", 300.0, 1.2, {}),
+    "fast": ("H100-SXM5-80GB", 50.0, 2.0, {}),
+    "as fast": ("H100-SXM5-80GB", 50.0, 3.0, {}),
+    "dearest": ("A40", 390.0, 9.0, {}),
+    "own": ("Tesla T4", 400.0, 0.9, {"own": True}),
+    "node": ("H100-SXM5-80GB", 50.0, 99.0, {"gpu_count": 8}),
 }
 
 
 @pytest.fixture
 def plans(catalog):
     """Name -> its plan."""
-    work = Workload(50_000, 64)
-    return {
-        name: plan_of(
-            work,
-            StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
-            replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
+    g5 = catalog["g5.xlarge"]
+    made = plans_of(
+        *(
+            (row(name, ms, None, Basis.GIVEN), replace(g5, name=name, gpu=gpu, usd_per_hour=usd, **more))
+            for name, (gpu, ms, usd, more) in LISTED.items()
         )
-        for name, (gpu, latency_ms, usd) in LISTED.items()
-    }
+    )
+    return {plan.label: plan for plan in made}
 
 
 def test_each_gpu_has_its_cheapest_offer_and_names_the_others(plans):
+    own, node = plans.pop("own"), plans.pop("node")
     every = plans.values()
     assert names(shortlist(every, [], 9)) == ["cheap", "middle", "fast", "beaten", "dearest"]
     assert names(shortlist(every, [plans["as fast"]], 3)) == ["cheap", "middle", "as fast"]
-    own = replace(plans["slow"], offer=replace(plans["slow"].offer, own=True))
-    assert names(shortlist([own, plans["cheap"], plans["fast"]], [], 2)) == ["cheap", "slow"]
+    assert names(shortlist([own, plans["cheap"], plans["fast"]], [], 2)) == ["cheap", "own"]
     # Numbers of GPUs are kept apart.
-    node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
     assert names(shortlist([*every, node], [], 9))[-1] == "node"
     assert names(others_of_gpus(plans.values(), plans["slow"])) == ["cheap"]
     assert names(others_of_gpus(plans.values(), plans["middle"])) == []
 
 
-def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(plans, catalog):
+def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(catalog):
     def left(*offers) -> list[str]:
-        rows = [replace(plans["fast"], offer=replace(catalog["p4d.24xlarge"], **offer)) for offer in offers]
-        return names(without_larger_nodes(rows))
+        made = plans_of(*((row("p4d.24xlarge", 50), replace(catalog["p4d.24xlarge"], **one)) for one in offers))
+        return names(without_larger_nodes(made))
 
     one, two, eight = ({"name": name, "gpu_count": count} for name, count in (("one", 1), ("two", 2), ("eight", 8)))
     assert left(eight, one, two) == ["one"]
@@ -384,8 +384,8 @@ def test_cards_take_waiting_into_account():
     """The faster GPU has too few vCPUs: the slower one is as fast and cheaper."""
     rows = (row("slow", 100, 0.05), row("fast", 40, 0.05))
     offers = (offer("slow", 1, vcpus=32), offer("fast", 4, vcpus=4))
-    assert advise(rows, offers, HOUR_AT_100_MS).fastest.plan.label == "fast"
-    fed = advise(rows, offers, FED)
+    assert advised(rows=rows, offers=offers).fastest.plan.label == "fast"
+    fed = advised(rows=rows, offers=offers, workload=FED)
     assert (fed.fastest.plan.label, fed.cheapest.plan.label) == ("slow", "slow")
     assert fed.answer.note == "" and "vCPUs feed" in fed.plans[1].note
 
@@ -400,7 +400,7 @@ def test_runs_in_turn_take_longer_and_at_once_more_machines():
     assert turns.interval.high_usd == pytest.approx(once.interval.high_usd) == pytest.approx(5 * one.interval.high_usd)
     # A step and an epoch are those of one run on one machine.
     for per in (Period.STEP, Period.EPOCH):
-        shown = [per.share_of(plan) for plan in (one, turns, once)]
+        shown = [plan.table.totals(per).of(plan) for plan in (one, turns, once)]
         assert [plan.total_s for plan in shown] == pytest.approx([shown[0].total_s] * 3)
         assert [plan.total_usd for plan in shown] == pytest.approx([shown[0].total_usd] * 3)
     assert turns.epoch_s == once.epoch_s == pytest.approx(one.epoch_s) and turns.epoch_usd == pytest.approx(2 / 36)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from itertools import permutations
 from statistics import NormalDist
 
@@ -22,7 +21,6 @@ from profet_core.training.plans import (
     chance_at_most,
     confidence,
     plan_confidence,
-    surest_certainty,
 )
 from profet_core.training.recommend import (
     CLOSE_CALL,
@@ -35,7 +33,7 @@ from profet_core.training.recommend import (
 )
 from profet_core.training.words import comparison_sentences
 from profet_profiles.units import format_certainty
-from tests.made.step_times import Z90, offer, planned, row
+from tests.made.step_times import Z90, offer, planned, plans_of, row
 
 PROFILED, ESTIMATED = Basis.MEASURED, Basis.TRANSFERRED
 #: Basis of the other plan -> percent from which a claim is made.
@@ -52,8 +50,6 @@ def test_chances_of_a_normal_distribution_are_never_rounded_to_all_or_nothing():
     assert [chance_less(ratio, 0) for ratio in (0.99, 1, 1.01)] == [1, 0.5, 0]
     assert chance_at_most(1e6, 0.01) == chance_less(1e-6, 0.01) == 0.999
     assert chance_at_most(1e-6, 0.01) == pytest.approx(0.001)
-    assert surest_certainty(Basis.MEASURED, Basis.GIVEN) == 0.999
-    assert surest_certainty(Basis.MEASURED, Basis.CALIBRATED) == surest_certainty(Basis.RESIZED) == 0.99
     found = [format_certainty(value) for value in (0, 0.001, 0.0149, 0.876, 0.994, 0.999, 1)]
     assert found == ["0%", "under 1%", "1%", "87%", "over 99%", "over 99%", "100%"]
 
@@ -70,7 +66,7 @@ def percent(words: str) -> int:
 @example(chance=math.nextafter(CLOSE_CALL, 0), basis=PROFILED)
 @example(chance=0.949, basis=ESTIMATED)
 def test_the_percent_that_is_shown_decides(chance, basis):
-    a, b = planned(row("a", 80, 0.1), offer("a", 1.0)), planned(row("b", 100, 0.1, basis), offer("b", 1.0))
+    a, b = plans_of((row("a", 80, 0.1), offer("a", 1.0)), (row("b", 100, 0.1, basis), offer("b", 1.0)))
     assert is_claimed(chance, a, b) == (percent(format_certainty(chance)) >= LEAST[basis])
 
 
@@ -79,10 +75,12 @@ plans = st.tuples(st.floats(50, 200), st.floats(0.01, 0.5), bases, st.floats(0.5
 
 @given(st.lists(plans, min_size=2, max_size=5))
 def test_no_percent_is_on_both_sides_of_a_verdict(made):
-    every = [
-        planned(row(f"i{number}", ms, deviation, basis), offer(f"i{number}", usd))
-        for number, (ms, deviation, basis, usd) in enumerate(made)
-    ]
+    every = plans_of(
+        *(
+            (row(f"i{number}", ms, deviation, basis), offer(f"i{number}", usd))
+            for number, (ms, deviation, basis, usd) in enumerate(made)
+        )
+    )
     for first, second in permutations(every, 2):
         least = LEAST[PROFILED if {first.basis, second.basis} == {PROFILED} else ESTIMATED]
         for line in comparison_sentences(compare(first, second))[:2]:
@@ -115,9 +113,13 @@ def test_a_plan_is_as_sure_as_its_latency_and_an_estimate_less_than_a_prediction
     found = [plan_confidence(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
     assert found == [Confidence.GOOD, Confidence.FAIR, Confidence.GOOD]
     limits = Limits(deadline_h=1000)
-    a, b = (planned(row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in (Basis.MEASURED, Basis.TRANSFERRED))
+    a, b, slow = plans_of(
+        (row("a", 10, 0.1), offer("a", 1.0)),
+        (row("b", 10, 0.1, Basis.TRANSFERRED), offer("b", 1.0)),
+        (row("slow", 1000, 0.1), offer("slow", 1.0)),
+        limits=limits,
+    )
     assert (a.in_time, b.in_time) == (0.999, 0.99)
-    slow = planned(row("slow", 1000, 0.1), offer("slow", 1.0))
     assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
 
 
@@ -135,7 +137,8 @@ GIVEN = row("b", 100, None, Basis.GIVEN)
 
 
 def test_two_measured_gpus_share_part_of_their_error():
-    a, b = planned(row("a", 80, 0.1), offer("a", 1.0)), planned(row("b", 100, 0.2), offer("b", 0.9))
+    first = row("a", 80, 0.1), offer("a", 1.0)
+    a, b = plans_of(first, (row("b", 100, 0.2), offer("b", 0.9)))
     found = compare(a, b)
     spread = math.sqrt(0.1**2 + 0.2**2 - 2 * ERROR_CORRELATION * 0.1 * 0.2)
     assert found.faster == pytest.approx(NormalDist().cdf(math.log(100 / 80) / spread))
@@ -145,27 +148,30 @@ def test_two_measured_gpus_share_part_of_their_error():
     assert (back.faster, back.cheaper) == pytest.approx((1 - found.faster, 1 - found.cheaper))
     # Those of an estimate are taken for independent; a given latency has none.
     for other, spread in ((row("b", 100, 0.2, Basis.TRANSFERRED), math.hypot(0.1, 0.2)), (GIVEN, 0.1)):
-        found = compare(a, planned(other, offer("b", 1.0)))
+        found = compare(*plans_of(first, (other, offer("b", 1.0))))
         assert found.faster == pytest.approx(NormalDist().cdf(math.log(1.25) / spread))
 
 
-def derived_pair(ratio: float, deviation: float = 0.15) -> tuple[Plan, Plan]:
-    """g5 at `ratio` times the latency of g4dn, from which it was derived, at their prices of 2026."""
-    g5 = row("g5", 100 * ratio, 0.2, Basis.CALIBRATED, ("g4dn", deviation))
-    return planned(g5, offer("g5", 1.006)), planned(row("g4dn", 100, 0.1), offer("g4dn", 0.526))
+def derived_pair(ratio: float, deviation: float = 0.15) -> list[Plan]:
+    """g5 at `ratio` times the latency of g4dn, from which it was derived; g4dn, also spot, and p3."""
+    g5, g4dn = row("g5", 100 * ratio, 0.2, Basis.CALIBRATED, ("g4dn", deviation)), row("g4dn", 100, 0.1)
+    return plans_of(
+        (g5, offer("g5", 1.006)),
+        (g4dn, offer("g4dn", 0.526)),
+        (g4dn, offer("g4dn", 0.45, market="spot")),
+        (row("p3", 40, 0.1), offer("p3", 3.06)),
+    )
 
 
 def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
-    g5, g4dn = derived_pair(0.45)
+    g5, g4dn, spot, other = derived_pair(0.45)
     found = compare(g5, g4dn)
     assert found.cheaper == pytest.approx(NormalDist().cdf(math.log(0.526 / 1.006 / 0.45) / 0.15))
     assert compare(g4dn, g5).cheaper == pytest.approx(1 - found.cheaper)
     assert (found.latency_ratio_low, found.latency_ratio_high) == pytest.approx(
         (0.45 * math.exp(-Z90 * 0.15), 0.45 * math.exp(Z90 * 0.15))
     )
-    spot = planned(row("g4dn", 100, 0.1), offer("g4dn", 0.45, market="spot"))
     assert compare(g5, spot).cheaper == pytest.approx(NormalDist().cdf(math.log(0.45 / 1.006 / 0.45) / 0.15))
-    other = planned(row("p3", 40, 0.1), offer("p3", 3.06))
     assert compare(g5, other).faster == pytest.approx(NormalDist().cdf(math.log(40 / 45) / math.hypot(0.2, 0.1)))
 
 
@@ -179,7 +185,7 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
     ],
 )
 def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_break_even, says):
-    g5, g4dn = derived_pair(of_break_even * 0.526 / 1.006)
+    g5, g4dn, *_ = derived_pair(of_break_even * 0.526 / 1.006)
     found = compare(g5, g4dn)
     line = comparison_sentences(found)[1]
     assert says in line or re.match(says, line)
@@ -190,24 +196,29 @@ def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_b
 def test_one_gpu_has_one_error_and_without_an_interval_nobody_can_say_how_sure():
     same = {"gpu": "H100", "gpu_count": 1}
     node, single = offer("node", 8.0, **{**same, "gpu_count": 8}), offer("single", 2.0, **same)
-    found = compare(planned(row("single", 100), single), planned(row("node", 100), node))
+    found = compare(*plans_of((row("single", 100), single), (row("node", 100), node)))
     assert (found.faster, found.cheaper, found.dominates) == (0.5, 1, 1)
-    a, b = planned(row("a", 80, None), offer("a", 1.0)), planned(row("b", 100), offer("b", 1.0))
+    spot = offer("a", 0.4, market="spot")
+    a, b, spot = plans_of(
+        (row("a", 80, None), offer("a", 1.0)), (row("b", 100), offer("b", 1.0)), (row("a", 80, None), spot)
+    )
     found = compare(a, b)
     assert (found.latency_ratio_low, found.faster, found.cheaper, found.dominates) == (None,) * 4
     assert found.latency_ratio == 0.8
-    spot = replace(a, offer=replace(a.offer, market="spot", usd_per_hour=0.4), total_usd=0.4 * a.total_usd)
     assert compare(spot, a).cheaper == 1, "one GPU's error is the same on every offer of it"
 
 
 def test_break_even_is_where_both_cost_the_same():
-    a, b = planned(row("g5", 55), offer("g5", 1.006)), planned(row("g4dn", 100), offer("g4dn", 0.526))
+    a, b, moved = plans_of(
+        (row("g5", 55), offer("g5", 1.006)),
+        (row("g4dn", 100), offer("g4dn", 0.526)),
+        (row("g5", 55), offer("g5", 0.526 / 0.55)),
+    )
     found = compare(a, b)
     assert found.break_even_ratio == pytest.approx(0.523, abs=5e-4)
     assert found.latency_ratio == pytest.approx(0.55)
     assert found.break_even_usd_per_hour == pytest.approx(0.526 / 0.55)
-    moved = compare(replace(a, offer=replace(a.offer, usd_per_hour=0.526 / 0.55), total_usd=b.total_usd), b)
-    assert moved.cheaper == pytest.approx(0.5)
+    assert compare(moved, b).cheaper == pytest.approx(0.5)
     assert found.break_even_low * found.latency_ratio_high == pytest.approx(0.526)
     half = Z90 * sd_of_ratio(0.1, 0.1, ERROR_CORRELATION)
     assert found.latency_ratio_high == pytest.approx(0.55 * math.exp(half))

@@ -25,9 +25,9 @@ from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
-from profet_core.latency import Basis, Estimate, quantile
+from profet_core.latency import Basis, quantile
 from profet_core.training.advise import advise
-from profet_core.training.plans import Limits, NodeTime, plan_confidence, plan_of
+from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.recommend import compare
 from profet_core.training.scaling_model import (
     ScaleoutModel,
@@ -43,7 +43,7 @@ from profet_core.training.scaling_model import (
 )
 from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step, whole_nodes
 from tests.codes import codes
-from tests.made.step_times import HOUR_AT_100_MS, Z90, changed, offer, row
+from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row, steps_of
 
 #: Half of every bandwidth, half of sharing hidden, a hundredth lost a doubling; no limit by host memory.
 MODEL = ScaleoutModel(
@@ -171,8 +171,8 @@ BETWEEN = [each for each in Strategy if each is not Strategy.ONE_PROCESS]
 def test_one_gpu_is_the_single_step_exactly(step, node, strategy):
     step = replace(step, log_sd=0.1)
     one = scaled_step(SHIPPED, step, node, 1, strategy)
-    assert (one.latency_ms, one.interval, one.speed_up) == (step.latency_ms, one.estimate.interval_at(), 1.0)
-    assert (one.estimate.log_sd, one.estimate.least_ms) == (0.1, 0.0)
+    assert (one.latency_ms, one.log_sd, one.least_ms, one.speed_up) == (step.latency_ms, 0.1, 0.0, 1.0)
+    assert one.interval.log_half_width == pytest.approx(quantile() * 0.1)
 
 
 @given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN))
@@ -233,7 +233,7 @@ def test_the_width_grows_with_the_doublings_and_with_an_unknown_network(model, n
         (step(8), 0.06, 0.5, 2 * 0.02),
     ):
         expected = least + exposed * (1 - 90 / of.latency_ms) + doublings
-        assert quantile() * of.log_sd == pytest.approx(expected)
+        assert quantile() * of.scaling_log_sd == pytest.approx(expected)
     # One whose network is unknown lies between the slowest and the fastest, and its interval holds both.
     slow, fast, unknown = (step(8, gbit=gbit) for gbit in (10.0, 100.0, None))
     assert unknown.latency_ms == pytest.approx(math.sqrt(slow.latency_ms * fast.latency_ms))
@@ -251,7 +251,7 @@ def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
     for gpus in (4, 8):
         assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
     two = [scaled_step(model, step, each, 2, strategy) for each in (bridged, plain)]
-    assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
+    assert two[0].scaling_log_sd != two[1].scaling_log_sd and two[0].latency_ms <= two[1].latency_ms
 
 
 ONE_GPU = GpuStep(200, 64, 25.6e6)
@@ -307,14 +307,19 @@ ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
 NODE_STEP = partial(GpuStep.from_row, batch_size=64, parameters=(10 - 0.48) * 15.75e6 / 6)
 
 
-def scaled(*rows, offers=(NODE, ONE)):
-    return whole_nodes(PLAIN, rows, offers, NODE_STEP)
+def scaled(*rows, offers=(NODE, ONE), notes=()):
+    steps = steps_of(rows, [next(one for one in offers if one.name == row.instance) for row in rows])
+    return whole_nodes(PLAIN, replace(steps, notes=(notes,) * len(rows)), offers, NODE_STEP)
 
 
 def plans(*rows, offers=(NODE, ONE)):
     """Of the hour's work."""
     advice = advise(scaled(*rows, offers=offers), offers, HOUR_AT_100_MS)
-    return {plan.instance: plan for plan in advice.plans}
+    return {plan.label: plan for plan in advice.plans}
+
+
+def is_unscaled(step, latency_ms: float | None) -> bool:
+    return (step.latency_ms, step.basis, step.table.gpus[step.number]) == (latency_ms, Basis.MEASURED, 1)
 
 
 def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
@@ -325,16 +330,17 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         Basis.SCALED_OUT,
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
-    assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    noted = changed(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
-    assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
-    assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
+    assert (one.latency_ms, one.basis, one.interval) == (100, Basis.GIVEN, None)
+    noted = scaled(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION),))[0]
+    assert noted.note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
+    columns = node.table.gpus, node.table.scaling_log_sd
+    assert [column[0] for column in columns] == [4, pytest.approx(math.log(1.1) / Z90)]
     rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
-    assert rows[0] == row("g4dn.12xlarge", None)
+    assert is_unscaled(rows[0], None)
     (plain,) = scaled(row("g4dn.12xlarge", 100, None))
     assert plain.latency_ms == pytest.approx(110) and plain.interval is None
     # More GPUs than were ever measured stay one.
-    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
+    assert is_unscaled(scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)])[0], 100)
     (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
     assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
 
@@ -354,31 +360,32 @@ def test_a_node_s_training_and_its_doubt_by_hand():
     # A step 1.1 times as long is exchanged in as many milliseconds: its error counts for 100 of 110.
     low, high = (100 * math.exp(sign * 0.1 * Z90) + 10 for sign in (-1, 1))
     assert node.deviation == pytest.approx(math.hypot(math.log(high / low) / 2 / Z90, scaling), rel=1e-6)
-    assert node.one_gpu_deviation == pytest.approx(math.log(high / low) / 2 / Z90, rel=1e-6)
-    assert (one.deviation, one.scaling_deviation) == pytest.approx((0.1, 0.0))
+    assert node.table.one_gpu_deviation[node.number] == pytest.approx(math.log(high / low) / 2 / Z90, rel=1e-6)
+    assert (one.deviation, one.table.one_gpu_deviation[one.number]) == pytest.approx((0.1, 0.1))
     # As narrow as it is, nobody measured it.
     assert (plan_confidence(node).word, plan_confidence(one).word) == ("fair", "good")
-    (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
+    (plan,) = advise(steps_of([row("g4dn.12xlarge", 100)]), [NODE], HOUR_AT_100_MS).plans
     assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
     assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
     log_sd = math.log(1.1) / Z90
-    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
-    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
-    plan = plan_of(HOUR_AT_100_MS, step, NODE, Limits(deadline_h=0.275))
+    step = steps_of([row("g4dn.12xlarge", 110, log_sd, Basis.SCALED_OUT)], [NODE])
+    step = replace(step, least_ms=np.array([105.0]), gpus=np.array([4]), scaling_log_sd=np.array([log_sd]))
+    (plan,) = costed(HOUR_AT_100_MS, step, Limits(deadline_h=0.275))
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
 
 
 def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
-    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
-    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    other = replace(NODE, name="other", usd_per_hour=8.0)
+    made = row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1), row("other", 100, 0.1)
+    found = plans(*made, offers=(NODE, ONE, other))
+    node, one, elsewhere = found["g4dn.12xlarge"], found["g4dn.xlarge"], found["other"]
     against = compare(node, one)
     assert against.latency_ratio == pytest.approx(990 / 3600)
     assert against.break_even_usd_per_hour == pytest.approx(1.5 * 3600 / 990)
     # $1.65 against $1.50: the step's error is common to both, the scaling's is not.
-    spread = math.hypot(math.log(1.1) / Z90, node.one_gpu_deviation - 0.1)
+    spread = math.hypot(math.log(1.1) / Z90, node.table.one_gpu_deviation[node.number] - 0.1)
     assert -math.log(against.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
     assert 0 < against.cheaper < 0.5
-    elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
     assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1
 
 
@@ -437,7 +444,7 @@ def test_cards_without_peer_access_and_unmeasured_networks_are_noted(answered):
     geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
     assert codes(geforce) == [Code.NO_PEER_ACCESS]
     two, eight = (row.step for row in geforce.curve[1:])
-    assert eight.log_sd > two.log_sd + 0.09
+    assert eight.scaling_log_sd > two.scaling_log_sd + 0.09
     assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
     assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}

@@ -13,6 +13,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, ThroughputPoint, custom_g
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.transfer.custom_gpu import check_custom_gpu, load_reference_steps, log_times_reference
+from tests.made.step_times import values_of
 
 SHIPPED = load_gpus()
 RTX_4080 = {
@@ -100,7 +101,8 @@ def test_other_gpus_are_unchanged_and_an_fp32_throughput_with_tf32_is_a_guess(co
     before = rows_of(context, resnet)
     after = rows_of(context.with_custom_gpus([own(**MEASURED)]), resnet)
     custom_instance = after.pop("rtx-4080")
-    assert after == before and custom_instance.latency_ms not in {row.latency_ms for row in before.values()}
+    assert {*after} == {*before} and [values_of(after[name]) for name in before] == [*map(values_of, before.values())]
+    assert custom_instance.latency_ms not in {row.latency_ms for row in before.values()}
     assert "rtx-4080" not in context.catalog and "RTX 4080" not in context.models.transfer.gpus
     tf32, fp32 = (own(**{**MEASURED, "precision": precision}) for precision in ("tf32", "fp32"))
     sure, guess = (rows_of(context.with_custom_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))

@@ -16,6 +16,7 @@ from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
+from profet_core.offers import is_limited_by_host
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
     CONSTANT_LOG_SD,
@@ -114,7 +115,7 @@ def test_every_anchor_transfers_to_every_gpu_with_and_without_its_latency(shippe
     assert {row.basis for row in found.values()} == {Basis.TRANSFERRED}
     assert all(0 < latency(row) < math.inf and 0 < width(row) < math.inf for row in found.values())
     assert all(Code.SPREAD in {note.code for note in row.notes} for row in found.values())
-    assert {row.relative.instance for row in found.values()} == {anchor}
+    assert {row.relative_to for row in found.values()} == {anchor}
 
 
 def test_gpus_are_as_fast_as_their_points_less_sure_without_and_slower_in_fp32(shipped):
@@ -124,7 +125,7 @@ def test_gpus_are_as_fast_as_their_points_less_sure_without_and_slower_in_fp32(s
     alone = by_name(estimates(shipped, ["AMD Instinct MI300X"]))
     assert width(alone["AMD Instinct MI300X"]) > width(found["A100-SXM4-40GB"])
     # One host bounds steps to about as much on every GPU.
-    bounds = [row.parts.launch_ms[0] for row in estimates(shipped, list(shipped.gpus)).values()]
+    bounds = [row.launch_ms[0] for row in estimates(shipped, list(shipped.gpus)).values()]
     assert max(bounds) < 1.5 * min(bounds)
     tf32, fp32 = (by_name(estimates(shipped, tf32=allowed)) for allowed in (True, False))
     for name in ("A100-SXM4-40GB", "H100-SXM5-80GB", "L40S", "L4"):
@@ -142,7 +143,7 @@ def test_a_host_counts_in_launches_copies_and_width_and_a_launch_bound_row_has_a
     assert latencies_ms == sorted(latencies_ms, reverse=True) and len(set(latencies_ms)) == 3
     haswell, cascade, _ = found.values()
     # Launches and copies: their buses are equally fast.
-    assert 1.1 < haswell.parts.launch_ms[0] / cascade.parts.launch_ms[0] <= 3.1 * 1.1 / (2.6 * 0.95)
+    assert 1.1 < haswell.launch_ms[0] / cascade.launch_ms[0] <= 3.1 * 1.1 / (2.6 * 0.95)
     assert width(cascade) < width(haswell), "it was measured"
     idle = Profile(
         {**PROFILE.operations, "Device_Conv2D": 2_000.0, "Device_FusedBatchNormV3": 1_000.0, "Device_IDLE": 4e4}
@@ -150,8 +151,9 @@ def test_a_host_counts_in_launches_copies_and_width_and_a_launch_bound_row_has_a
     steps = AnchorSteps("p3.2xlarge", recorded("p3.2xlarge", 21.0, idle).parts, np.array([21.0]))
     pair = (shipped.gpus["H100-SXM5-80GB"], HOST)
     (found,) = estimate_gpus(shipped, steps, {}, [pair], tf32=True).values()
-    assert found.limited_by_host
-    assert not by_name(estimates(shipped))["L40S"].limited_by_host
+    assert is_limited_by_host(found.free_ms, found.launch_ms).all()
+    busy = by_name(estimates(shipped))["L40S"]
+    assert not is_limited_by_host(busy.free_ms, busy.launch_ms).any()
 
 
 def test_less_sure_latencies_and_anchors_give_wider_intervals(shipped):
@@ -161,9 +163,9 @@ def test_less_sure_latencies_and_anchors_give_wider_intervals(shipped):
         assert latency(other) == latency(sure[pair])
         assert width(other) > width(sure[pair])
     given, guessed = (by_name(estimates(shipped, latency_ms=known))["L40S"] for known in (105.0, None))
-    assert quantile() * given.relative.log_sd[0] == pytest.approx(width(given))
+    assert quantile() * given.relative_log_sd[0] == pytest.approx(width(given))
     own = shipped.step.instances["g4dn.xlarge"].inferred_log_half_width
-    assert quantile() * guessed.relative.log_sd[0] == pytest.approx(math.hypot(width(guessed), own))
+    assert quantile() * guessed.relative_log_sd[0] == pytest.approx(math.hypot(width(guessed), own))
 
 
 def test_covariance_and_doubt_of_a_latency_in_another_host_by_hand():
@@ -247,7 +249,7 @@ def test_a_measured_gpu_uses_its_own_speed_in_its_precision(folder, repository):
     other = estimate(load_transfer(folder(calibrated("p2.xlarge", **rates))))
     # The same speeds, but no correction from this anchor.
     assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
-    assert found.parts.free_ms[0] == pytest.approx(1.5 * other.parts.free_ms[0], rel=1e-6)
+    assert found.free_ms[0] == pytest.approx(1.5 * other.free_ms[0], rel=1e-6)
     assert found.basis is Basis.CALIBRATED
     assert found.notes[0] == Note(Code.MEASURED_STEPS, steps="20 measured steps of my-h100", networks=7)
     assert found.log_half_width[0] >= quantile() * 0.1
