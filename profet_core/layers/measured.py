@@ -192,7 +192,7 @@ class Shares(NamedTuple):
     fade : how fast the first two fade with each fourfold batch size.
     """
 
-    everywhere: float = 0.66
+    everywhere: float = 0.58
     in_generation: float = 0.18
     at_size: float = 0.11
     fade: float = 0.08
