@@ -42,7 +42,7 @@ from profet_collect.store import (
     locked_store,
     only_collector,
 )
-from profet_core.answers.schema import Document
+from profet_core.answers.documents import Document
 from profet_core.errors import InputError
 from profet_core.units import format_duration, format_significant, whole_number
 from profet_recorder.profiles.limits import is_short_text

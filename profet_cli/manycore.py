@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from profet_cli.arguments import add_format, network_file, read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.answers.questions import names
-from profet_core.answers.schema import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
+from profet_core.answers.documents import Document
 from profet_core.errors import InputError
+from profet_core.questions import names
 from profet_core.training.many_core import (
     MAX_THREADS,
     MIN_THREADS,
@@ -18,8 +18,6 @@ from profet_core.training.many_core import (
     PUBLISHED_TRAINING,
     ManycoreAnswer,
     Network,
-    ThreadsRow,
-    Training,
     TrainingTime,
     manycore,
     nearest_published,
@@ -28,26 +26,6 @@ from profet_core.training.many_core import (
 from profet_core.units import MS_PER_S, format_significant, positive_number, typed_whole
 
 _S_PER_MIN = 60
-_TIMES = "total_s preparation_s images_s contention_s"
-_ROW = record(
-    **keys(ThreadsRow, "threads cpi contention_s extrapolated"),
-    **{
-        f"model_{each}": at(
-            lambda row: row,
-            record(**keys(TrainingTime, _TIMES, each), speedup=at(f"speedup_{each}", NUMBER)),
-        )
-        for each in "ab"
-    },
-)
-_DOCUMENT = record(
-    network=at("network.name", TEXT),
-    **keys(Network, "forward_flops forward_operations backward_operations forward_s backward_s", "network"),
-    **keys(Training, "images test_images epochs", "training"),
-    processor=at("machine.name", TEXT),
-    cores=at("machine.cores", WHOLE),
-    rows=many(_ROW),
-    warnings=at("notes", TEXTS),
-)
 
 
 def add_manycore(parser: argparse.ArgumentParser) -> None:
@@ -102,9 +80,38 @@ def run_manycore(options: argparse.Namespace) -> None:
     training = replace(published, **{name: value for name, value in given.items() if value is not None})
     answer = manycore(network, training, options.threads)
     if options.format == "json":
-        print_json(_DOCUMENT.document(answer))
+        print_json(_document(answer))
     else:
         _print_answer(answer)
+
+
+def _document(answer: ManycoreAnswer) -> Document:
+    network, training = answer.network, answer.training
+    flops = ("forward_flops", "forward_operations", "backward_operations", "forward_s", "backward_s")
+    rows = [
+        {
+            "threads": row.threads,
+            "cpi": row.cpi,
+            "contention_s": row.contention_s,
+            "extrapolated": row.extrapolated,
+            "model_a": {**_times(row.a), "speedup": row.speedup_a},
+            "model_b": {**_times(row.b), "speedup": row.speedup_b},
+        }
+        for row in answer.rows
+    ]
+    return {
+        "network": network.name,
+        **{name: getattr(network, name) for name in flops},
+        **{name: getattr(training, name) for name in ("images", "test_images", "epochs")},
+        "processor": answer.machine.name,
+        "cores": answer.machine.cores,
+        "rows": rows,
+        "warnings": answer.notes,
+    }
+
+
+def _times(time: TrainingTime) -> Document:
+    return {name: getattr(time, name) for name in ("total_s", "preparation_s", "images_s", "contention_s")}
 
 
 def _network(options: argparse.Namespace) -> Network:

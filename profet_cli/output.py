@@ -10,6 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from msgspec import to_builtins
+
+from profet_core.answers.documents import plain
 from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
@@ -38,7 +41,7 @@ Column: TypeAlias = tuple[str, Callable[[Row], str]]
 
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
-    print(json.dumps(document, indent=2, allow_nan=False))
+    print(json.dumps(to_builtins(document, enc_hook=plain), indent=2, allow_nan=False))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -47,6 +47,7 @@ ensemble
 training, transfer
 prediction
 layers
+questions
 answers
 """
 #: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core.answers.context import filtered_rows, market_offers
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.collection import (
     ANY_MARKET,
     CONFIDENCE_WORDS,
@@ -21,6 +21,7 @@ from profet_core.catalog.collection import (
 )
 from profet_core.catalog.instance import SPOT, cloud_words
 from profet_core.latency import StepTime
+from profet_core.questions import AdviseQuestion
 from profet_core.training.advise import Preset, PresetRow, preset_rows
 from profet_core.training.cost import Workload
 from profet_core.training.plans import Plan, plan_of

@@ -11,7 +11,6 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
-from profet_core.answers.questions import USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
@@ -22,6 +21,7 @@ from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
+from profet_core.questions import USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
 from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 
 import streamlit as st
+from msgspec.structs import replace
 
 from pages.estimate.many_core import show_many_core
-from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
+from profet_core.answers.estimate import answer_estimate, other_sizes
 from profet_core.catalog import load_gpus
 from profet_core.catalog.gpus import gpu_label
 from profet_core.errors import Code, InputError
 from profet_core.layers.estimate import NetworkEstimate, disagreement_words, disagreements
 from profet_core.layers.measured import LONGEST_TIME
-from profet_core.layers.networks import native_pixels
+from profet_core.layers.network import Network
+from profet_core.layers.networks import counts_of, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.table import Prediction
+from profet_core.questions import EstimateQuestion, ask
 from profet_core.units import shared_time_unit
 from ui.columns import TableRow, estimate_columns
 from ui.custom import held_in
@@ -66,8 +67,8 @@ def _measured_input(resources: Resources) -> None:
     )
 
 
-def _network_inputs(resources: Resources) -> Callable[[], EstimateQuestion | None]:
-    """Ask for the network and its step; returns what makes the question, None until there is a file."""
+def _network_inputs(resources: Resources) -> Network | None:
+    """Ask for the network and its step; returns the network of a file, None by name or until there is a file."""
     choice("Network", NetworkFile.net_from)
     by_name = session.file.net_from == "name"
     if by_name:
@@ -79,7 +80,6 @@ def _network_inputs(resources: Resources) -> Callable[[], EstimateQuestion | Non
             empty = f"{native_pixels(session.file.net)}" if by_name else empty
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
-    state = session.file
     of_file = None if by_name else _of_file()
     workload_input()
     _measured_input(resources)
@@ -89,13 +89,11 @@ def _network_inputs(resources: Resources) -> Callable[[], EstimateQuestion | Non
         precision_input()
         choice("Training code", NetworkFile.net_code, help="Channels-last: compiled too, in AMP or BF16.")
         toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
-    if by_name:
-        return partial(named_question, state.net, batch=state.net_batch, pixels=state.net_pixels)
-    return lambda: of_file
+    return of_file
 
 
-def _of_file() -> EstimateQuestion | None:
-    pixels, batch_size = session.file.net_pixels, session.file.net_batch
+def _of_file() -> Network | None:
+    pixels = session.file.net_pixels
     given = network_file(_FILE_TIP, pixels=pixels)
     if given.problem:
         show_error(given.problem)
@@ -105,7 +103,7 @@ def _of_file() -> EstimateQuestion | None:
     st.caption(plain(f"{network.name} ({network.source_format}), {network.counts.pixels} pixels."))
     if pixels not in (None, network.counts.pixels):
         show_error(f"This file was read at {network.counts.pixels} pixels. To use {pixels}, upload it again.")
-    return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch_size)
+    return network
 
 
 def main(resources: Resources) -> None:
@@ -115,40 +113,43 @@ def main(resources: Resources) -> None:
         show_many_core()
         return
     with st.sidebar:
-        ask = _network_inputs(resources)
+        file_network = _network_inputs(resources)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
-    try:
-        question = ask()
-    except InputError as error:
-        show_error(sentence(error_words(error)))
-        return
-    if question is None:
+    file, training = session.file, session.training
+    if file.net_from != "name" and file_network is None:
         st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return
-    file = session.file
     measured = {file.net_gpu: file.net_time} if file.net_gpu and file.net_time else {}
     if not measured and (file.net_gpu or file.net_time):
         st.caption("Choose the GPU you measured on, and type the measured time.")
-    training = session.training
-    question = replace(
-        question,
-        measured=measured,
-        images=training.images,
-        validation_images=training.validation_images,
-        optimizer=file.net_optimizer,
-        precision=session.network.precision,
-        training_code=file.net_code,
-        frozen_backbone=file.net_frozen,
-    )
+    values = {
+        "network": file.net,
+        "batch": file.net_batch,
+        "pixels": file.net_pixels,
+        "measured": measured,
+        "images": training.images,
+        "validation_images": training.validation_images,
+        "optimizer": file.net_optimizer,
+        "precision": session.network.precision,
+        "training_code": file.net_code,
+        "frozen_backbone": file.net_frozen,
+    }
+    question = ask(EstimateQuestion, values)
     try:
-        answer = answer_estimate(resources, question)
+        if file_network is None:
+            counts_of(file.net, file.net_pixels)
+    except InputError as error:
+        show_error(sentence(error_words(error)))
+        return
+    try:
+        answer = answer_estimate(resources, question, file_network)
     except InputError as error:
         if not measured or "measured" not in error.fields:
             raise
         show_error(error.worded({"measured": "Measured time", "images": "Images per epoch"}.__getitem__))
-        answer = answer_estimate(resources, replace(question, measured={}))
+        answer = answer_estimate(resources, replace(question, measured={}), file_network)
     found, network = answer.estimate, answer.estimate.network
     words = (
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers.all:,} layers, "
@@ -162,24 +163,24 @@ def main(resources: Resources) -> None:
             st.caption(plain(note))
         else:
             show_warning(note)
-    profiled, notes = _profiled(resources, question)
+    profiled, notes = _profiled(resources, found)
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
         st.caption(plain(" ".join(notes)))
-    _table(_rows(resources, found, profiled), f"profet-without-profile-{question.batch_size}", profiled is not None)
+    _table(_rows(resources, found, profiled), f"profet-without-profile-{question.batch}", profiled is not None)
     st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
 
-def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
+def _profiled(resources: Resources, found: NetworkEstimate) -> tuple[Prediction | None, Sequence[str]]:
     """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
     held = held_in(resources, session.profile)
-    name = question.name.removeprefix("PROFET ")
-    sample, step = held.sample, (name, question.network.pixels, question.batch_size)
+    pixels = found.network.pixels
+    sample, step = held.sample, (found.name.removeprefix("PROFET "), pixels, found.batch_size)
     is_other = sample is not None and (sample.model, sample.pixels, sample.batch_size) != step
-    if is_other or (found := shown_network(resources)) is None:
+    if is_other or (shown := shown_network(resources)) is None:
         return None, ()
-    unknown = ("Compare only if your profile is of this network.", *other_sizes(held.profile, question))
-    return found.training.prediction, () if sample else unknown
+    notes = other_sizes(held.profile, found.batch_size, pixels)
+    return shown.training.prediction, () if sample else ("Compare only if your profile is of this network.", *notes)
 
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[TableRow]:

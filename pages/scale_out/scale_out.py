@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core.answers.predict import NO_BATCH
-from profet_core.answers.scaleout import ScaledTraining, ScaleoutQuestion, Scaling, scaleout_plans
+from profet_core.answers.scaleout import ScaledTraining, scaleout_plans
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
+from profet_core.questions import ScaleoutQuestion, TrainingQuestion, ask
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan
@@ -102,10 +103,11 @@ def main(resources: Resources) -> None:
         choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
-    question = _question(resources)
-    if question is None:
+    asked = _question(resources)
+    if asked is None:
         return
-    answering = scaleout_plans(resources, question)
+    question, training = asked
+    answering = scaleout_plans(resources, question, training)
     if not answering.plans:
         raise InputError(_why_none(question))
     # Where a step doesn't fit, only among all offers.
@@ -118,7 +120,7 @@ def main(resources: Resources) -> None:
         return
     chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
-    gpus = question.scaling.total_gpus
+    gpus = question.total_gpus
     result_table(
         rows,
         out_columns(shared_time_unit(row.epoch_s for row in rows)),
@@ -133,18 +135,22 @@ def main(resources: Resources) -> None:
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
 
 
-def _question(resources: Resources) -> ScaleoutQuestion | None:
-    """The settings as a question; None while something is missing, which the page asks for."""
+def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
+    """The settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
-    question = ScaleoutQuestion(
+    values = {
         **offer_values(resources),
-        network=network,
-        parameters=parameters,
-        scaling=Scaling(gradients=state.gradients, strategy=state.strategy, total_gpus=state.gpus),
-        images=session.training.images,
-        validation_images=session.training.validation_images,
-    )
+        "network": network,
+        "parameters": parameters,
+        "gradients": state.gradients,
+        "strategy": state.strategy,
+        "total_gpus": state.gpus,
+        "images": session.training.images,
+        "validation_images": session.training.validation_images,
+    }
+    question = ask(ScaleoutQuestion, values)
+    training = None
     if state.one_gpu == "typed":
         if state.one_gpu_ms is None or state.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
@@ -158,13 +164,13 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
         if not batch_size:
             raise InputError(NO_BATCH)
-        question = replace(question, training=found.question)
+        training = found.question
     if chosen_parameters(meta) is None:
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
         return None
     if state.batch_kept == "all":
         question = replace(question, global_batch=state.batch_of_all or batch_size)
-    return question
+    return question, training
 
 
 def _why_none(question: ScaleoutQuestion) -> str:
@@ -174,7 +180,7 @@ def _why_none(question: ScaleoutQuestion) -> str:
             f"No machine can share a global batch of {question.global_batch}: each GPU needs a whole number of images, "
             "16 or more. Choose another batch or fewer GPUs."
         )
-    if (gpus := question.scaling.total_gpus) is not None:
+    if (gpus := question.total_gpus) is not None:
         return f"No offer has {gpus} GPUs in whole machines: choose another number or clear the filter."
     return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
@@ -190,8 +196,8 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
     shows = state.out_shows
-    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.scaling.strategy]
-    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.scaling.strategy) for each in drawn]
+    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))

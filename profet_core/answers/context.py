@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
@@ -29,6 +28,7 @@ from profet_core.layers.networks import counts_of, named_network
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
+from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.plans import confidence
 from profet_core.training.scaling_model import ScaleoutModel
 from profet_core.training.several_gpus import MAX_PARAMETERS

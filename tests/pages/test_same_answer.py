@@ -304,7 +304,7 @@ def test_a_measured_time_without_a_profile(open_app, models, catalog, port, caps
     options = ("--batch", "64", "--images", "1281167", "--measured", f"{gpu}={time}", "--format", "json")
     assert main(["estimate", "resnet50", *options]) == 0
     assert json.loads(capsys.readouterr().out) == document
-    answer = estimate(models, catalog, "resnet50", batch_size=64, images=1_281_167, measured=[f"{gpu}={time}"])
+    answer = estimate(models, catalog, "resnet50", batch=64, images=1_281_167, measured=[f"{gpu}={time}"])
     assert answer.warnings[0].code is code and [*answer.warnings] == document["warnings"]
     assert str(answer.warnings[0]) in [clean(text) for text in lines([*app.markdown, *app.warning])]
     rows = {row["instance"]: row for row in document["estimates"]}

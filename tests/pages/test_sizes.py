@@ -9,8 +9,8 @@ import pytest
 from profet_core import ScaleContext, scale
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog import load_gpus
+from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
@@ -39,7 +39,7 @@ def advised(models, catalog, samples):
 
     def advise(preset="gpus", **fields):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
-        question = AdviseQuestion.from_fields(profile=sample.profile, include_retired=True, **{**values, **fields})
+        question = ask(AdviseQuestion, {"profile": sample.profile, "include_retired": True, **values, **fields})
         rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
         return {row.label: row.plan for row in rows if row.plan is not None}
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.answers.questions import OtherCosts
+from profet_core import Profile
 from profet_core.errors import InputError
+from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.cost import Extras, Interruptions, interruptions_per_h
 from profet_core.training.words import breakdown_line
 from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
@@ -108,6 +109,7 @@ def test_only_spot_machines_are_interrupted():
 @pytest.mark.parametrize("given", [(0, None, None), (None, 5, None), (None, None, 0.1), (None, -1, 0.1), (None, 1, 0)])
 def test_what_makes_no_costs_is_refused(given):
     start_up_minutes, dataset_gib, usd = given
-    costs = OtherCosts(start_up_minutes=start_up_minutes, dataset_gib=dataset_gib, storage_usd_per_gib_month=usd)
-    with pytest.raises(InputError):
-        costs.checked()
+    costs = {"start_up_minutes": start_up_minutes, "dataset_gib": dataset_gib, "storage_usd_per_gib_month": usd}
+    with pytest.raises(InputError) as refused:
+        ask(AdviseQuestion, {"profile": Profile({"Device_Conv2D": 1.0}), "images": 5000, **costs})
+    assert set(refused.value.fields) <= costs.keys()
