@@ -13,7 +13,6 @@ from profet_core.catalog.instance import old_price_note
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.table import Similarity
 from profet_core.training.memory import FitAnswer
-from profet_core.training.words import answer_sentences, comparison_sentences
 
 if TYPE_CHECKING:
     from profet_core.answers.advise import AdviseAnswer, CostAnswer
@@ -460,6 +459,9 @@ class AdviceJson(ClosedJson, frozen=True):
 
 def advice_document(answer: AdviseAnswer) -> AdviceJson:
     """Write advice."""
+    # Here alone: `profet predict` starts without what words a recommendation.
+    from profet_core.training.words import answer_sentences
+
     advice = answer.advice
     return AdviceJson(
         anchor=answer.training.prediction.anchor,
@@ -511,6 +513,8 @@ def _within(within: Within) -> WithinJson:
 
 
 def _comparison(comparison: Comparison) -> ComparisonJson:
+    from profet_core.training.words import comparison_sentences
+
     more = {"a": comparison.a.label, "b": comparison.b.label, "beats": comparison.dominates}
     return json_of(ComparisonJson, comparison, {**more, "sentences": list(comparison_sentences(comparison))})
 

@@ -225,6 +225,8 @@ JPEG_IMAGES_PER_S_PER_VCPU = 120
 
 #: No training that anybody means has more.
 MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
+#: No network has more parameters.
+MAX_PARAMETERS = 1e12
 
 
 @dataclass(frozen=True)
