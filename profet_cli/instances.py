@@ -110,7 +110,7 @@ def run_instances(options: argparse.Namespace) -> None:
                 listed_price(offer.usd_per_hour),
                 listed_price(offer.usd_per_gpu_hour),
                 offer.region,
-                f"{offer.market}, own" if offer.own else offer.market,
+                f"{offer.market}, own" if offer.custom else offer.market,
                 price_date(offer),
                 offer.status,
                 basis,

@@ -127,7 +127,7 @@ def print_offers(
         for row in sorted(listed, key=rank):
             cheapest.setdefault(row.offer.gpu, id(row))
         best = set(cheapest.values())
-        shown = [row for row in listed if id(row) in best or row.offer.own or row.offer.name in keep]
+        shown = [row for row in listed if id(row) in best or row.offer.custom or row.offer.name in keep]
     print_table([title for title, _ in columns], [[text(row) for _, text in columns] for row in shown])
     if hidden := len(listed) - len(shown):
         offers = "offer of the same GPUs is" if hidden == 1 else "offers of the same GPUs are"

@@ -238,7 +238,7 @@ def published_offers(
     for region, item in found:
         gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
         name = _name_of(provider, item, gpu, known)
-        price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "own": True, **dated}
+        price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "custom": True, **dated}
         price["market"] = market_of(provider, spot=item.spot)
         if name is not None and name in known:
             try:

@@ -80,7 +80,7 @@ def _endpoint(
     """Make an endpoint that also takes custom GPUs, which are part of what the question is asked of."""
     request = msgspec.defstruct(
         question.__name__.replace("Question", "Request"),
-        [("own_gpus", _CUSTOM_GPUS, msgspec.field(default_factory=list))],
+        [("custom_gpus", _CUSTOM_GPUS, msgspec.field(default_factory=list))],
         bases=(question,),
         kw_only=True,
         frozen=True,
@@ -88,7 +88,7 @@ def _endpoint(
 
     def answered(context: Context, asked: Any) -> object:
         gpus = []
-        for given in asked.own_gpus:
+        for given in asked.custom_gpus:
             cells = {name: str(cell) for name, cell in msgspec.structs.asdict(given).items() if cell is not None}
             row = custom_gpu_from(cells, context.gpus)
             gpus.append(row)
@@ -99,6 +99,8 @@ def _endpoint(
     return Endpoint(summary, request, answered, document)
 
 
+#: Of the JSON of answers, here and of the commands.
+SCHEMA_VERSION = "3"
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": _endpoint(
@@ -189,7 +191,7 @@ def openapi_document() -> Document:
         "openapi": "3.1.0",
         "info": {
             "title": "PROFET",
-            "version": "1",
+            "version": SCHEMA_VERSION,
             "description": "The command line's JSON over HTTP. Latencies are milliseconds per training step. Every "
             'error is {"error": "one line", "code": "its stable name"}.',
             "license": {"name": "MIT", "identifier": "MIT"},

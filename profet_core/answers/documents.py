@@ -116,7 +116,7 @@ class OfferJson(ClosedJson, frozen=True):
     status: str
     as_of: str
     source: str
-    own: bool
+    custom: bool
     machine_source: str
     provider: str
     host: str
@@ -197,12 +197,12 @@ class UnknownOperationsJson(ClosedJson, frozen=True):
     names: list[str]
     share: float
     mapped: dict[str, str]
-    left_out: list[str]
+    unused: list[str]
 
 
 def unknown_operations_document(unknown: UnknownOperations) -> UnknownOperationsJson:
     """Write the unknown operations."""
-    return UnknownOperationsJson(list(unknown.names), unknown.share, dict(unknown.mapped), list(unknown.left_out))
+    return UnknownOperationsJson(list(unknown.names), unknown.share, dict(unknown.mapped), list(unknown.unused))
 
 
 class PredictedRowJson(StepRowJson, frozen=True):
@@ -350,7 +350,7 @@ class PlanJson(OfferRowJson, frozen=True):
     high_usd: float | None
     in_time: float | None
     in_budget: float | None
-    rests_on: str
+    latency_note: str
     note: str
     waiting: float
     breakdown: BreakdownJson
@@ -382,7 +382,7 @@ class ComparisonJson(ClosedJson, frozen=True):
     break_even_high: float | None
     faster: float | None
     cheaper: float | None
-    beats: float | None
+    dominates: float | None
     sentences: list[str]
 
 
@@ -397,7 +397,7 @@ class UpgradeJson(ClosedJson, frozen=True):
     faster: str
 
 
-class BeatenJson(ClosedJson, frozen=True):
+class DominatedJson(ClosedJson, frozen=True):
     """A plan that another one beats in time and cost."""
 
     plan: str
@@ -405,7 +405,7 @@ class BeatenJson(ClosedJson, frozen=True):
     certainty: float | None
 
 
-class LeftOutJson(ClosedJson, frozen=True):
+class ExcludedJson(ClosedJson, frozen=True):
     """An instance that isn't recommended."""
 
     instance: str
@@ -449,8 +449,8 @@ class AdviceJson(ClosedJson, frozen=True):
     within: WithinJson | None
     frontier: list[str]
     upgrades: list[UpgradeJson]
-    beaten: list[BeatenJson]
-    left_out: list[LeftOutJson]
+    dominated: list[DominatedJson]
+    excluded: list[ExcludedJson]
     comparison: ComparisonJson | None
     spot: SpotJson | None
     memory: Mapping[str, FitAnswer]
@@ -478,8 +478,8 @@ def advice_document(answer: AdviseAnswer) -> AdviceJson:
             json_of(UpgradeJson, one, {"cheaper": one.cheaper.label, "faster": one.faster.label})
             for one in advice.upgrades
         ],
-        beaten=[BeatenJson(one.plan.label, one.by.label, one.certainty) for one in advice.dominated],
-        left_out=[LeftOutJson(name, reason) for name, reason in advice.excluded.items()],
+        dominated=[DominatedJson(one.plan.label, one.by.label, one.certainty) for one in advice.dominated],
+        excluded=[ExcludedJson(name, reason) for name, reason in advice.excluded.items()],
         comparison=None if answer.comparison is None else _comparison(answer.comparison),
         spot=_spot(answer),
         memory=answer.fits,
@@ -497,7 +497,7 @@ def _plan(plan: Plan) -> PlanJson:
         **{name: getattr(offer, name) for name in ("market", "region", "source")},
         **{name: ends and getattr(ends, name) for name in ("low_s", "high_s", "low_usd", "high_usd")},
         "plan": plan.label,
-        "rests_on": plan.row.note,
+        "latency_note": plan.row.note,
         "breakdown": json_of(BreakdownJson, plan.breakdown),
     }
     return json_of(PlanJson, plan, rented(offer) | more)
@@ -515,7 +515,7 @@ def _within(within: Within) -> WithinJson:
 def _comparison(comparison: Comparison) -> ComparisonJson:
     from profet_core.training.words import comparison_sentences
 
-    more = {"a": comparison.a.label, "b": comparison.b.label, "beats": comparison.dominates}
+    more = {"a": comparison.a.label, "b": comparison.b.label}
     return json_of(ComparisonJson, comparison, {**more, "sentences": list(comparison_sentences(comparison))})
 
 

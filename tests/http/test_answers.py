@@ -168,11 +168,11 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
     printed("gpus", "add", "RTX 4080", *added)
     for path, values in {"predict": {}, "cost": {"images": 1000, "profiled_batch": 16}}.items():
         expected = printed(path, sample.path, "--anchor", sample.anchor, *options(values))
-        answer = post(f"/v1/{path}", {**asked, **values, "own_gpus": [gpu]})
+        answer = post(f"/v1/{path}", {**asked, **values, "custom_gpus": [gpu]})
         assert (answer.status, answer.document) == (200, expected) and "rtx-4080" in str(expected)
         check_schema(f"/v1/{path}", answer.document)
         form = form_of(
-            {"anchor": sample.anchor, **texts(values), "own_gpus": json.dumps([gpu])}, {"profile": sample.data}
+            {"anchor": sample.anchor, **texts(values), "custom_gpus": json.dumps([gpu])}, {"profile": sample.data}
         )
         assert send(port, "POST", f"/v1/{path}", *form).document == expected
     assert "rtx-4080" not in str(post("/v1/predict", asked).document)
@@ -355,7 +355,7 @@ def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked):
         answer = post(f"/v1{path}", {"profile": of(gpu), **more})
         assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
         found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
-        assert "carried-back" in {row["basis"] for row in found}
+        assert "mapped" in {row["basis"] for row in found}
     named = post("/v1/predict", {"profile": of(gpu), "anchor": gpu})
     assert named.document == post("/v1/predict", {"profile": of(gpu)}).document
     for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop GPU"), (None, "give it with anchor")):

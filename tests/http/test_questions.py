@@ -118,7 +118,9 @@ def values(name: str, field: QuestionField) -> st.SearchStrategy:
 @st.composite
 def questions(draw: st.DrawFn, command: str) -> dict:
     """A question with what it needs and up to six other fields, most of which have an answer."""
-    fields = {name: field for name, field in fields_of(QUESTIONS[f"/{command}"].question).items() if name != "own_gpus"}
+    fields = {
+        name: field for name, field in fields_of(QUESTIONS[f"/{command}"].question).items() if name != "custom_gpus"
+    }
     needed = {name for name, field in fields.items() if field.required}
     measured = {"step_ms", "batch", "gpu"}
     if command == "scaleout":

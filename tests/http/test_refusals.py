@@ -34,10 +34,10 @@ TRAINING = {"images": 1000}
         ("predict", {"steps": 1.5}, "steps must be a whole number"),
         ("predict", {"steps": 10**17}, "steps must be a whole number"),
         ("predict", {"targets": ["g5.xlarge"] * 101}, "at most 100 names"),
-        ("predict", {"own_gpus": [{"gpu": "mine"}]}, "name a similar GPU"),
-        ("predict", {"own_gpus": [{"gpu": "mine", "like": "L4"}] * 2}, "mine is listed twice"),
-        ("predict", {"own_gpus": [{"name": "mine"}]}, "own_gpus must be a list of at most 20"),
-        ("predict", {"own_gpus": [{"gpu": "mine", "like": "L4", "times_reference": 1e9}]}, "times_log_sd"),
+        ("predict", {"custom_gpus": [{"gpu": "mine"}]}, "name a similar GPU"),
+        ("predict", {"custom_gpus": [{"gpu": "mine", "like": "L4"}] * 2}, "mine is listed twice"),
+        ("predict", {"custom_gpus": [{"name": "mine"}]}, "custom_gpus must be a list of at most 20"),
+        ("predict", {"custom_gpus": [{"gpu": "mine", "like": "L4", "times_reference": 1e9}]}, "times_log_sd"),
         ("predict", {"profile": {"Device_Conv2D": -1}}, "profile: 'Device_Conv2D' is negative"),
         ("predict", {"profile": "x"}, "profile must be a profile"),
         ("cost", {}, "images is missing"),
@@ -225,7 +225,7 @@ def values(name: str, field: QuestionField, profile: object) -> list[object]:
     """Values of a field that its schema has: an ordinary one first."""
     if field.is_profile:
         return [profile]
-    if name == "own_gpus":
+    if name == "custom_gpus":
         return [[{"gpu": "mine", "like": "L4", "memory_gib": 24}]]
     if field.choices:
         return list(field.choices)

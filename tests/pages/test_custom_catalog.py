@@ -58,7 +58,7 @@ def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(op
     (row,) = app.session_state[OWN]
     assert (row.name, row.gpu, row.gpu_count, row.gpu_memory_gib) == ("my.l40s", "L40S", 2, 48.0)
     assert (row.usd_per_hour, row.market, row.region, row.as_of) == (0.95, "spot", "eu-central-1", "2024-05-06")
-    assert row.own and row.status == "available"
+    assert row.custom and row.status == "available"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
     assert answer["within"]["sure"] == advice.within.sure.label
     assert answer["frontier"] == [plan.label for plan in advice.frontier]
     assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]
-    assert {one["reason"] for one in answer["left_out"]} == {"no price in this market"}
+    assert {one["reason"] for one in answer["excluded"]} == {"no price in this market"}
     assert answer["comparison"] is None
     workload = {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0, "runs": 1, "machines": 1}
     assert answer["workload"] == {**workload, "images_per_s_per_vcpu": None}
@@ -217,7 +217,7 @@ def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, sampl
     assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
     assert left == sorted(left), "does not fit: last"
     out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
-    named = {row["instance"]: row["reason"] for row in out_of["left_out"]}
+    named = {row["instance"]: row["reason"] for row in out_of["excluded"]}
     for row in found["offers"]:
         assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
     # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.

@@ -167,9 +167,7 @@ def test_without_an_anchor_it_is_the_gpu_that_the_profile_names(document, refuse
     answer = document("predict", path)
     assert answer["anchor"] == "A100-SXM4-80GB" and answer == document("predict", path, "--anchor", "A100-SXM4-80GB")
     rows = {row["instance"]: row for row in answer["predictions"]}
-    assert {rows[name]["basis"] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")} == {
-        "carried-back"
-    }
+    assert {rows[name]["basis"] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")} == {"mapped"}
     assert set(answer["memory"]) == set(rows) and "A100-SXM4-80GB" not in rows
     assert "give it with --anchor" in refused("predict", recorded(sample, tmp_path, None))
 

@@ -117,7 +117,7 @@ def test_shipped_prices_are_dated_and_sourced_of_every_cloud_and_retired_instanc
     for offer in load_shipped().all_offers:
         assert re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", offer.as_of), offer.offer_key
         assert len(offer.source) > 5 and len(offer.machine_source) > 5, offer.offer_key
-        assert offer.market in MARKETS and offer.os == "linux" and not offer.own
+        assert offer.market in MARKETS and offer.os == "linux" and not offer.custom
         assert re.fullmatch(r"[\w-]+(, [\w-]+)*", offer.region.replace(" City", "").replace("United ", "")), (
             offer.offer_key
         )

@@ -327,7 +327,7 @@ def test_each_gpu_has_its_cheapest_offer_and_names_the_others(plans):
     every = plans.values()
     assert names(shortlist(every, [], 9)) == ["cheap", "middle", "fast", "beaten", "dearest"]
     assert names(shortlist(every, [plans["as fast"]], 3)) == ["cheap", "middle", "as fast"]
-    own = replace(plans["slow"], offer=replace(plans["slow"].offer, own=True))
+    own = replace(plans["slow"], offer=replace(plans["slow"].offer, custom=True))
     assert names(shortlist([own, plans["cheap"], plans["fast"]], [], 2)) == ["cheap", "slow"]
     # Numbers of GPUs are kept apart.
     node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
@@ -345,7 +345,7 @@ def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(plans, catalog):
     assert left(eight, one, two) == ["one"]
     other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
     assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
-    own = ({"own": True}, {"provider": "own"}, {"market": "own price"})
+    own = ({"custom": True}, {"provider": "own"}, {"market": "own price"})
     assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"
 
 
