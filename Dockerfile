@@ -15,6 +15,7 @@ COPY .streamlit .streamlit
 COPY profet_core profet_core
 COPY profet_http profet_http
 COPY profet_cli profet_cli
+COPY profet_profiles profet_profiles
 COPY profet_recorder profet_recorder
 COPY profet_collect profet_collect
 COPY ui ui
@@ -24,7 +25,7 @@ COPY sample_traces sample_traces
 # What the app hands out for training machines.
 RUN pip wheel --no-cache-dir --disable-pip-version-check --no-deps --wheel-dir dist ./profet_recorder
 # The root is read-only when it runs: what Python compiles is compiled now.
-RUN python -m compileall -q profet_core profet_recorder profet_http profet_cli ui pages
+RUN python -m compileall -q profet_profiles profet_core profet_recorder profet_http profet_cli ui pages
 
 # A user without a name, a home or anything to write; what is uploaded goes through /tmp, where a tmpfs belongs.
 USER 10001:10001

@@ -58,7 +58,7 @@ newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows,
 
 coverage: $(VENV)/all.done ## line and branch coverage of profet_core and the readers by the tests that need no browser
 	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
-	  --cov profet_core --cov profet_recorder/profiles --cov-branch --cov-report term:skip-covered
+	  --cov profet_core --cov profet_profiles --cov-branch --cov-report term:skip-covered
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
 	$(BIN)/python -m benchmarks

@@ -8,11 +8,13 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import App
 
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
+from profet_http.connections import LimitConnections
 from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
@@ -39,13 +41,16 @@ async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
 keep_to_itself()
 # Figures on the server's load and memory are for whoever runs it.
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
+# Beside localhost and addresses: where it listens, and what whoever runs it names.
+hosts = {st.get_option("server.address") or "", *os.environ.get("PROFET_APP_HOSTS", "").replace(",", " ").split()}
 app = App(
     "ui/navigation.py",
     routes=[*api.routes, recorder_route()],
     lifespan=_bounded_and_warmed_up,
     middleware=[
+        Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
-        Middleware(SameOrigin),
+        Middleware(SameOrigin, hosts=hosts),
         Middleware(CompressedPage),
     ],
 )

@@ -51,7 +51,7 @@ _VISITORS_OF_A_PROCESS = 100
 
 
 @dataclass(frozen=True)
-class Figure:
+class BenchmarkFigure:
     """One measured figure: its runs, the most it should be (the least of "/s"), and runs of the reference."""
 
     name: str
@@ -83,19 +83,19 @@ def _p95(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=20)[-1]
 
 
-def code(options: argparse.Namespace) -> Iterator[Figure]:
+def code(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """The library and the command, beside `--against`."""
     checkouts = [Path(__file__).parents[1], *([options.against] if options.against else [])]
 
-    def in_turns(name: str, run: Run, target_s: float, most_mb: float) -> list[Figure]:
+    def in_turns(name: str, run: Run, target_s: float, most_mb: float) -> list[BenchmarkFigure]:
         rounds = [[run(checkout) for checkout in checkouts] for _ in range(options.rounds)]
         seconds, megabytes = ([[one[what] for one in runs] for runs in zip(*rounds, strict=True)] for what in (0, 1))
         return [
-            Figure(name, seconds[0], "s", target_s, *seconds[1:]),
-            Figure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
+            BenchmarkFigure(name, seconds[0], "s", target_s, *seconds[1:]),
+            BenchmarkFigure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
         ]
 
-    yield Figure("python -c 'import numpy'", [measured(*BARE)[0] for _ in range(options.rounds)], "s")
+    yield BenchmarkFigure("python -c 'import numpy'", [measured(*BARE)[0] for _ in range(options.rounds)], "s")
     yield from in_turns(
         "profet predict, fresh process, all offers", lambda checkout: measured(*PREDICT, checkout=checkout), 0.40, 150
     )
@@ -116,16 +116,16 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
             read = lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout)  # noqa: E731
             yield from in_turns(f"PyTorch trace of {megabytes} MB", read, target_s, most_mb)
     size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
-    yield Figure("models/ on disk", [size / 1e6], "MB", 25)
+    yield BenchmarkFigure("models/ on disk", [size / 1e6], "MB", 25)
 
 
-def calls(_: argparse.Namespace) -> Iterator[Figure]:
+def calls(_: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """How much code there is, and how much of it one answer goes through."""
     for name, value in measures().items():
-        yield Figure(name, [value], "", _BUDGETS.get(name))
+        yield BenchmarkFigure(name, [value], "", _BUDGETS.get(name))
     for name, (modules, functions) in answer_calls().items():
-        yield Figure(f"one {name}: modules", [modules], "", {"predict": 26, "advise": 32}[name])
-        yield Figure(f"one {name}: functions", [functions], "", {"predict": 120, "advise": 160}[name])
+        yield BenchmarkFigure(f"one {name}: modules", [modules], "", {"predict": 26, "advise": 32}[name])
+        yield BenchmarkFigure(f"one {name}: functions", [functions], "", {"predict": 120, "advise": 160}[name])
 
 
 _BUDGETS = {
@@ -141,7 +141,7 @@ _BUDGETS = {
 }
 
 
-def app(options: argparse.Namespace) -> Iterator[Figure]:
+def app(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """The first page and the slider, in a headless Chromium."""
     if chromium_path() is None:
         print("app: skipped, no Chromium was found", file=sys.stderr)
@@ -151,9 +151,9 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
     with chromium() as browser:
         (found, moves_ms), (bare, bare_ms) = (opened(browser, options.rounds, each) for each in (SCRIPT, BARE_PAGE))
 
-    def pages(name: str, line: str, unit: str, kind: str, target: float | None) -> Figure:
+    def pages(name: str, line: str, unit: str, kind: str, target: float | None) -> BenchmarkFigure:
         values, of_bare = ([page[name] for page in every[kind]] for every in (found, bare))
-        return Figure(line, values, unit, target, () if name == "answer_s" else of_bare)
+        return BenchmarkFigure(line, values, unit, target, () if name == "answer_s" else of_bare)
 
     slow = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
     for line, kind, answer_s, target_s in (
@@ -166,10 +166,10 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
     for name, unit, target in (("wire_mb", "MB", 3), ("files", "files", None), ("reload_mb", "MB", 0.3)):
         line = f"app: {'reload' if 'reload' in name else 'first page'} over the line"
         yield pages(name, line, unit, "slow", target)
-    yield Figure("app: slider to bars, p95", [_p95(moves_ms)], "ms", 250, [_p95(bare_ms)])
+    yield BenchmarkFigure("app: slider to bars, p95", [_p95(moves_ms)], "ms", 250, [_p95(bare_ms)])
 
 
-def http(options: argparse.Namespace) -> Iterator[Figure]:
+def http(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """Answers a second over 8 connections; the processes share the machine with the client, two are set against one."""
     alone: dict[str, list[float]] = {}
     for workers in (1, 2):
@@ -178,12 +178,12 @@ def http(options: argparse.Namespace) -> Iterator[Figure]:
                 asyncio.run(answers(port, question, 8, 2.0))
                 found = [asyncio.run(answers(port, question, 8, 3.0)) for _ in range(options.rounds)]
                 name, rates = f"POST /v1/{question}, {workers} of `--workers`", [rate for rate, _ in found]
-                yield Figure(name, rates, "/s", per_s.get(workers), alone.get(question, ()))
-                yield Figure(f"{name}: p95", [p95_ms for _, p95_ms in found], "ms", 40)
+                yield BenchmarkFigure(name, rates, "/s", per_s.get(workers), alone.get(question, ()))
+                yield BenchmarkFigure(f"{name}: p95", [p95_ms for _, p95_ms in found], "ms", 40)
                 alone[question] = rates
 
 
-def visitors(options: argparse.Namespace) -> Iterator[Figure]:
+def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """Visitors who act every five seconds, 100 at most of a process; the reference: as many on a page with a slider."""
     import psutil
 
@@ -204,19 +204,19 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
             print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
         name = f"{number} visitors{f' of {processes} processes' if processes > 1 else ''}"
         target_s = 0.2 if number <= 50 else 0.4
-        yield Figure(f"{name}: an action, median", seen.action_s, "s", None, bare.action_s)
-        yield Figure(f"{name}: an action, p95", [_p95(seen.action_s)], "s", target_s, [_p95(bare.action_s)])
+        yield BenchmarkFigure(f"{name}: an action, median", seen.action_s, "s", None, bare.action_s)
+        yield BenchmarkFigure(f"{name}: an action, p95", [_p95(seen.action_s)], "s", target_s, [_p95(bare.action_s)])
         cpu_ms, bare_ms = (1000 * each.server_s / len(each.action_s) for each in (seen, bare))
-        yield Figure(f"{name}: an action, processor time", [cpu_ms], "ms", 25, [bare_ms])
-        yield Figure(f"{name}: memory", [seen.server_mib], "MiB", 300 * processes)
+        yield BenchmarkFigure(f"{name}: an action, processor time", [cpu_ms], "ms", 25, [bare_ms])
+        yield BenchmarkFigure(f"{name}: memory", [seen.server_mib], "MiB", 300 * processes)
 
 
-def train(_: argparse.Namespace) -> Iterator[Figure]:
+def train(_: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     """`profet train` on all pairs, into a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         seconds, megabytes = measured("-m", "profet_cli", "train", "--out", f"{folder}/models")
-    yield Figure("profet train, all 12 pairs: processor time", [seconds / 60], "min", 20)
-    yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
+    yield BenchmarkFigure("profet train, all 12 pairs: processor time", [seconds / 60], "min", 20)
+    yield BenchmarkFigure("profet train, all 12 pairs: memory", [megabytes], "MB")
 
 
 PARTS = {part.__name__: part for part in (code, calls, app, http, visitors, train)}

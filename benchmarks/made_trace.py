@@ -10,7 +10,7 @@ _PID, _TID, _BACKWARD_TID, _STREAM = 4242, 4242, 4300, 7
 _START_US = 4386231492080.627
 
 
-class Layer(NamedTuple):
+class TracedLayer(NamedTuple):
     """Operations inside each other and the kernel that the innermost launches, with self times, microseconds."""
 
     operations: tuple[str, ...]
@@ -31,21 +31,23 @@ def _backward(node: str, operation: str) -> tuple[str, ...]:
 
 
 _FORWARD = [
-    Layer(_CONVOLUTION, _GEMM.format("fprop", 128), 31.5, 120.25),
-    Layer(
+    TracedLayer(_CONVOLUTION, _GEMM.format("fprop", 128), 31.5, 120.25),
+    TracedLayer(
         _NORMALIZATION, _NORM.format("fw_tr_1C11_kernel_NCHW", "int", ", true", "cudnn::cudnnTensorStruct"), 12.25, 22.5
     ),
-    Layer(("aten::relu", "aten::clamp_min"), _ELEMENTWISE.format("clamp_min"), 6.0, 8.5),
+    TracedLayer(("aten::relu", "aten::clamp_min"), _ELEMENTWISE.format("clamp_min"), 6.0, 8.5),
 ]
 _BACKWARD = [
-    Layer(_backward("ReluBackward0", "aten::threshold_backward"), _ELEMENTWISE.format("threshold"), 6.5, 9.75),
-    Layer(
+    TracedLayer(_backward("ReluBackward0", "aten::threshold_backward"), _ELEMENTWISE.format("threshold"), 6.5, 9.75),
+    TracedLayer(
         _backward("CudnnBatchNormBackward0", "aten::cudnn_batch_norm_backward"),
         _NORM.format("bw_1C11_kernel_new", "float2", "", "float"),
         14.0,
         40.0,
     ),
-    Layer(_backward("ConvolutionBackward0", "aten::convolution_backward"), _GEMM.format("dgrad", 64), 44.0, 131.5),
+    TracedLayer(
+        _backward("ConvolutionBackward0", "aten::convolution_backward"), _GEMM.format("dgrad", 64), 44.0, 131.5
+    ),
 ]
 #: How many such layers a step has; a ResNet-18 has 20 convolutions.
 LAYERS = 20
@@ -88,7 +90,7 @@ def _step(number: int, begin_us: float) -> Iterator[dict]:
     yield from events
 
 
-def _operation(tid: int, begin_us: float, layer: Layer, link: int) -> Iterator[dict]:
+def _operation(tid: int, begin_us: float, layer: TracedLayer, link: int) -> Iterator[dict]:
     names = layer.operations
     for depth, name in enumerate(names):
         left = len(names) - 1 - depth

@@ -29,7 +29,7 @@ from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.several_gpus import CHECKED_ON, ScaledStep, WholeNodePlan
 from profet_core.training.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
-from profet_core.units import format_certainty, format_ms, format_significant, format_usd, shared_time_unit
+from profet_profiles.units import format_certainty, format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:
     from profet_core.answers.scaleout import ScaledTraining

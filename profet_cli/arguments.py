@@ -20,12 +20,13 @@ from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
-from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, ask, fields_of
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import Profile, read_profile_folder
-from profet_recorder.profiles.reading import shown_file_name
+from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, QuestionField, ask, fields_of
+from profet_profiles import Profile, read_profile_folder
+from profet_profiles.reading import shown_file_name
+from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
+    from profet_core.layers.logs import TrainingLog
     from profet_core.layers.network import Network
     from profet_lab.measurements.tables import Measurements
 
@@ -62,7 +63,11 @@ def asked(options: argparse.Namespace, question: type[Question]) -> Question:
     """Make the question of the options that were given, its profiles read."""
     given = {name: getattr(options, name) for name in fields_of(question) if hasattr(options, name)}
     texts = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
-    return ask(question, texts, of_texts=True, read=lambda _, texts: read_profile_file(texts[-1]))
+
+    def read(field: QuestionField, paths: list[str]) -> object:
+        return read_log_file(Path(paths[-1])) if field.is_log else read_profile_file(paths[-1])
+
+    return ask(question, texts, of_texts=True, read=read)
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +135,17 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
     try:
         with path.open("rb") as file:
             return read_network_guarded(file, path.name, pixels)
+    except OSError as error:
+        raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
+
+
+def read_log_file(path: Path) -> TrainingLog:
+    """The log in a file, read within the limits of an upload."""
+    from profet_core.layers.logs import read_log_guarded
+
+    try:
+        with path.open("rb") as file:
+            return read_log_guarded(file, path.name)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
 

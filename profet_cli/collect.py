@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from profet_cli.arguments import add_format, known_gpus, training_set
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.output import cell, print_json, print_table
-from profet_collect.cell import Task
+from profet_collect.cell import CellTask
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
     Expected,
     Grid,
-    Machine,
+    MeasuringMachine,
     collect,
     expected_at_hand,
     grid_cells,
@@ -44,8 +44,8 @@ from profet_collect.store import (
 )
 from profet_core.answers.documents import Document
 from profet_core.errors import InputError
-from profet_core.units import format_duration, format_significant, whole_number
-from profet_recorder.profiles.limits import is_short_text
+from profet_profiles.limits import is_short_text
+from profet_profiles.units import format_duration, format_significant, whole_number
 
 _Word = TypeVar("_Word", bound=str)
 #: So few are measured without timing two others first.
@@ -144,8 +144,8 @@ def run_collect(options: argparse.Namespace) -> None:
 
 
 def _chosen(
-    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: Task
-) -> tuple[list[Cell], Machine, Expected]:
+    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
+) -> tuple[list[Cell], MeasuringMachine, Expected]:
     """The cells that this machine can measure, and what is expected of them."""
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
@@ -188,7 +188,9 @@ def _error_line(cells: Sequence[Cell]) -> str:
     return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
 
 
-def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
+def _show_plan(
+    options: argparse.Namespace, cells: Sequence[Cell], machine: MeasuringMachine, expected: Expected
+) -> None:
     """Every cell in JSON, a row for each network, pixel size, precision and framework in text."""
     seconds = [expected.seconds(cell) for cell in cells]
     if options.format == "json":
@@ -236,11 +238,11 @@ def _grid(options: argparse.Namespace) -> Grid:
     )
 
 
-def _task(options: argparse.Namespace) -> Task:
+def _task(options: argparse.Namespace) -> CellTask:
     """How each cell is measured."""
     if options.threads is not None:
         whole_number("The number of threads", options.threads)
-    return Task(
+    return CellTask(
         FRAMEWORKS[0],
         device=options.device,
         threads=options.threads,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from profet_recorder.command import OneLineParser
 
 PROGRAM = "profet"

@@ -15,9 +15,9 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, diagnose, refusal_by, steps_note
 from profet_core.prediction.models import load_models
-from profet_core.units import US_PER_MS, format_ms, positive_number
-from profet_recorder.profiles import write_profile
-from profet_recorder.profiles.limits import LIMITS
+from profet_profiles import write_profile
+from profet_profiles.limits import LIMITS
+from profet_profiles.units import US_PER_MS, format_ms, positive_number
 
 STDOUT = "-"
 

@@ -23,8 +23,10 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
+#: In the error of a library that can't be loaded.
+_NO_MEMORY = "annot allocate memory"
 #: Commands that fit models, or run scripts: the number of threads is theirs.
-_CUSTOM_THREADS = {"profile", "collect", "data", "train", "validate"}
+_THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +64,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
     try:
         _run(arguments, started)
     except KeyboardInterrupt as stop:
-        # Who can be gone on with says how.
+        # The command says how to go on, where that is possible.
         return _ended(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
     except BrokenPipeError:
         # The reader (head, less) went away: not an error.
@@ -73,7 +75,7 @@ def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], object]) -> None:
-    if not _CUSTOM_THREADS.intersection(arguments[:1]):
+    if not _THREADS_OF_THEIR_OWN.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from profet_cli.commands import parsed
@@ -109,6 +111,8 @@ def _status_of(error: Exception) -> int:
         )
     if _is_interrupted(error):
         return _ended(_STOPPED_LINE, STOPPED)
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError | OSError) and _NO_MEMORY in str(error)):
+        return _ended("there is not enough memory: close other programs or raise this one's limit", NO_OUTPUT)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
         return _ended(f"the output can't be written: {error.strerror}", NO_OUTPUT)

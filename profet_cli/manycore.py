@@ -23,7 +23,7 @@ from profet_core.training.many_core import (
     nearest_published,
     scaled_network,
 )
-from profet_core.units import MS_PER_S, format_significant, positive_number, typed_whole
+from profet_profiles.units import MS_PER_S, format_significant, positive_number, typed_whole
 
 _S_PER_MIN = 60
 

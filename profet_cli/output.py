@@ -18,8 +18,8 @@ from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
-from profet_recorder.profiles import Profile
-from profet_recorder.whole_files import write_whole
+from profet_profiles import Profile
+from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
     from profet_core.training.advise import HasOffer

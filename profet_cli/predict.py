@@ -38,7 +38,7 @@ from profet_core.prediction.table import InstancePrediction
 from profet_core.questions import EstimateQuestion, PredictQuestion, ScaleQuestion, TrainingQuestion
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import Plan
-from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
+from profet_profiles.units import format_ms, format_significant, format_usd, shared_time_unit
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:

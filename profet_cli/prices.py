@@ -39,7 +39,7 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import MAX_NAME_LENGTH
 from profet_core.errors import CatalogError, InputError, ProfetError
 from profet_core.questions import names
-from profet_core.units import listed_price, positive_number
+from profet_profiles.units import listed_price, positive_number
 
 #: The catalog's clouds -> gpuhunt's names of them.
 PROVIDERS: Mapping[str, str] = {

@@ -21,9 +21,9 @@ def run_app(options: argparse.Namespace) -> None:
     from streamlit.web import cli
     from uvicorn import config
 
-    from profet_http.serving import CONNECTION
+    from profet_http.connections import CONNECTION, check_address
 
-    _check_port(options.port)
+    check_address(options.host, options.port)
     # Its modules and settings are beside it, in a checkout and in an installed package.
     script = shipped_folder("sample_traces").with_name("streamlit_app.py")
     # Streamlit lets uvicorn choose the class of a connection.
@@ -42,17 +42,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(options: argparse.Namespace) -> None:
     """Serve until stopped."""
-    from profet_http.serving import serve
+    from profet_http.connections import serve
 
-    _check_port(options.port)
     if not 0 < options.workers <= 64:
         raise InputError(f"The number of workers must be from 1 to 64, not {options.workers}.")
-    try:
-        serve(options.host, options.port, options.workers)
-    except OSError as error:
-        raise InputError(f"Port {options.port} of {options.host} can't be used: {error.strerror or error}.") from None
-
-
-def _check_port(port: int) -> None:
-    if not 0 < port < 2**16:
-        raise InputError(f"The port must be a whole number from 1 to 65535, not {port}.")
+    serve(options.host, options.port, options.workers)

@@ -286,21 +286,21 @@ def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Repo
 
 
 def _part(options: argparse.Namespace, name: str) -> None:
-    """Judge and print the card, and with `--card` write report and card beside the models."""
+    """Judge and print a section of the card; with `--card` write report and card beside the models."""
     with training_set():
-        from profet_lab.reports import PARTS, Task
+        from profet_lab.reports import PARTS, Validation, section
     part, models = PARTS[name], models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     part.checksums(models)
     with validation_progress() as progress:
-        task = Task(lambda: open_measurements(options), models, options.seed, progress, options.real or "")
+        task = Validation(lambda: open_measurements(options), models, options.seed, progress, options.real or "")
         report = part.dated(part.make(task), models)
     if options.card:
         report = part.write(report, models)
     if options.format == "json":
         print_json(report)
     else:
-        print_markdown(part.text(report, models))
+        print_markdown(section(name, report, models))
 
 
 #: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
@@ -330,7 +330,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         "--scaler", action="store_true", help="the scaler: batch and pixels, with true and predicted endpoints"
     )
     for part, help_ in VALIDATED.items():
-        parser.add_argument(f"--{part}", action="store_true", help=f"{help_}; --card writes the report and card")
+        parser.add_argument(f"--{part}", action="store_true", help=f"{help_}; --card writes the report and the card")
     parser.add_argument(
         "--real",
         metavar="DIR",

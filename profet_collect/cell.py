@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from profet_collect.store import Cell, CellResult, Framework, Status, result_from
 from profet_core.errors import InputError
+from profet_profiles import read_profile
+from profet_profiles.whole_files import write_whole
 from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
-from profet_recorder.profiles import read_profile
 from profet_recorder.recording import Recording
-from profet_recorder.whole_files import write_whole
 
 Device = Literal["gpu", "cpu"]
 _ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +56,7 @@ _FULL_WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CellTask:
     """How cells are measured, and which one.
 
     Attributes
@@ -100,7 +100,7 @@ class Seen:
 # --- the collector's end --------------------------------------------------------------------------------------------
 
 
-def measure(task: Task) -> CellResult:
+def measure(task: CellTask) -> CellResult:
     """A cell's measurement; whatever becomes of its process is a status. The framework's version is empty."""
     status, log, document = _run(task)
     if document is not None:
@@ -116,7 +116,7 @@ def measure(task: Task) -> CellResult:
     return _not_measured(task, "out-of-memory" if is_full else "failed", why)
 
 
-def look(task: Task) -> Seen:
+def look(task: CellTask) -> Seen:
     """What a framework sees of the machine; raises InputError if it can't be started."""
     _, log, document = _run(task)
     if document is None:
@@ -125,7 +125,7 @@ def look(task: Task) -> Seen:
     return Seen(**document)
 
 
-def _not_measured(task: Task, status: Status, why: str) -> CellResult:
+def _not_measured(task: CellTask, status: Status, why: str) -> CellResult:
     assert task.cell is not None
     return CellResult(task.cell, "", status, _now(), why=why)
 
@@ -141,7 +141,7 @@ def _last_line(log: str) -> str:
     return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
 
 
-def _run(task: Task) -> tuple[int | None, str, Any]:
+def _run(task: CellTask) -> tuple[int | None, str, Any]:
     """A process's exit status (None: it took too long), the end of its log, and its answer (None: it gave none)."""
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
@@ -171,7 +171,7 @@ def _run(task: Task) -> tuple[int | None, str, Any]:
         return status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document
 
 
-def _environment(task: Task) -> dict[str, str]:
+def _environment(task: CellTask) -> dict[str, str]:
     changed = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
     changed |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
     if task.device == "cpu":
@@ -203,7 +203,7 @@ def main(task_text: str, answer: str) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     fields = json.loads(task_text)
     cell = fields.pop("cell")
-    task = Task(cell=None if cell is None else Cell(**cell), **fields)
+    task = CellTask(cell=None if cell is None else Cell(**cell), **fields)
     found = (
         asdict(import_module(_MODULES[task.framework]).seen(task)) if cell is None else measure_here(task).document()
     )
@@ -213,7 +213,7 @@ def main(task_text: str, answer: str) -> None:
     os._exit(0)
 
 
-def measure_here(task: Task) -> CellResult:
+def measure_here(task: CellTask) -> CellResult:
     """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
     module: Any = import_module(_MODULES[task.framework])
     assert task.cell is not None
@@ -244,7 +244,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def result_of_recording(recording: Recording, task: Task) -> CellResult:
+def result_of_recording(recording: Recording, task: CellTask) -> CellResult:
     """What a finished recording found, its profile still on the disk."""
     assert task.cell is not None
     peak_mib = recording.peak_memory_mib

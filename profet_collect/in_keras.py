@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from profet_collect.cell import Seen, Task
+from profet_collect.cell import CellTask, Seen
 from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
 from profet_collect.networks import network_graph
 from profet_core.errors import InputError
@@ -38,7 +38,7 @@ def load_keras() -> Any:
     return import_module("tf_keras" if find_spec("tf_keras") else "keras")
 
 
-def seen(task: Task) -> Seen:
+def seen(task: CellTask) -> Seen:
     """Versions and GPU."""
     keras = load_keras()
     name = f"{keras.__name__.partition('.')[0]} {keras.__version__}"
@@ -52,7 +52,7 @@ def seen(task: Task) -> Seen:
     return Seen(tf.__version__, name, details.get("device_name") or "unknown GPU", major + minor / 10)
 
 
-def _only_first_gpu(task: Task) -> list[Any]:
+def _only_first_gpu(task: CellTask) -> list[Any]:
     """The GPU that is measured, if any; TensorFlow would take the memory of all others too."""
     gpus: list[Any] = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")[:1]
     if gpus:
@@ -60,7 +60,7 @@ def _only_first_gpu(task: Task) -> list[Any]:
     return gpus
 
 
-def record(task: Task, plan: RecordPlan) -> Recording:
+def record(task: CellTask, plan: RecordPlan) -> Recording:
     """Warm up, time, profile; what memory is too small for is raised as TensorFlow has it."""
     cell = task.cell
     assert cell is not None

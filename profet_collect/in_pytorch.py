@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from profet_collect.cell import Seen, Task
+from profet_collect.cell import CellTask, Seen
 from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
 from profet_collect.networks import network_graph
 from profet_core.errors import InputError
@@ -32,7 +32,7 @@ _ACTIVATIONS = {
 }
 
 
-def seen(task: Task) -> Seen:
+def seen(task: CellTask) -> Seen:
     """Version and GPU."""
     version = str(torch.__version__).partition("+")[0]
     if task.device == "cpu" or not torch.cuda.is_available():
@@ -45,7 +45,7 @@ def seen(task: Task) -> Seen:
     return Seen(version, gpu=torch.cuda.get_device_name(), capability=capability)
 
 
-def record(task: Task, plan: RecordPlan) -> Recording:
+def record(task: CellTask, plan: RecordPlan) -> Recording:
     """Warm up, time, profile; what memory is too small for is raised as PyTorch has it."""
     cell = task.cell
     assert cell is not None

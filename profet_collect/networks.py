@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import MappingProxyType
@@ -450,7 +451,8 @@ def known_name(text: str) -> str:
     names = {_plain(name): name for name in _ALL}
     found = names.get(_plain(text))
     if found is None:
-        raise InputError(f"{text[:60]!a} is not built to be measured: use one of {', '.join(_ALL)}.")
+        near = ", ".join(difflib.get_close_matches(text[:60], _ALL, n=3, cutoff=0.0))
+        raise InputError(f"{text[:60]!a} is not built to be measured: {near}, and others in `profet collect -h`, are.")
     return found
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from profet_collect.cell import Device, Seen, Task, look, measure
+from profet_collect.cell import CellTask, Device, Seen, look, measure
 from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name
 from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Precision, Store
 from profet_core.catalog import load_gpus
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, format_duration, format_ms
+from profet_profiles.units import MS_PER_S, format_duration, format_ms
 
 #: Of the published measurements.
 PIXELS = MEASURED_PIXELS
@@ -237,7 +237,7 @@ _START_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MeasuringMachine:
     """The machine, and each framework on it.
 
     Attributes
@@ -278,7 +278,7 @@ def installed_frameworks() -> tuple[Framework, ...]:
     return tuple(name for name in FRAMEWORKS if find_spec(_MODULES[name]))
 
 
-def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: int | None) -> Machine:
+def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: int | None) -> MeasuringMachine:
     """Start each framework once and ask it.
 
     Raises
@@ -292,7 +292,7 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
     start_s: dict[Framework, float] = {}
     for name in frameworks:
         began = perf_counter()
-        seen[name] = look(Task(name, None, device, threads, timeout_s=_START_TIMEOUT_S))
+        seen[name] = look(CellTask(name, None, device, threads, timeout_s=_START_TIMEOUT_S))
         start_s[name] = perf_counter() - began
         if device == "gpu" and seen[name].gpu is None:
             raise InputError(
@@ -308,7 +308,7 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
     if device == "cpu":
         # What stands in for a GPU; with other threads it is another one.
         gpu = _processor_name() + ("" if threads is None else f" on {threads} thread{'s' * (threads > 1)}")
-    return Machine(device, gpu, first.capability, _driver(device), threads, seen, start_s)
+    return MeasuringMachine(device, gpu, first.capability, _driver(device), threads, seen, start_s)
 
 
 def _processor_name() -> str:
@@ -344,7 +344,7 @@ def _driver(device: Device) -> str:
 _FAILURES_IN_A_ROW = 5
 
 
-def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Expected, how: Task) -> None:
+def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expected: Expected, how: CellTask) -> None:
     """Measure the cells that `store` lacks, each as `how` says.
 
     Raises
@@ -386,7 +386,7 @@ _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
 _UNKNOWN = "Tesla T4"
 
 
-def expected_at_hand(machine: Machine, how: Task, *, is_timed: bool) -> Expected:
+def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> Expected:
     """Expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises

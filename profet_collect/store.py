@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from profet_core.errors import InputError
 from profet_core.files import lock_path
-from profet_recorder.whole_files import write_whole
+from profet_profiles.whole_files import write_whole
 
 Framework = Literal["pytorch", "tensorflow"]
 Precision = Literal["fp32", "tf32", "amp"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 
 if TYPE_CHECKING:
     from profet_core.answers.api import advise, estimate, load_catalog, load_models, predict, predict_many, scaleout
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from profet_core.prediction.sizes import scale, scale_curve
     from profet_core.prediction.table import InstancePrediction, Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
-    from profet_recorder.profiles import Profile, ProfileMeta, read_profile
+    from profet_profiles import Profile, ProfileMeta, read_profile
 
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
@@ -61,7 +61,7 @@ _EXPORTS = {
     ),
     "profet_core.prediction.checks": ("check_latency",),
     "profet_core.prediction.table": ("InstancePrediction", "Prediction"),
-    "profet_recorder.profiles": ("Profile", "ProfileMeta", "read_profile"),
+    "profet_profiles": ("Profile", "ProfileMeta", "read_profile"),
     "profet_core.prediction.scaler": ("ScaleContext", "ScaledLatency", "head_share", "scale_context"),
     "profet_core.prediction.sizes": ("scale", "scale_curve"),
 }

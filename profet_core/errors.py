@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Self
 
-from profet_recorder.errors import InputError as InputError
-from profet_recorder.errors import ProfetError as ProfetError
-from profet_recorder.errors import ProfileError as ProfileError
+from profet_profiles.errors import BusyError as BusyError
+from profet_profiles.errors import InputError as InputError
+from profet_profiles.errors import ProfetError as ProfetError
+from profet_profiles.errors import ProfileError as ProfileError
 
 
 class OptionalInputError(InputError):
@@ -24,12 +25,6 @@ class OptionalInputError(InputError):
     def __init__(self, message: str, field: str, *fields: str) -> None:
         super().__init__(message, field, *fields)
         self.field = field
-
-
-class BusyError(ProfetError):
-    """The input is valid, but the server is overloaded."""
-
-    code = "busy"
 
 
 class NoPredictionError(ProfetError):

@@ -17,6 +17,7 @@ from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS
 from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.errors import InputError
+from profet_core.layers.logs import LOGS, TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
@@ -29,11 +30,13 @@ from profet_core.training.cost import (
     Workload,
     interruptions_per_h,
 )
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, typed_count
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, typed_count
 
 #: Names in a list, or instances with a number each; characters of a text, such as an instance's name.
 MAX_ENTRIES, MAX_TEXT_CHARACTERS = 100, 100
+#: Of a log in a JSON body; a larger one is sent as a file.
+MAX_LOG_CHARACTERS = 500_000
 #: Minutes between checkpoints, and until training goes on after an interruption, if they are not given.
 USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES = 30.0, 5.0
 #: Images per epoch of a training on several GPUs, if they are not given: ImageNet's.
@@ -44,8 +47,9 @@ def about(
     description: str,
     unit: str = "",
     *,
+    label: str = "",
     choices: Sequence[str] = (),
-    needs: str = "",
+    needs: str | tuple[str, ...] = (),
     instead_of: Sequence[str] = (),
     read: Callable[[str], object] | None = None,
 ) -> Meta:
@@ -54,11 +58,13 @@ def about(
     Parameters
     ----------
     unit : as its option's help shows it.
+    label : of its field in the app.
     choices : what a text can be, under these names or others that the answer knows.
-    needs, instead_of : a field without which, and fields beside which, it has no meaning.
+    needs, instead_of : fields of which one is needed, and fields beside which it has no meaning.
     read : what makes a value of a text.
     """
-    extra = {"unit": unit, "choices": choices, "needs": needs, "instead_of": instead_of, "read": read}
+    needed = (needs,) if isinstance(needs, str) else needs
+    extra = {"unit": unit, "label": label, "choices": choices, "needs": needed, "instead_of": instead_of, "read": read}
     return Meta(description=description, extra=extra)
 
 
@@ -294,7 +300,29 @@ class TrainingQuestion(ProfileQuestion, frozen=True, kw_only=True):
         return Extras()
 
 
-class AdviseQuestion(TrainingQuestion, frozen=True, kw_only=True):
+class OtherCostsQuestion(TrainingQuestion, frozen=True, kw_only=True):
+    """A training with costs beside its steps, which are in the breakdown of its cost."""
+
+    start_up_minutes: Annotated[
+        Number | None,
+        about("minutes before the first step, in the cost's breakdown", "MIN", label="Start-up (min)"),
+    ] = None
+    dataset_gib: Annotated[
+        Number | None,
+        about(
+            "size of the data set, for storage in the cost's breakdown",
+            "GIB",
+            label="Data set (GiB)",
+            needs="storage_usd_per_gib_month",
+        ),
+    ] = None
+    storage_usd_per_gib_month: Annotated[
+        Number | None,
+        about("price of storing a GiB for a month, in US dollars", "USD", label="$/GiB-month", needs="dataset_gib"),
+    ] = None
+
+
+class AdviseQuestion(OtherCostsQuestion, frozen=True, kw_only=True):
     """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
 
     market: Annotated[Text, about("only offers of this market (default: on-demand)", choices=MARKET_CHOICES)] = (
@@ -322,16 +350,6 @@ class AdviseQuestion(TrainingQuestion, frozen=True, kw_only=True):
     restart_minutes: Annotated[
         Number | None, about("minutes until training goes on after one (default: 5)", "MIN", needs="interruptions")
     ] = None
-    start_up_minutes: Annotated[
-        Number | None, about("minutes before the first step, in the cost's breakdown", "MIN")
-    ] = None
-    dataset_gib: Annotated[
-        Number | None,
-        about("size of the data set, for storage in the cost's breakdown", "GIB", needs="storage_usd_per_gib_month"),
-    ] = None
-    storage_usd_per_gib_month: Annotated[
-        Number | None, about("price of storing a GiB for a month, in US dollars", "USD", needs="dataset_gib")
-    ] = None
     include_retired: Annotated[bool, about("include retired instances, which are never recommended")] = False
     compare: Annotated[Names | None, about("compare two instances")] = None
     whole_nodes: Annotated[
@@ -349,8 +367,12 @@ class AdviseQuestion(TrainingQuestion, frozen=True, kw_only=True):
             usual = USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
             checkpoint_s, restart_s = (60 * (given or other) for given, other in zip(minutes, usual, strict=True))
             interruptions = Interruptions(interruptions_per_h(self.interruptions), checkpoint_s, restart_s)
-        storage = self.dataset_gib or 0.0, self.storage_usd_per_gib_month or 0.0
-        return Extras(60 * (self.start_up_minutes or 0.0), *storage, interruptions)
+        return Extras(
+            start_up_s=60 * (self.start_up_minutes or 0.0),
+            dataset_gib=self.dataset_gib or 0.0,
+            usd_per_gib_month=self.storage_usd_per_gib_month or 0.0,
+            interruptions=interruptions,
+        )
 
 
 class EstimateQuestion(StepsQuestion, frozen=True):
@@ -363,7 +385,10 @@ class EstimateQuestion(StepsQuestion, frozen=True):
     ] = None
     classes: Annotated[Whole | None, about("number of classes of a named network (default: the network's)", "N")] = None
     profile: Annotated[Profile | None, about("profile of the network to compare with", "TRACE")] = None
-    anchor: Anchor = None
+    anchor: Annotated[
+        Text | None,
+        about("instance or GPU that the profile or the log is of", "INSTANCE|GPU", needs=("profile", "log")),
+    ] = None
     latency_ms: LatencyMs = None
     profiled_precision: ProfiledPrecision = None
     optimizer: Annotated[
@@ -384,6 +409,14 @@ class EstimateQuestion(StepsQuestion, frozen=True):
             "GPU=TIME",
         ),
     ] = ()
+    log: Annotated[
+        TrainingLog | None,
+        about(
+            "log of a finished training of this network in the same precision, whose step time counts as measured: "
+            f"{LOGS}; with the GPU that it ran on as anchor, unless it names it",
+            "FILE",
+        ),
+    ] = None
     targets: Annotated[Names | None, about("instances to estimate (default: all)")] = None
 
 
@@ -467,11 +500,14 @@ class ScaleQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 #: Fields that filter offers; the last of every question.
 OFFER_FIELDS = (*OffersQuestion.__struct_fields__, "confidence")
+#: Costs beside the steps, which the app asks for by their labels.
+COST_FIELDS = tuple(
+    name for name in OtherCostsQuestion.__struct_fields__ if name not in TrainingQuestion.__struct_fields__
+)
 
 
 Question = TypeVar("Question", bound=msgspec.Struct)
-#: What reads a profile: a field's name, and a file or its JSON.
-ReadProfile: TypeAlias = Callable[[str, Any], Profile]
+ReadFile: TypeAlias = "Callable[[QuestionField, Any], object]"
 
 
 class QuestionField(NamedTuple):
@@ -483,8 +519,9 @@ class QuestionField(NamedTuple):
     kinds: tuple[inspect.Type, ...]
     default: object
     unit: str
+    label: str
     choices: Sequence[str]
-    needs: str
+    needs: Sequence[str]
     instead_of: Sequence[str]
     read: Callable[[str], object] | None
 
@@ -494,9 +531,14 @@ class QuestionField(NamedTuple):
         return self.default is NODEFAULT
 
     @property
-    def is_profile(self) -> bool:
-        """Whether it is a profile, which is sent as a file or as JSON."""
+    def is_file(self) -> bool:
+        """Whether it is a profile or a log, which is sent as a file, or in JSON."""
         return isinstance(self.kinds[0], inspect.DataclassType)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a log."""
+        return self.kinds[0] == inspect.type_info(TrainingLog)
 
     @property
     def is_flag(self) -> bool:
@@ -512,6 +554,12 @@ class QuestionField(NamedTuple):
     def is_mapping(self) -> bool:
         """Whether it has a value for each name."""
         return any(isinstance(kind, inspect.DictType) for kind in self.kinds)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest number."""
+        low, high = _bounds(self.kinds[0])
+        return low, high
 
     @property
     def wanted(self) -> str:
@@ -550,14 +598,14 @@ def ask(
     given: Mapping[str, object],
     *,
     of_texts: bool = False,
-    read: ReadProfile | None = None,
+    read: ReadFile | None = None,
 ) -> Question:
     """Make a question of the values that were given.
 
     Parameters
     ----------
     given : by field; with `of_texts` all texts that were given for it, as in a query, a form or options.
-    read : reads what is given as a profile, if it isn't one.
+    read : reads what is given for a profile or a log, if it isn't one: a file, or what JSON has in its place.
 
     Raises
     ------
@@ -569,18 +617,19 @@ def ask(
         if name not in fields:
             shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
             raise InputError(f"Unknown field {shown}: choose from {', '.join(fields)}.")
-    profiles = {name: value for name, value in given.items() if fields[name].is_profile}
+    files = {name: value for name, value in given.items() if fields[name].is_file}
     for name, value in given.items():
         # None is as good as no value.
-        if name not in profiles and (value is not None or fields[name].required):
+        if name not in files and (value is not None or fields[name].required):
             values[name] = _value(fields[name], value, of_texts)
     for name, field in fields.items():
         if field.required and name not in given:
             raise InputError(f"{{{name}}} is missing: {field.help}.", name)
     # What is wrong with a number is known before a large file is read.
-    _check_together(fields, {**values, **profiles})
-    for name, value in profiles.items():
-        values[name] = value if value is None or isinstance(value, Profile) or read is None else read(name, value)
+    _check_together(fields, {**values, **files})
+    for name, value in files.items():
+        is_read = value is None or isinstance(value, Profile | TrainingLog) or read is None
+        values[name] = value if is_read or read is None else read(fields[name], value)
     return question(**values)
 
 
@@ -636,12 +685,14 @@ def _check_together(fields: Mapping[str, QuestionField], values: Mapping[str, ob
     given = {name for name, value in values.items() if value is not None and value != fields[name].default}
 
     def is_empty(name: str) -> bool:
-        return name in fields and values.get(name, fields[name].default) in (None, {}, (), [], NODEFAULT)
+        return values.get(name, fields[name].default) in (None, {}, (), [], NODEFAULT)
 
     for name in given:
         field = fields[name]
-        if is_empty(field.needs):
-            raise InputError(f"{{{name}}} needs {{{field.needs}}}.", name, field.needs)
+        # A question that has none of them doesn't ask for them.
+        needed = [other for other in field.needs if other in fields]
+        if needed and all(map(is_empty, needed)):
+            raise InputError(f"{{{name}}} needs {' or '.join(f'{{{other}}}' for other in needed)}.", name, *needed)
         for other in given.intersection(field.instead_of):
             raise InputError(f"Give {{{name}}} or {{{other}}}, not both.", name, other)
     for name, why in _OF_SPOT.items():
@@ -687,12 +738,19 @@ def _wanted(kind: inspect.Type) -> str:
                 case _:
                     of = "names"
             return f"a list of at most {kind.max_length} {of}"
+    if kind == inspect.type_info(TrainingLog):
+        return f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters"
     return "a profile: an object, or a file"
+
+
+def _bounds(kind: inspect.Type) -> tuple[Any, Any]:
+    assert isinstance(kind, inspect.IntType | inspect.FloatType), "only numbers have bounds"
+    return kind.gt if kind.ge is None else kind.ge, kind.lt if kind.le is None else kind.le
 
 
 def _range(kind: inspect.IntType | inspect.FloatType) -> str:
     """' above 0', ' from 1 to 10,000'."""
-    low, high = kind.gt if kind.ge is None else kind.ge, kind.lt if kind.le is None else kind.le
+    low, high = _bounds(kind)
     if low in (1, SMALLEST_NUMBER) and high == LARGEST_NUMBER:
         return f" above 0, at most {LARGEST_NUMBER:g}"
     return f" from {low:g} to {high:,}"

@@ -6,10 +6,11 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from ipaddress import ip_address
 from threading import BoundedSemaphore, Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from profet_core.answers.documents import Document, plain
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
+from profet_http.connections import LimitConnections, prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
 from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
@@ -163,7 +165,8 @@ _ALWAYS = {
 }
 #: RFC 6455: a message that violates a policy. Before a handshake is done, servers answer 403 in its place.
 _POLICY_VIOLATION = 1008
-_REFUSAL = {"error": "Pages of another site can't ask here.", "code": "other_site"}
+_OTHER_SITE = {"error": "Pages of another site can't ask here.", "code": "other_site"}
+_OTHER_HOST = {"error": "This host isn't served: name it in PROFET_APP_HOSTS.", "code": "other_host"}
 
 
 class SecurityHeaders:
@@ -198,23 +201,43 @@ class SecurityHeaders:
 
 
 class SameOrigin:
-    """ASGI middleware: refuses what has another origin than the host it is sent to.
+    """ASGI middleware: refuses what has another origin than the host it is sent to, or a host that isn't served.
 
-    Streamlit would refuse it too, but first ask a server on the internet for its own address, and wait.
+    Streamlit would refuse the first too, but first ask a server on the internet for its own address, and wait. The
+    second are sites whose name was changed to this server's address, so that their pages may ask here (DNS rebinding).
+
+    Parameters
+    ----------
+    hosts : names that are served beside `localhost` and addresses, which no site can take; `*` for all.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
         self._app = app
+        self._hosts = {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it with 403."""
-        if scope["type"] not in ("http", "websocket") or _is_same_origin(Headers(scope=scope)):
+        refusal = self._refusal(Headers(scope=scope)) if scope["type"] in ("http", "websocket") else None
+        if refusal is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await JSONResponse(_REFUSAL, 403)(scope, receive, send)
+            await JSONResponse(refusal, 403)(scope, receive, send)
         else:
             await receive()
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+
+    def _refusal(self, headers: Headers) -> Mapping[str, str] | None:
+        if not _is_same_origin(headers):
+            return _OTHER_SITE
+        host = headers.get("host")
+        if host is None or "*" in self._hosts:
+            # Every browser sends one.
+            return None
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return None if name in self._hosts or ip_address(name) else _OTHER_HOST
+        except ValueError:
+            return _OTHER_HOST
 
 
 def _is_same_origin(headers: Headers) -> bool:
@@ -269,6 +292,7 @@ class Api:
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
         """Load in a thread, and let nothing begin at the end; a server that can't load says so on `/health`."""
+        prepare_process()
         loading = asyncio.create_task(asyncio.to_thread(self._load))
         try:
             yield
@@ -341,4 +365,9 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
 def create() -> Starlette:
     """Nothing but what is below `PREFIX`; `uvicorn --factory profet_http.app:create` serves it too."""
     api = Api()
-    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
+    return Starlette(
+        routes=api.routes,
+        lifespan=api.lifespan,
+        exception_handlers={HTTPException: _failed},
+        middleware=[Middleware(LimitConnections)],
+    )

@@ -33,6 +33,7 @@ from profet_core.answers.scaleout import ScaleoutJson, answer_scaleout, scaleout
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.questions import (
+    MAX_LOG_CHARACTERS,
     AdviseQuestion,
     EstimateQuestion,
     InstancesQuestion,
@@ -71,7 +72,7 @@ class Endpoint:
     @property
     def profiles(self) -> list[str]:
         """Fields that are profiles."""
-        return [name for name, field in fields_of(self.question).items() if field.is_profile]
+        return [name for name, field in fields_of(self.question).items() if field.is_file]
 
 
 def _endpoint(
@@ -183,9 +184,11 @@ def openapi_document() -> Document:
     healthy = "Whether the models load, are complete and predict a sample correctly."
     here, page = "This description.", "This description as a page."
     listing = _operation("instances", LISTING.summary, "The offers.", schemas[LISTING.document], "422", "500", "503")
-    # A profile has several forms; its readers say what is wrong with one.
-    profile = {"type": ["object", "array"], "description": "a profile of any of the documented JSON formats"}
-    components |= {"Profile": profile}
+    # Both have several forms; their readers say what is wrong with one.
+    components |= {
+        "Profile": {"type": ["object", "array"], "description": "a profile of any of the documented JSON formats"},
+        "TrainingLog": {"type": "string", "minLength": 1, "maxLength": MAX_LOG_CHARACTERS},
+    }
     del components["ProfileMeta"]
     document = {
         "openapi": "3.1.0",
@@ -248,7 +251,7 @@ def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) ->
 
 def _as_text(field: QuestionField) -> Document:
     """Schema of a field in a query or a form."""
-    if field.is_profile:
+    if field.is_file:
         return {"type": "string", "format": "binary", "description": field.help}
     if field.is_many:
         return {"type": "array", "items": {"type": "string"}, "description": f"{field.help}; {field.wanted}"}
@@ -259,7 +262,7 @@ def _parameters(endpoint: Endpoint) -> list[Document]:
     return [
         {"name": field.name, "in": "query", "required": field.required, "schema": _as_text(field)}
         for field in fields_of(endpoint.question).values()
-        if not field.is_profile
+        if not field.is_file
     ]
 
 

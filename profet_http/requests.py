@@ -17,10 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
-from profet_core.questions import Question, ask
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import Profile, read_profile
-from profet_recorder.profiles.profet_json import parse_json
+from profet_core.layers.logs import read_log_guarded
+from profet_core.questions import MAX_LOG_CHARACTERS, Question, QuestionField, ask
+from profet_profiles import read_profile
+from profet_profiles.profet_json import parse_json
+from profet_profiles.sandbox import read_guarded
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,14 +107,18 @@ class Received:
         """
         return ask(kind, self.values, of_texts=self.of_texts, read=self._read)
 
-    def _read(self, name: str, value: Any) -> Profile:
-        if isinstance(value, tuple):
+    def _read(self, field: QuestionField, value: Any) -> object:
+        is_sent = isinstance(value, tuple)
+        fits = isinstance(value, str) and 0 < len(value) <= MAX_LOG_CHARACTERS
+        if not is_sent and not (fits if field.is_log else isinstance(value, dict | list)):
+            raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)
+        if field.is_log:
+            return read_log_guarded(*(value if is_sent else (value.encode(), field.name)))
+        if is_sent:
             return read_guarded(*value)
-        if not isinstance(value, dict | list):
-            raise InputError(f"{{{name}}} must be a profile: an object, or a file.", name)
         # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
         data = json.dumps(value).encode()
-        return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+        return read_profile(data, field.name) if self.quick else read_guarded(BytesIO(data), field.name)
 
 
 @asynccontextmanager

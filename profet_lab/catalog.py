@@ -16,12 +16,12 @@ import pandas as pd
 from profet_core.catalog.clouds import machine_facts, market_of, offer_name
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT, Instance
-from profet_core.catalog.tables import shipped_text
 from profet_core.errors import InputError
+from profet_core.shipped import shipped_text, write_shipped
 from profet_lab.measurements.tables import data_folder
 
 #: The catalog in the checkout.
-SHIPPED = Path(__file__).resolve().parents[1] / "profet_core" / "catalog"
+INSTANCES, PRICES = "catalog/instances.csv", "catalog/prices.csv"
 #: The list of all clouds among the measurements.
 CLOUDS_FILE = Path("prices_clouds.csv")
 INSTANCE_COLUMNS = ("instance", *MACHINE_COLUMNS, "source")
@@ -113,10 +113,10 @@ def main() -> None:
     """Write both tables; rows that were looked up by hand stay."""
     data = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
-    instances, prices = (read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv"))
+    instances, prices = (read_rows(shipped_text(name)) for name in (INSTANCES, PRICES))
     machines, offers = catalog_tables(instances, prices, listed_prices(listed, load_gpus()))
-    (SHIPPED / "instances.csv").write_text(table_text(INSTANCE_COLUMNS, machines), encoding="utf-8")
-    (SHIPPED / "prices.csv").write_text(table_text(PRICE_COLUMNS, offers), encoding="utf-8")
+    write_shipped(INSTANCES, table_text(INSTANCE_COLUMNS, machines).encode())
+    write_shipped(PRICES, table_text(PRICE_COLUMNS, offers).encode())
     print(f"{len(machines)} instances, {len(offers)} offers")
 
 

@@ -24,10 +24,10 @@ from profet_core.ensemble.members import (
 from profet_core.latency import quantile
 from profet_core.prediction.members import combine
 from profet_core.prediction.predict import share_transferred
-from profet_lab.class_members import STEPS, Training, fit_member
+from profet_lab.class_members import STEPS, PairTraining, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WITHOUT_LATENCY, WORKLOAD, ClassBank, Pair
 from profet_lab.tasks import Progress, run_tasks
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
 
 #: Of the members, in their order. Constants: weights chosen on the errors of 14 networks do worse on the 15th.
 WEIGHTS = (0.2, 0.6, 0.2)
@@ -69,7 +69,7 @@ class OutOfFold:
 
 
 #: What the models of one pair learn from, and the rows (boolean masks) they then predict, by name.
-Fold = tuple[Training, Mapping[str, np.ndarray]]
+Fold = tuple[PairTraining, Mapping[str, np.ndarray]]
 #: Folds whose models see the same of a profile.
 FoldCase = Sequence[Fold]
 
@@ -77,7 +77,7 @@ FoldCase = Sequence[Fold]
 def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool, sizes_known: bool = False) -> FoldCase:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        (Training(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
+        (PairTraining(*pair, groups != name, latency_known, sizes_known), {str(name): groups == name})
         for pair in pairs
         for name in np.unique(groups)
     ]
@@ -115,7 +115,7 @@ def _predict_member(
     ]
 
 
-def fold_inputs(bank: ClassBank, training: Training, rows: np.ndarray, unseen: np.ndarray) -> StepInputs:
+def fold_inputs(bank: ClassBank, training: PairTraining, rows: np.ndarray, unseen: np.ndarray) -> StepInputs:
     """Rows of the bank as one model sees them: device classes `unseen` in training count as unknown, (classes,)."""
     times = bank.times[training.anchor]
     return step_inputs(
@@ -429,7 +429,7 @@ def two_held_out(bank: ClassBank, pairs: Sequence[Pair], latency_known: bool) ->
         for first, second in combinations(np.unique(bank.architectures), 2):
             rows = {name: bank.architectures == name for name in (first, second)}
             held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
-            folds.append((Training(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
+            folds.append((PairTraining(*pair, ~(rows[first] | rows[second]), latency_known), held_out))
     return folds
 
 

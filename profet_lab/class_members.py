@@ -42,7 +42,7 @@ RATIO_ROWS = 20
 
 
 @dataclass(frozen=True)
-class Training:
+class PairTraining:
     """What one model learns: a pair, from some rows of the measurements.
 
     rows : boolean mask.
@@ -140,7 +140,7 @@ class MemberModels:
 
 
 def _training_inputs(
-    bank: ClassBank, member: str, training: Training, rows: np.ndarray
+    bank: ClassBank, member: str, training: PairTraining, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
     unseen, inputs = training.unseen(bank), bank.inputs[training.anchor, training.latency_known]
@@ -150,7 +150,7 @@ def _training_inputs(
     return network_inputs(np, member, classes, bank.device_classes, latency, sizes), classes, latency, unseen
 
 
-class Rows(NamedTuple):
+class StepRows(NamedTuple):
     """Rows of one step, for every network its own; tensors (networks, rows, ...), milliseconds.
 
     classes, latency : of the anchor's profiles, (..., classes) and (..., 1); the latter None if it is not known.
@@ -171,7 +171,7 @@ class RowSampler:
     composed : the share of these.
     """
 
-    def __init__(self, bank: ClassBank, trainings: Sequence[Training], composed: float, seed: int) -> None:
+    def __init__(self, bank: ClassBank, trainings: Sequence[PairTraining], composed: float, seed: int) -> None:
         self.shape = (len(trainings), ROWS_PER_STEP)
         latency_known = trainings[0].latency_known
         self._latency_known, self._sizes_known = latency_known, trainings[0].sizes_known
@@ -194,7 +194,7 @@ class RowSampler:
             for end in ("anchor", "target")
         )
 
-    def rows(self, number: tf.Tensor) -> Rows:
+    def rows(self, number: tf.Tensor) -> StepRows:
         """The rows of a step."""
         drawn, row = self._draw([self._seed, number])
         if self._composed:
@@ -204,12 +204,12 @@ class RowSampler:
             sizes=tf.gather(self._sizes, row) if self._sizes_known else None,
         )
 
-    def _draw(self, key: Sequence[int | tf.Tensor]) -> tuple[Rows, tf.Tensor]:
+    def _draw(self, key: Sequence[int | tf.Tensor]) -> tuple[StepRows, tf.Tensor]:
         """Rows without their sizes, and their numbers."""
         chosen = tf.cast(tf.random.stateless_uniform(self.shape, key) * self._lengths, tf.int32)
         row = tf.gather(tf.constant(self._rows_by_network), chosen, batch_dims=1)
         here, there = row + self._anchor, row + self._target
-        drawn = Rows(
+        drawn = StepRows(
             classes=tf.gather(self._classes, here),
             latency=tf.gather(self._latency, here),
             sizes=None,
@@ -218,7 +218,7 @@ class RowSampler:
         )
         return drawn, row
 
-    def _with_second(self, first: Rows, number: tf.Tensor) -> Rows:
+    def _with_second(self, first: StepRows, number: tf.Tensor) -> StepRows:
         """The rows, to some of which a second workload is added."""
         second, _ = self._draw([self._seed + 1, number])
         both = tf.cast(tf.random.stateless_uniform(self.shape, [self._seed + 2, number]) < self._composed, tf.float32)
@@ -228,7 +228,7 @@ class RowSampler:
             * first.target_latency
             / second.target_latency
         )
-        return Rows(
+        return StepRows(
             classes=first.classes + weight * second.classes,
             latency=first.latency + weight * second.latency,
             sizes=None,
@@ -268,7 +268,7 @@ def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
 def fit_member(
     bank: ClassBank,
     member: str,
-    trainings: Sequence[Training],
+    trainings: Sequence[PairTraining],
     seed: int,
     steps: int = STEPS,
     progress: Progress | None = None,
@@ -317,7 +317,7 @@ def fit_member(
 
 
 def _prepare(
-    bank: ClassBank, member: str, training: Training
+    bank: ClassBank, member: str, training: PairTraining
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
     """Standardization (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
     rows, recipe = training.rows, RECIPES[member]
@@ -367,7 +367,7 @@ def forward(
     return value
 
 
-def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: tf.Tensor) -> tf.Tensor:
+def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: StepRows, constants: tf.Tensor) -> tf.Tensor:
     """Error of every row, (networks, rows, 1)."""
     device = bank.device_classes
     step_ms = step_scale(keras.ops, rows.classes, device, rows.latency)
@@ -420,7 +420,7 @@ PARAMETERS = {
 REPEATS = 3
 
 
-def fit_trees(bank: ClassBank, trainings: Sequence[Training], seed: int, rounds: int = ROUNDS) -> MemberModels:
+def fit_trees(bank: ClassBank, trainings: Sequence[PairTraining], seed: int, rounds: int = ROUNDS) -> MemberModels:
     """Train trees each; each model sees its own rows alone."""
     trees: list[lightgbm.Booster] = []
     constants, typical, unseen = [], [], []

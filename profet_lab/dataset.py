@@ -15,9 +15,9 @@ from pandas.api.typing import NAType
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import InputError, ProfetError
-from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.units import US_PER_MS
 
 LAYOUT = "profet-measurements"
 VERSION = 1
@@ -80,7 +80,7 @@ MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """Where cells are from.
 
     name : what the cells call it; the same name with other files is another source.
@@ -117,7 +117,7 @@ class Dataset:
 
     cells: pd.DataFrame
     operations: pd.DataFrame
-    sources: tuple[Source, ...]
+    sources: tuple[DataSource, ...]
     instances: Mapping[str, InstanceFacts]
     sha256: Mapping[str, str] = field(default_factory=dict)
 
@@ -160,7 +160,10 @@ _UNSET = {**{field.name: _KINDS[field.type][1] for field in _FIELDS}, "precision
 
 
 def dataset_from_tables(
-    cells: pd.DataFrame, operations: pd.DataFrame, source: Source, instances: Mapping[str, InstanceFacts] | None = None
+    cells: pd.DataFrame,
+    operations: pd.DataFrame,
+    source: DataSource,
+    instances: Mapping[str, InstanceFacts] | None = None,
 ) -> Dataset:
     """A dataset of one source.
 
@@ -190,7 +193,7 @@ _COUNTS = [field.name for field in _FIELDS if field.type == pa.int32()]
 _MAX_COUNT = 2**31 - 1
 
 
-def _check_counts(cells: pd.DataFrame, source: Source) -> None:
+def _check_counts(cells: pd.DataFrame, source: DataSource) -> None:
     for name in _COUNTS:
         numbers = pd.to_numeric(cells[name], errors="coerce").to_numpy(float, na_value=np.nan)
         bad = ~((numbers >= 1) & (numbers <= _MAX_COUNT) & (numbers == np.floor(numbers)))
@@ -279,7 +282,7 @@ def _instances(
     return instances
 
 
-def _sources(one: Sequence[Source], other: Sequence[Source]) -> tuple[tuple[Source, ...], dict[str, str]]:
+def _sources(one: Sequence[DataSource], other: Sequence[DataSource]) -> tuple[tuple[DataSource, ...], dict[str, str]]:
     """All sources, and what the second's are called; another source of the same name gets a number."""
     sources, renamed = list(one), {}
     for source in other:

@@ -29,16 +29,16 @@ from profet_lab.dataset import (
     TABLES,
     VERSION,
     Dataset,
+    DataSource,
     InstanceFacts,
-    Source,
     dataset_from_tables,
     known_gpu,
     merged,
 )
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError
-from profet_recorder import VERSION as PROGRAM_VERSION
-from profet_recorder.profiles.profet_json import VERSION_1_STEPS, parse_json
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles import VERSION as PROGRAM_VERSION
+from profet_profiles.profet_json import VERSION_1_STEPS, parse_json
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
@@ -95,7 +95,7 @@ def read_dataset(folder: Path) -> Dataset:
     try:
         hashes = {name: str(document["files"][name]) for name in TABLES}
         sources = tuple(
-            Source(
+            DataSource(
                 _text(one["name"]),
                 _text(one["kind"]),
                 {_text(name): _text(hash_) for name, hash_ in one["files"].items()},
@@ -256,7 +256,7 @@ def read_tables(folder: Path) -> Dataset:
     profiles, profiles_hash = _profet_table(folder / PROFILES_FILE.name)
     latencies, latencies_hash = _profet_table(folder / LATENCIES_FILE.name)
     hashes = {PROFILES_FILE.name: profiles_hash, LATENCIES_FILE.name: latencies_hash}
-    source = Source("profet", "profet tables", hashes, PROFET_LICENCE)
+    source = DataSource("profet", "profet tables", hashes, PROFET_LICENCE)
     operations = [name for name in profiles if str(name).startswith((DEVICE_PREFIX, HOST_PREFIX))]
     of_profiles = profiles[[*_RUN, *_TIMES]].assign(steps_profiled=VERSION_1_STEPS, row=range(len(profiles)))
     cells = latencies[[*_RUN, *_TIMES]].merge(of_profiles, on=_RUN, how="outer", suffixes=("", "_profiled"))
@@ -316,7 +316,7 @@ def read_store(folder: Path) -> Dataset:
         driver=_fact_line(manifest.get("driver")),
         host=_fact_line(manifest.get("host")),
     )
-    return dataset_from_tables(pd.DataFrame(cells), table, Source(name, "collection", hashes), {name: facts})
+    return dataset_from_tables(pd.DataFrame(cells), table, DataSource(name, "collection", hashes), {name: facts})
 
 
 def _gpu(manifest: Mapping[str, Any], instance: str) -> str:

@@ -24,12 +24,12 @@ from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.operations import FeatureSpec
 from profet_core.prediction.members import combine
 from profet_core.prediction.scaler import KNOTS
-from profet_core.units import US_PER_MS
 from profet_lab.class_members import Layer, forward
 from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements, Pair
 from profet_lab.sizes import curve_rows, curves_of, fit_scaler, held_out_scalers, latency_curves
 from profet_lab.tasks import Progress, run_tasks
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.units import US_PER_MS
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras

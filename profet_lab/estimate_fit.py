@@ -34,7 +34,6 @@ from profet_core.layers.rates import (
     work_of,
 )
 from profet_core.transfer.targets import Host, host_named
-from profet_core.units import MS_PER_S
 from profet_lab.measurements.published import (
     MLPERF_FILE,
     MORE_POINTS_FILE,
@@ -43,6 +42,7 @@ from profet_lab.measurements.published import (
     mlperf_speeds,
 )
 from profet_lab.measurements.tables import WORKLOAD, found_file
+from profet_profiles.units import MS_PER_S
 
 #: The source of PROFET's own cells.
 PROFET = "PROFET, TensorFlow 2.5"

@@ -66,7 +66,7 @@ from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.memory import layers_known
 from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Fold, Progress, error_figures, grouped_folds, run_tasks, weighted_quantile
-from profet_recorder.whole_files import write_whole
+from profet_profiles.whole_files import write_whole
 
 #: Folds of families, of networks and of published GPUs; each holds out several at once.
 FOLDS = 12

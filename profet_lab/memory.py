@@ -24,16 +24,16 @@ from profet_core.training.memory import (
     MemoryFormula,
     MemoryModel,
     PeakRelation,
-    RecordedStep,
+    StepMemory,
     TrafficRelation,
     Verdict,
     fit_answer,
 )
-from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import held_out
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import US_PER_MS
 
 
 def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
@@ -453,7 +453,7 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     return _scores(cells.assign(probability=probability, verdict=verdict))
 
 
-def _answers(model: MemoryModel, known: str, step: RecordedStep, cells: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: MemoryModel, known: str, step: StepMemory, cells: pd.DataFrame) -> pd.DataFrame:
     """Columns known, ran, probability and verdict: a step judged at every size and GPU of `cells`."""
     found = [
         fit_answer(model, step, cell["memory_gib"], batch_size=cell["batch_size"], pixels=cell["pixels"])
@@ -477,7 +477,7 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> l
         meta = replace(sizes, parameters=int(profile["parameters"]))
         queried, ran_gib = cells[cells["pixels"] == profile["pixels"]], float(memory_gib[profile["instance"]])
         for known, inputs in zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True):
-            found.append(_answers(model, known, RecordedStep(*inputs, ran_gib=ran_gib), queried))
+            found.append(_answers(model, known, StepMemory(*inputs, ran_gib=ran_gib), queried))
     return found
 
 
@@ -493,7 +493,7 @@ def _recorded(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> l
     at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
         pixels, parameters, ran_gib = profiled["pixels"], int(profiled["parameters"]), float(profiled["memory_gib"])
-        one = RecordedStep(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
+        one = StepMemory(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
         second = replace(one, second=meta(pixels, SECOND_BATCH, parameters))
         alone = replace(one, meta=meta(pixels, PROFILED_BATCH, None))
         ran_everywhere = at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all()

@@ -21,8 +21,8 @@ from profet_core.prediction.growth import GROWTH_NAME
 from profet_core.prediction.models import MANIFEST_NAME
 from profet_core.training.memory import MEMORY_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.units import US_PER_MS
-from profet_recorder.whole_files import write_whole
+from profet_profiles.units import US_PER_MS
+from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
     import lightgbm

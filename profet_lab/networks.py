@@ -26,6 +26,7 @@ from typing import Any
 from profet_core.layers.network import VALUE_NAMES, Counts, Kind, Layer, count
 from profet_core.layers.networks import COLUMNS, DETECTION_PIXELS, LIBRARIES, PACKED
 from profet_core.layers.rules import convolution_kind
+from profet_core.shipped import write_shipped
 
 TABLE = Path("data") / "networks.csv"
 #: Other sizes that are counted, relative to the network's own: between them counts are linear in the number of pixels.
@@ -57,7 +58,7 @@ def main(libraries: Sequence[str]) -> int:
     data = text.getvalue().encode()
     TABLE.write_bytes(data)
     # No time and no file name: the same table gives the same bytes.
-    PACKED.write_bytes(gzip.compress(data, mtime=0))
+    write_shipped(PACKED, gzip.compress(data, mtime=0))
     print(f"{len({(row['library'], row['network']) for row in rows}):,} networks, {len(rows):,} rows.")
     return 0
 

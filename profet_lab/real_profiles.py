@@ -20,8 +20,8 @@ from profet_core.prediction.table import InstancePrediction
 from profet_core.prediction.targets import recorded_on
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.validation.gpus import one_offer_per_gpu
-from profet_recorder.profiles import read_profile
-from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+from profet_profiles import read_profile
+from profet_profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 
 INDEX_NAME = "index.json"
 _Line = Annotated[str, msgspec.Meta(pattern=r"^\S(.*\S)?\Z")]

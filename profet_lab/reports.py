@@ -1,12 +1,14 @@
-"""Validate, and write the reports that ship with the models, and their cards, from one template."""
+"""Validate, and write the reports that ship with the models, and the card that summarizes them.
+
+`python -m profet_lab.reports` writes the card again from the reports in `models/`.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -17,22 +19,18 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from profet_core.catalog import load_shipped
-from profet_core.catalog.gpus import AMP, Gpu
 from profet_core.errors import ArtifactError
-from profet_core.files import JsonObject, manifest_checksum, shown, strict_json
-from profet_core.latency import quantile
+from profet_core.files import JsonObject, manifest_checksum, shipped_folder, shown, strict_json
 from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.models import Models, load_models
-from profet_core.prediction.other_gpus import ANALYTIC_SHARE
+from profet_core.prediction.models import load_models
 from profet_core.training import many_core
 from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory
-from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
-from profet_core.transfer.model import TransferModel, evidence_of, known_rates, known_speed, load_transfer
-from profet_core.transfer.steps import LEFT_AFTER_LAUNCHES, MAX_LAUNCHES, MAX_WORK, WEIGHTS
-from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Source
+from profet_core.training.scaling_model import load_scaleout
+from profet_core.transfer.model import TransferModel, evidence_of, load_transfer
+from profet_core.transfer.targets import Source
 from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
@@ -43,18 +41,15 @@ from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
 from profet_lab.models_folder import signed, write_signed
 from profet_lab.real_profiles import (
-    figures,
-    grouped,
     measured_latencies,
-    of_profiled,
     real_report,
 )
 from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
-from profet_lab.validation.gpus import gpus_report, judged
-from profet_recorder.profiles.profet_json import VERSION_1_STEPS
-from profet_recorder.whole_files import write_whole
+from profet_lab.validation.gpus import gpus_report
+from profet_profiles.profet_json import VERSION_1_STEPS
+from profet_profiles.whole_files import write_whole
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 
@@ -65,7 +60,7 @@ Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 
 
 @dataclass(frozen=True)
-class Task:
+class Validation:
     """What a validation reads.
 
     Attributes
@@ -88,52 +83,41 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A validation, its report and its card.
+class ReportPart:
+    """A validation, its report, and its section of the card.
 
     Attributes
     ----------
     make : the report.
-    text : the report and the models' folder -> the card as Markdown.
-    judged : what it judges -> its checksum in a folder of models, which the report has too.
-    report_name, card_name : of the files beside the models; no report file if empty.
+    section : the report and the models' folder -> values for the block of the card's template that has the part's name.
+    report_name : of the file beside the models; empty if there is none.
+    judged : name of what it judges -> its checksum in a folder of models, which the report has too.
     """
 
-    make: Callable[[Task], dict[str, Any]]
-    text: Callable[[Report, Path], str]
+    make: Callable[[Validation], dict[str, Any]]
+    section: Callable[[Report, Path], dict[str, Any]]
     report_name: str
-    card_name: str
     judged: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
 
     def checksums(self, models: Path) -> dict[str, str]:
-        """Of what it judges in the folder."""
+        """Return the checksums of what it judges in the folder."""
         return {name: checksum(models) for name, checksum in self.judged.items()}
 
     def dated(self, report: Report, models: Path) -> dict[str, Any]:
-        """The report with the day, and the checksums of what it judges."""
+        """Return the report with the day, and the checksums of what it judges."""
         checksums = {f"{name}_checksum": value for name, value in self.checksums(models).items()}
         return {"made": datetime.now(UTC).date().isoformat(), **checksums, **report}
 
     def write(self, report: Report, models: Path) -> dict[str, Any]:
-        """Write a dated report and its card beside the models; returns the report as it was written.
-
-        Two reports share the card of the models: each is written with what the other one shows.
-        """
+        """Write a dated report and the card beside the models; returns the report as it was written."""
         content = dict(report)
-        if self.card_name == CARD_NAME:
+        if "models" in self.judged:
             data = json.dumps(content, separators=(",", ":")) + "\n"
             write_whole(models / self.report_name, data.encode())
-            shipped = load_models(models)
-            try:
-                text = _model_card(load_validation(shipped), shipped)
-            except ArtifactError as error:
-                raise ArtifactError(f"{self.report_name} was written, {CARD_NAME} was not: {error}") from None
-        else:
+        elif self.report_name:
             content = signed(report)
-            text = self.text(content, models)
-            if self.report_name:
-                write_signed(content, models / self.report_name)
-        write_whole(models / self.card_name, text.encode())
+            write_signed(content, models / self.report_name)
+        write_whole(models / CARD_NAME, model_card(models).encode())
         return content
 
 
@@ -141,7 +125,7 @@ def _models_checksum(folder: Path) -> str:
     return str(load_models(folder).manifest["checksum"])
 
 
-def _models_report(task: Task) -> dict[str, Any]:
+def _models_report(task: Validation) -> dict[str, Any]:
     """Both methods, also with the network known by name, the scaler and other sizes."""
     measurements, folder = task.data
     how: dict[str, Any] = {"seed": task.seed, "progress": task.progress}
@@ -169,7 +153,7 @@ def _models_report(task: Task) -> dict[str, Any]:
     }
 
 
-def _real_report(task: Task) -> dict[str, Any]:
+def _real_report(task: Validation) -> dict[str, Any]:
     return real_report(
         load_models(task.models),
         Path(task.profiles),
@@ -177,55 +161,71 @@ def _real_report(task: Task) -> dict[str, Any]:
     )
 
 
-#: Name, an option of `profet validate` -> the part; "models" is what `--card` alone writes.
+#: Name, an option of `profet validate` -> the part, in the card's order; "models" is what `--card` alone writes.
 PARTS = {
-    "models": Part(
+    "models": ReportPart(
         _models_report,
-        lambda report, folder: _model_card(report, load_models(folder)),
+        lambda report, folder: _models_section(report, load_models(folder).manifest),
         VALIDATION_NAME,
-        CARD_NAME,
         {"models": _models_checksum},
     ),
-    "real": Part(
-        _real_report, lambda report, _: real_section(report), REAL_REPORT_NAME, CARD_NAME, {"models": _models_checksum}
+    "real": ReportPart(
+        _real_report, lambda report, _: _real_section(report), REAL_REPORT_NAME, {"models": _models_checksum}
     ),
-    "cells": Part(
-        lambda task: measured_cells_report(task.data[0], seed=task.seed, progress=task.progress),
-        lambda report, _: cells_card(report),
-        "cells_validation.json",
-        "CELLS_CARD.md",
-    ),
-    "gpus": Part(
+    "gpus": ReportPart(
         lambda task: gpus_report(load_models(task.models), *task.data, seed=task.seed, progress=task.progress),
-        lambda report, folder: gpu_card(report, load_transfer(folder), load_memory(folder)),
+        lambda report, folder: _gpus_section(report, load_transfer(folder), load_memory(folder)),
         "gpus_validation.json",
-        "GPU_CARD.md",
         {
             "transfer": lambda folder: load_transfer(folder).checksum,
             "memory": lambda folder: load_memory(folder).checksum,
         },
     ),
-    "estimate": Part(
+    "cells": ReportPart(
+        lambda task: measured_cells_report(task.data[0], seed=task.seed, progress=task.progress),
+        lambda report, _: _cells_section(report),
+        "cells_validation.json",
+    ),
+    "estimate": ReportPart(
         lambda task: estimate_report(*task.data, task.progress),
-        lambda report, folder: render("estimate", report=report, model=load_rates(folder)),
+        lambda report, folder: {"model": load_rates(folder)},
         "estimate_validation.json",
-        "ESTIMATE_CARD.md",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
-    "scaleout": Part(
+    "scaleout": ReportPart(
         lambda task: scaleout_report(task.data[1], task.progress),
-        lambda report, folder: scaleout_card(report, load_scaleout(folder)),
+        lambda report, folder: _scaleout_section(report),
         "scaleout_validation.json",
-        "SCALEOUT_CARD.md",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
-    "manycore": Part(
+    "manycore": ReportPart(
         lambda _: {"rows": [asdict(row) for row in check_rows()], "speedup": asdict(speedup_row())},
-        lambda report, _: manycore_card(report["made"], check_rows(), speedup_row()),
+        lambda report, _: _manycore_section(),
         "",
-        "MANYCORE_CARD.md",
     ),
 }
+
+
+def model_card(folder: Path) -> str:
+    """Return the card of the models in a folder, from its reports.
+
+    A part whose report is missing, or belongs to other models, has no section.
+    """
+    sections = [render("title")]
+    for name, part in PARTS.items():
+        report: Report = {}
+        if part.report_name:
+            try:
+                report = read_report(folder / part.report_name, "", **part.checksums(folder))
+            except ArtifactError:
+                continue
+        sections.append(section(name, report, folder))
+    return "\n".join(sections)
+
+
+def section(name: str, report: Report, folder: Path) -> str:
+    """Return a part's section of the card, as Markdown."""
+    return render(name, report=report, **PARTS[name].section(report, folder))
 
 
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
@@ -255,27 +255,6 @@ def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
     return report
 
 
-def load_validation(models: Models) -> Report:
-    """The report on these very models, `validation.json`."""
-    path = models.folder / VALIDATION_NAME
-    return read_report(path, "profet validate --card", models=models.manifest["checksum"])
-
-
-def load_real_report(models: Models) -> Report | None:
-    """Results on third-party profiles with these very models; None until `profet validate --real DIR --card` runs."""
-    path = models.folder / REAL_REPORT_NAME
-    try:
-        return read_report(path, "", models=models.manifest["checksum"])
-    except ArtifactError:
-        return None
-
-
-def _model_card(report: Report, models: Models) -> str:
-    """With what third-party profiles showed, if that is known of these models."""
-    real = load_real_report(models)
-    return model_card(report, models.manifest, real_section(real) if real else "")
-
-
 def measured_noise(measurements: Measurements) -> dict[str, float]:
     """Mean absolute deviation of a run from its workload's median, percent, per instance."""
     found = {}
@@ -288,7 +267,7 @@ def measured_noise(measurements: Measurements) -> dict[str, float]:
 
 def render(card: str, **values: object) -> str:
     """The text of a card, without blanks at the ends of lines."""
-    template = _environment().get_template("cards.md.j2")
+    template = _environment().get_template("card.md.j2")
     text = "".join(template.blocks[card](template.new_context(values)))
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
@@ -306,7 +285,6 @@ def _environment() -> Environment:
     filters: dict[str, Callable[..., str]] = {
         "fixed": fixed,
         "digits": lambda value, decimals: f"{value:.{decimals}f}",
-        "exp": lambda value: f"{math.exp(value):.2f}",
         "paragraph": lambda text: textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n",
         # Two cells: a figure with the anchor's latency and without; coverage and half-width.
         "both": lambda row, name="mape", ending="": _cells(
@@ -322,13 +300,11 @@ def _environment() -> Environment:
 
 
 class _Figures(string.Formatter):
-    """A float without a format as `fixed`; `%` : percent as `fixed`; `exp` : of a logarithm; None is empty."""
+    """Formats a float without a format as `fixed`, `%` as percent; None is empty."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if value is None:
             return ""
-        if format_spec == "exp":
-            return f"{math.exp(value):.2f}"
         if format_spec == "%":
             return fixed(100 * value)
         if not format_spec and isinstance(value, float):
@@ -368,11 +344,6 @@ def checksums(sha256: Mapping[str, str]) -> str:
     return listed("- `{name}`: sha256 `{value}`", sha256, "\n")
 
 
-def _largest(rows: Sequence[Report], *names: str) -> dict[str, float | None]:
-    """The largest of each of these figures; nothing of all others."""
-    return {**dict.fromkeys(rows[0]), **{name: max(row[name] for row in rows) for name in names}}
-
-
 #: The baseline on the eight architectures without a near twin in the data, with and without latency, percent.
 WITHOUT_TWIN_MAPE = (15.7, 16.3)
 
@@ -393,281 +364,132 @@ def baseline_architectures() -> pd.DataFrame:
     return pd.read_csv(Path(__file__).with_name("baseline_architectures.csv"), index_col="model")
 
 
-#: Networks that are named as the worst.
-_WORST_NAMED = 4
 _MAPE = ("mape_with_latency", "mape_without_latency")
 
 
-def model_card(report: Report, manifest: Mapping[str, Any], real: str = "") -> str:
-    """The card of the models as Markdown.
-
-    Parameters
-    ----------
-    report : as `validation.json` holds it.
-    real : the section on third-party profiles, if any.
-    """
+def _models_section(report: Report, manifest: Mapping[str, Any]) -> dict[str, Any]:
     default, original = report["default"], report["original"]
     shipped = manifest["methods"][manifest["default_method"]]
-    by_error = sorted(default["by_model"].items(), key=lambda item: -item[1]["mape_with_latency"])
-    others = {
-        method: {(row["anchor"], row["target"]): _cells(row, *_MAPE) for row in report[key]["pairs"]}
-        for method, key in (("documented", "profet"), ("original", "original"))
-    }
+    of_documented = report["scaler"]["settings"]
     scaler = [
-        {"method": method, "axis": axis, "ends": ends, **row, "original": mape["mean"] if ends == "true" else None}
-        for method, key in (("default", "settings_default"), ("documented", "settings"))
-        for name, row in report["scaler"].get(key, {}).items()
+        {
+            "axis": axis,
+            "ends": ends,
+            **row,
+            "documented": of_documented.get(name, {}).get("mean_mape"),
+            "original": mape,
+        }
+        for name, row in report["scaler"].get("settings_default", {}).items()
         for axis, ends in [name.rsplit("_", 1)]
-        for mape in [original["scaler_mape"][axis]]
+        for mape in [original["scaler_mape"][axis]["mean"] if ends == "true" else None]
     ]
-    return render(
-        "models",
-        report=report,
-        manifest=manifest,
-        real=real,
-        worst=dict(by_error[:_WORST_NAMED]),
-        worst_original=_largest(original["pairs"], *_MAPE),
-        without_twin=WITHOUT_TWIN_MAPE,
-        pairs=[
-            {**row, **{method: cells[row["anchor"], row["target"]] for method, cells in others.items()}}
-            for row in default["pairs"]
-        ],
-        architectures={
-            name: {**row, "original": _cells(original["by_model"][name], *_MAPE)}
-            for name, row in default["by_model"].items()
+    return {
+        "manifest": manifest,
+        "worst_original": {name: max(row[name] for row in original["pairs"]) for name in _MAPE},
+        "without_twin": WITHOUT_TWIN_MAPE,
+        "networks": {
+            name: {**row, "original": original["by_model"][name][_MAPE[0]]} for name, row in default["by_model"].items()
         },
-        growth=[
-            {"proportional": None, **row, "known": known, "knots": row.get("knots") or "all"}
+        "growth": [
+            {"proportional": None, **row, "known": known}
             for known, rows in report.get("growth", {}).items()
             for row in rows
+            if row.get("knots") is None
         ],
-        scaler=scaler,
-        weights=[
+        "scaler": scaler,
+        "weights": [
             {"case": case.replace("_", " "), "weights": shipped[case]["weights"]}
             for case in ("with_latency", "without_latency")
         ],
-        tree_repeats=REPEATS,
-        device_rows=VERSION_1_STEPS * TYPICAL_RATIO,
-    )
+        "tree_repeats": REPEATS,
+        "device_rows": VERSION_1_STEPS * TYPICAL_RATIO,
+    }
 
 
-def real_section(report: Report) -> str:
-    """The section on third-party profiles; `report` : as `real_profiles.json` holds it."""
+def _real_section(report: Report) -> dict[str, Any]:
     checks = report["profiles"]
-    pytorch = [check for check in of_profiled(checks) if check["framework"].startswith("PyTorch")]
-    here = {row["profile"]: row["here_ms"] for row in report["read"] if row["here_ms"] is not None}
-    steps_here_ms: dict[float, list[float]] = {}
-    for name, step_ms in {check["profile"]: check["step_ms"] for check in pytorch}.items():
-        if name in here:
-            steps_here_ms.setdefault(here[name], []).append(step_ms)
-    return render(
-        "real",
-        report=report,
-        compared=len({check["profile"] for check in checks}),
-        kinds=len({check["kind"] for check in checks}),
-        # Checks that differ in the profile alone are one row.
-        rows=[_alike(rows) for rows in grouped(checks, ("anchor", "target", "framework", "kind"))],
-        pytorch=pytorch,
-        pytorch_figures=figures(pytorch) if pytorch else None,
-        steps_here_ms=steps_here_ms,
-        readings=[
+    return {
+        "compared": len({check["profile"] for check in checks}),
+        "kinds": len({check["kind"] for check in checks}),
+        "sources": list(dict.fromkeys(row["source"] for row in report["read"] if row["source"])),
+    }
+
+
+#: GPUs that are named as least covered by intervals.
+_NAMED = 3
+
+
+def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) -> dict[str, Any]:
+    targets, anchors, served = report["left_out_gpus"], report["left_out_anchors"], report["served"]
+    rows = {**targets["by_gpu"], "mean": targets["mean"]}
+    as_anchors = {**anchors["by_anchor"], "mean": anchors["mean"]}
+    rented = {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
+    known_of_steps = (Source.PROFILED, Source.CELLS, Source.PUBLISHED)
+    return {
+        "transfer": transfer,
+        "memory": memory,
+        "gpus": [
             {
                 **row,
-                "found": "" if row["steps_found"] is None else f"{row['steps_found']} ({row['steps_basis']})",
-                "result": row["refusal"] or row["note"] or "compared",
+                "name": name,
+                "anchor_mape": as_anchors[name]["mape_with_latency"],
+                "anchor_missed": as_anchors[name]["missed_90_with_latency"],
             }
-            for row in report["read"]
+            for name, row in rows.items()
         ],
-        sources=list(dict.fromkeys(row["source"] for row in report["read"] if row["source"])),
-    )
-
-
-def _alike(checks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One row of them."""
-    found = {"truth_ms": [check["truth_ms"] for check in checks]}
-    found |= {
-        f"{case}_ms": [check[f"{case}_latency"]["latency_ms"] for check in checks] for case in ("with", "without")
-    }
-    ends = {name: dict.fromkeys(f"{end(values):.1f}" for end in (min, max)) for name, values in found.items()}
-    return {**checks[0], **figures(checks), **{name: "-".join(values) for name, values in ends.items()}}
-
-
-#: Percent of measurements that a 90% interval may miss.
-_PROMISED_MISSES = 10.0
-#: The aim of memory fit: recall of what did not run, and false "fits" among all answers.
-_RECALL, _FALSE_FITS = 0.8, 0.02
-
-
-def gpu_card(report: Report, transfer: TransferModel, memory: MemoryModel) -> str:
-    """The card of unprofiled GPUs, precisions and memory as Markdown.
-
-    Parameters
-    ----------
-    report : as `gpus_validation.json` holds it.
-    """
-    targets, anchors, picture = report["left_out_gpus"], report["left_out_anchors"], report["served"]["picture"]
-    gpus = accuracy_by_gpu(report, transfer)
-    rented = {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
-    worst, worst_anchor = (
-        max(part["directions"], key=lambda row: row["mape_with_latency"]) for part in (targets, anchors)
-    )
-    directions = targets["directions"]
-    # By what is known of the network, from most to least; of what did not run the share that was answered by "fits" and
-    # by "can't tell".
-    known = {
-        "layers known": report["memory"]["arithmetic"],
-        **report["memory"]["recorded"],
-        **report["memory"]["served"],
-    }
-    memory_rows = {}
-    for name, row in known.items():
-        called_fitting = row["strict_false_fits"] * row["cells"] / row["did_not_run"]
-        left_open = max(1 - row["strict_recall"] - called_fitting, 0.0)
-        memory_rows[name] = {**row, "called_fitting": called_fitting, "left_open": left_open}
-    met = {
-        how: [
+        "evidence": [row for row in report["rates"]["evidence"] if "all" not in (row["kind"], row["case"])],
+        "worst": [max(part["directions"], key=lambda row: row["mape_with_latency"]) for part in (targets, anchors)],
+        "least_covered": report["rates"]["least_covered"][:_NAMED],
+        "mlperf_within": max(abs(row["off"]) for row in served["mlperf"]),
+        "points_within": max(abs(row["slower"]) for row in served["points"]),
+        "unchecked": sorted(
             name
-            for name, row in memory_rows.items()
-            if (row[f"{how}recall"] or 0.0) >= _RECALL and row[f"{how}false_fits"] <= _FALSE_FITS
-        ]
-        for how in ("", "strict_")
-    }
-    as_known = ("mape_without_resnet50_with_latency", "sheet_only_mape_with_latency", "sheet_only_mape_without_latency")
-    return render(
-        "gpus",
-        report=report,
-        transfer=transfer,
-        judged=[{"what": what, "figure": figure, "wanted": wanted} for what, figure, wanted in judged(report)],
-        instances=[f"{name} {row.gpu}" for name, row in transfer.step.instances.items()],
-        promised_misses=_PROMISED_MISSES,
-        worst=worst,
-        worst_anchor=worst_anchor,
-        beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
-        as_targets=[
-            *directions,
-            {"anchor": "mean", "target": "", **targets["mean"]},
-            {**_largest(directions, *_MAPE, *as_known, "one_constant"), "anchor": "worst"},
-            *({"anchor": "all", "target": name, **row} for name, row in targets["by_gpu"].items()),
-        ],
-        as_anchors=[
-            *anchors["directions"],
-            {**anchors["mean"], "anchor": "mean", "target": "", "n": ""},
-            {**_largest(anchors["directions"], *_MAPE, "mape_law_alone_with_latency"), "anchor": "worst"},
-            *({**row, "anchor": name, "target": "all", "n": ""} for name, row in anchors["by_anchor"].items()),
-        ],
-        rate_rows=[*report["rates"]["gpus"], {"gpu": "all", "tables": "", **report["rates"]["specs"]}],
-        picture_rows=[
-            {**row, "speeds": " | ".join(f"{value:.0f}" for value in row["images_per_s"])} for row in picture["rows"]
-        ],
-        by_gpu=gpus,
-        unchecked=[row["gpu"].name for row in gpus if not row["has_tables"] and row["gpu"].name in rented],
-        weights=WEIGHTS,
-        left_after_launches=LEFT_AFTER_LAUNCHES,
-        most_launches=MAX_LAUNCHES,
-        most_work=MAX_WORK,
-        analytic_share=ANALYTIC_SHARE,
-        measured_host_log_sd=MEASURED_LOG_SD,
-        assumed_host_log_sd=ASSUMED_LOG_SD,
-        sha256={**transfer.fitted_on, **{name: value for name, value in memory.fitted_on.items() if "/" in name}},
-        memory=memory,
-        memory_report=report["memory"],
-        memory_rows=memory_rows,
-        meet_aim_forced=met[""],
-        meet_aim_as_answered=met["strict_"],
-    )
-
-
-def accuracy_by_gpu(report: Report, model: TransferModel) -> list[dict[str, Any]]:
-    """Every GPU with specs, best evidence first.
-
-    Returns
-    -------
-    gpu, evidence, rates : as the transfer model has them.
-    tf32, amp, amp_bandwidth : logarithms of rates, None without such cores.
-    has_tables : whether anything but its specs is known of it.
-    held_out : error of its published speeds by rates that saw none of them, percent, None without any.
-    half_width, amp_half_width : of its 90 % interval at least, upwards, percent, in the default precision and in AMP,
-        of a profiled GPU as if it were not.
-    """
-    held_out = {row["gpu"]: row["mape"] for row in report["rates"]["gpus"]}
-    reference, found = model.gpus[model.reference_gpu], []
-    for gpu in model.gpus.values():
-        width, evidence = _half_width(report, model, gpu), evidence_of(model, gpu, True)
-        amp = model.rates.amp(gpu, reference, AMP, transferred=True).log_sd
-        rates = known_rates(model, gpu)
-        has_amp = bool(gpu.fp16_tensor_dense_tflops)
-        found.append(
-            {
-                "gpu": gpu,
-                "evidence": evidence,
-                "rates": rates,
-                "tf32": rates.compute if gpu.tf32_tensor_dense_tflops else None,
-                "amp": rates.compute + rates.amp_compute if has_amp else None,
-                "amp_bandwidth": rates.bandwidth + rates.amp_bandwidth if has_amp else None,
-                "has_tables": evidence.source in (Source.PROFILED, Source.CELLS, Source.PUBLISHED),
-                "held_out": held_out.get(gpu.name),
-                "half_width": 100 * math.expm1(width),
-                "amp_half_width": 100 * math.expm1(math.hypot(width, quantile() * amp)),
-            }
-        )
-    order = list(Source)
-    return sorted(found, key=lambda row: (order.index(row["evidence"].source), row["half_width"]))
-
-
-def _half_width(report: Report, model: TransferModel, gpu: Gpu) -> float:
-    instance = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
-    if row := report["left_out_gpus"]["by_gpu"].get(instance):
-        return math.log1p(row["median_interval_pct_with_latency"] / 100)
-    if calibrated := model.calibrated_gpu(gpu, True):
-        return quantile() * calibrated.log_sd
-    return quantile() * known_speed(model, gpu, True).step_log_sd
-
-
-def cells_card(report: Report) -> str:
-    """The card of a GPU with few measurements; `report` : as `cells_validation.json` holds it."""
-    gpus = list(report["rows"][0]["gpus"])
-    return render("cells", report=report, by_gpu=lambda cells: " | ".join(cells.replace("NAME", gpu) for gpu in gpus))
-
-
-def scaleout_card(report: Report, model: ScaleoutModel) -> str:
-    """The card of `scaleout.json`; `report` : as `scaleout_validation.json` holds it."""
-    parts = [
-        {"data_set": name, "what": what, **found[key]}
-        for name, found in report["data_sets"].items()
-        for key, what in (("networks", "network"), ("gpus", "GPU model"))
-    ]
-    coverage = [
-        {
-            **part,
-            **{
-                key: listed("{covered_90:.1f}% of {n}", part[key], " | ")
-                for key in ("covered_by_strategy", "covered_by_gpus")
-            },
-        }
-        for part in parts
-    ]
-    widths = [{"link": link, "a": width, "b": model.widths[True][link]} for link, width in model.widths[False].items()]
-    return render("scaleout", report=report, model=model, parts=parts, coverage=coverage, widths=widths)
-
-
-def manycore_card(made: str, rows: Sequence[many_core.CheckRow], speedup: many_core.CheckRow) -> str:
-    """Published predictions and both many-core models."""
-    return render(
-        "manycore",
-        made=made,
-        published=[
-            {"row": row, "same_digits": "yes" if row.same_digits else "no"}
-            for row in rows
-            if row.published_min is not None
-        ],
-        compared=[{"row": row} for row in rows if row.threads in (1, 60, 240, 480, 3840)],
-        speedup=speedup,
-        published_speedup=many_core.PUBLISHED_SPEEDUP,
-        apart={
-            name: [many_core.mean_apart_percent(rows, name, extrapolated=each) for each in (False, True)]
-            for name in many_core.PUBLISHED
+            for name, gpu in transfer.gpus.items()
+            if name in rented and evidence_of(transfer, gpu, True).source not in known_of_steps
+        ),
+        # By what is known of the network, from most to least.
+        "memory_rows": {
+            "layers known": report["memory"]["arithmetic"],
+            **report["memory"]["recorded"],
+            **report["memory"]["served"],
         },
-        large=many_core.PUBLISHED["large"],
-        published_errors=many_core.PUBLISHED_ERROR_PERCENT,
-        processor=many_core.XEON_PHI_7120P,
-    )
+    }
+
+
+def _cells_section(report: Report) -> dict[str, Any]:
+    gpus = list(report["rows"][0]["gpus"])
+    return {"by_gpu": lambda cells: " | ".join(cells.replace("NAME", gpu) for gpu in gpus)}
+
+
+def _scaleout_section(report: Report) -> dict[str, Any]:
+    sets = report["data_sets"]
+    return {
+        "parts": [
+            {"data_set": name, "what": what, **found[key]}
+            for name, found in sets.items()
+            for key, what in (("networks", "network"), ("gpus", "GPU model"))
+        ],
+        "by_strategy": [
+            {"name": f"{name}, {strategy}", **row}
+            for name, found in sets.items()
+            for strategy, row in found["networks"]["by_strategy"].items()
+        ],
+    }
+
+
+def _manycore_section() -> dict[str, Any]:
+    rows = check_rows()
+    published = [row for row in rows if row.published_min is not None]
+    return {
+        "published": len(published),
+        "same_digits": "yes" if all(row.same_digits for row in published) else "no",
+        "compared": [{"row": row} for row in rows if row.threads in (240, 3840)],
+        "speedup": speedup_row(),
+        "published_speedup": many_core.PUBLISHED_SPEEDUP,
+        "processor": many_core.XEON_PHI_7120P,
+    }
+
+
+if __name__ == "__main__":
+    MODELS = shipped_folder("models")
+    write_whole(MODELS / CARD_NAME, model_card(MODELS).encode())

@@ -23,7 +23,7 @@ from profet_core.prediction.models import INDEX_NAME, load_models
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.rates import Factors, class_place
 from profet_lab.class_folds import Fold, predict_cases
-from profet_lab.class_members import Training
+from profet_lab.class_members import PairTraining
 from profet_lab.measurements.tables import (
     WORKLOAD,
     ClassBank,
@@ -35,7 +35,7 @@ from profet_lab.measurements.tables import (
 )
 from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
-from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
+from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        (Training(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
+        (PairTraining(anchor, target, bank.architectures != model, latency_known, sizes_known=True), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

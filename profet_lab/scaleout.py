@@ -33,11 +33,11 @@ from profet_core.training.scaling_model import (
     several_ms,
 )
 from profet_core.training.several_gpus import GRADIENT_BYTES
-from profet_core.units import MS_PER_S
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError
 from profet_lab.models_folder import signed
 from profet_lab.tasks import Progress, held_out, run_tasks
+from profet_profiles.units import MS_PER_S
 
 #: What the throughputs call a network -> its name in the table of networks.
 NETWORKS = {

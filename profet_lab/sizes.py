@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize, nnls
+from scipy.optimize import least_squares, nnls
+from scipy.special import expit
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -43,13 +44,14 @@ from profet_core.prediction.scaler import (
 from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, ClassBank, DataError, Measurements, class_bank
 from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import run_tasks, weighted_quantile
-from profet_recorder.profiles.record import DEVICE_PREFIX
+from profet_profiles.record import DEVICE_PREFIX
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
 PENALTIES = (3e-3, 1e-3, 2e-2)
 #: An error below this, in the logarithm, counts as little as none.
 _MIN_SMOOTH_ERROR = 0.03
-_ITERATIONS = 120
+#: Of the fit; the measurements take some thirty.
+_MAX_STEPS = 50
 #: Of pairs that differ on both axes, every so many one is fitted: they are twice as many as those along one.
 _BOTH_AXES_EVERY = 3
 #: Least error of a size e times as large, in the logarithm.
@@ -126,30 +128,18 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     start, penalty = np.zeros(3 * width + 1), np.append(np.repeat(PENALTIES, width), 0.0)
     start[constants], penalty[constants] = (1.0, 1.5, 1.0), 0.0
 
-    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
-        """Smoothed absolute error with its gradient."""
+    def residuals(values: np.ndarray) -> np.ndarray:
+        """Of which the squares add up to the smoothed absolute errors and the shrinkage."""
         share, batch, area = (columns @ part for part in values[:-1].reshape(3, -1))
-        sharpness = float(np.exp(values[-1]))
-        batch_power, area_power = MAX_BATCH_POWER * _sigmoid(batch), MAX_AREA_POWER * _sigmoid(area)
-        work = batch_power * log_batch + area_power * log_area
+        sharpness = np.exp(values[-1])
+        work = MAX_BATCH_POWER * expit(batch) * log_batch + MAX_AREA_POWER * expit(area) * log_area
         # As `Growth.log_growth`.
         joined = np.logaddexp(-np.logaddexp(0, share), -np.logaddexp(0, -share) + sharpness * work)
         error = (1 - MIN_GROWTH) * joined / sharpness + MIN_GROWTH * work - log_growth
-        smooth = np.sqrt(error**2 + _MIN_SMOOTH_ERROR**2)
-        sigmoid = _sigmoid(share + sharpness * work)
-        by_work = (1 - MIN_GROWTH) * sigmoid + MIN_GROWTH
-        pull = weights * error / smooth
-        gradient = [
-            (1 - MIN_GROWTH) * (sigmoid - _sigmoid(share)) / sharpness,
-            by_work * log_batch * batch_power * (1 - _sigmoid(batch)),
-            by_work * log_area * area_power * (1 - _sigmoid(area)),
-        ]
-        parts = [columns.T @ (pull * part) for part in gradient]
-        by_sharpness = float((pull * (1 - MIN_GROWTH) * (sigmoid * work - joined / sharpness)).sum())
-        cost = float((weights * smooth).sum() + (penalty * values**2).sum())
-        return cost, np.concatenate([*parts, [by_sharpness]]) + 2 * penalty * values
+        smooth = np.hypot(error, _MIN_SMOOTH_ERROR)
+        return np.append(np.sqrt(weights * smooth), np.sqrt(penalty) * values)
 
-    solved = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS}).x
+    solved = least_squares(residuals, start, max_nfev=_MAX_STEPS).x
     by_column, own = solved[:-1].reshape(3, -1), 1 + len(SIGNS)
     share, batch, area = by_column[:, :own]
     return AnchorGrowthModel(
@@ -163,10 +153,6 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
         offsets={name: tuple(values) for name, values in zip(names, by_column[:, own:].T.tolist(), strict=True)},
         sharpness=float(np.exp(solved[-1])),
     )
-
-
-def _sigmoid(values: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
 
 
 def _weights(models: pd.Series) -> np.ndarray:

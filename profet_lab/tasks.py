@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from profet_core.errors import InputError
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client

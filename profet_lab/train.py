@@ -22,7 +22,6 @@ from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.units import US_PER_MS
 from profet_lab.class_folds import (
     WEIGHTS,
     distances,
@@ -31,7 +30,7 @@ from profet_lab.class_folds import (
     predict_cases,
     scale_of_folds,
 )
-from profet_lab.class_members import RECIPES, STEPS, MemberModels, Training, fit_member
+from profet_lab.class_members import RECIPES, STEPS, MemberModels, PairTraining, fit_member
 from profet_lab.documented import EPOCHS, PROFET_METHOD, fit_folds, training_steps
 from profet_lab.measurements.tables import ClassBank, Measurements, Pair, check_instances, class_bank, pairs
 from profet_lab.models_folder import (
@@ -47,6 +46,7 @@ from profet_lab.models_folder import (
 )
 from profet_lab.sizes import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
+from profet_profiles.units import US_PER_MS
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
 STACKS = len(MEMBERS) * (4 + 2)
@@ -65,7 +65,7 @@ def train_default(
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
     tasks = [
-        (bank, member, [Training(*pair, everything, known, sizes) for pair in wanted], seed, steps)
+        (bank, member, [PairTraining(*pair, everything, known, sizes) for pair in wanted], seed, steps)
         for known, sizes, member in finals
     ]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)

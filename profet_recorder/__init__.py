@@ -1,7 +1,7 @@
 """Record one step of a training script as a version-2 profile.
 
 It runs where someone trains, so importing it loads neither a framework nor anything else that is heavy; recording needs
-TensorFlow or PyTorch, and nothing else: this folder is also installed alone.
+TensorFlow or PyTorch, and nothing else: with `profet_profiles` this folder is also installed alone.
 
 >>> from profet_recorder import ProfileCallback
 >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
@@ -16,13 +16,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from profet_profiles import VERSION as VERSION
+
 if TYPE_CHECKING:
     from profet_recorder.in_training import ProfileCallback, StepRecorder, record_step, record_steps
     from profet_recorder.plan import RecorderError
 
 __all__ = ["VERSION", "ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
-
-VERSION = "1.1.0"
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,6 @@
-"""`profet profile`: runs a training script as `python script.py ...` would, recording a step of whatever trains in it.
+"""`profet-record`, in the app's command `profet profile`: runs a training script as `python script.py ...` would.
 
-Where only the recorder is installed, this is all of `profet`.
+It records a step of whatever trains in it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from profet_recorder.errors import InputError, ProfetError
+from profet_profiles import VERSION
+from profet_profiles.errors import InputError, ProfetError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
     from profet_recorder.plan import RecordPlan
 
-# `profet` has other commands, which start without what records: it is imported where it is needed.
+# The app's other commands start without what records: it is imported where it is needed.
 
 OnImport = Callable[[ModuleType], None]
 _RECORDER = str(Path(__file__).resolve().parent)
+_PROGRAM = "profet-record"
+#: What the user typed before the script.
+_TYPED = _PROGRAM if Path(sys.argv[0]).stem == _PROGRAM else "profet profile"
 #: Python's own status of a script that ends with an exception or a text.
 _FAILED = 1
 _TORCHRUN = "torchrun --no-python --nproc-per-node N"
@@ -65,30 +68,23 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def main() -> int:
-    """Run `profet profile`, the one command that the recorder has by itself; returns the exit status."""
-    parser = OneLineParser(
-        prog="profet",
-        description="The recorder of PROFET. `pip install .` in the project's folder installs the other commands.",
-    )
+    """Run `profet-record`; returns the exit status."""
+    parser = OneLineParser(prog=_PROGRAM, description="Record a profile of your own training script.")
     parser.add_argument(
-        "-V", "--version", action="version", version=f"profet {version('profet-recorder')}", help="print the version"
+        "-V",
+        "--version",
+        action="version",
+        version=f"{_PROGRAM} {VERSION}",
+        help="print the version",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=OneLineParser)
-    line = "Record a profile of your own training script."
-    add_arguments(commands.add_parser("profile", help=line, description=line))
-    arguments = sys.argv[1:]
+    add_arguments(parser)
     try:
-        if arguments and not arguments[0].startswith("-") and arguments[0] != "profile":
-            raise InputError(
-                f"Only the recorder is installed, without `profet {arguments[0]}`: install the whole project with "
-                "`pip install .` in its folder."
-            )
-        run(parse_arguments(parser, arguments))
+        run(parse_arguments(parser, sys.argv[1:]))
     except ProfetError as error:
-        print(f"profet: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        print(f"{_PROGRAM}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
         return _BAD_INPUT
     except KeyboardInterrupt:
-        print("profet: stopped", file=sys.stderr, flush=True)
+        print(f"{_PROGRAM}: stopped", file=sys.stderr, flush=True)
         return _STOPPED
     return 0
 
@@ -126,7 +122,7 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
     name = Path(options.script).name
     if re.fullmatch(r"python[\d.]*(\.exe)?", name):
         right = ["-m"] * options.module + (unknown[:1] or ["SCRIPT"]) + [SEPARATOR] * bool(unknown[1:]) + unknown[1:]
-        raise InputError(f"Leave {options.script} out: {parser.prog} profile {' '.join(right)}")
+        raise InputError(f"Leave {options.script} out: {_TYPED} {' '.join(right)}")
     if unknown and name not in LAUNCHERS:
         raise InputError(f"Unknown arguments {' '.join(unknown)}: put the script's arguments after `{SEPARATOR}`.")
     options.script_arguments = list(arguments[end + 1 :])
@@ -173,8 +169,8 @@ def record_script(
     launcher = Path(script).name
     if launcher in LAUNCHERS and (module or not Path(script).is_file()):
         raise RecorderError(
-            f"{script} trains in child processes: run profet in each of them instead, {LAUNCHERS[launcher]} "
-            "profet profile SCRIPT."
+            f"{script} trains in child processes: run the recorder in each of them instead, {LAUNCHERS[launcher]} "
+            f"{_TYPED} SCRIPT."
         )
     if not module and not Path(script).is_file():
         raise RecorderError(f"Script {script} not found: name the Python file that trains.")
@@ -243,7 +239,7 @@ class _Stop:
 
 @contextmanager
 def _without_our_tracebacks() -> Iterator[None]:
-    """What a script prints of the exception that stops it, as wandb and logging do, is empty."""
+    """Empty what a script prints, as wandb and logging do, of the exception that stops it."""
     from profet_recorder.engine import Patches
 
     kind = traceback.TracebackException
@@ -345,8 +341,8 @@ def why_nothing_trained(script: str, ran_session: bool = False) -> str:
         )
     elif _has_worked_in_children():
         way_out = (
-            f"{script} itself made no training step, its child processes may have: start each of them with profet, "
-            f"{_TORCHRUN} profet profile {script} (accelerate launch --no_python likewise), or put "
+            f"{script} itself made no training step, its child processes may have: start each of them with "
+            f"{_TORCHRUN} {_TYPED} {script} (accelerate launch --no_python likewise), or put "
             "profet_recorder.record_step around the loop of the function that mp.spawn or multiprocessing starts."
         )
     elif "torch" in sys.modules:

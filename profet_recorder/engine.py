@@ -1,4 +1,4 @@
-"""What the engines of both frameworks share: which framework trains, sizes of a batch, facts of a step."""
+"""Parts that the engines of both frameworks share: which framework trains, sizes of a batch, facts of a step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.plan import RecorderError
-from profet_recorder.profiles.record import ProfileMeta
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -51,14 +51,14 @@ def framework_of(thing: object) -> str | None:
 
 
 def keras_backend() -> str | None:
-    """What Keras 3 runs on, by the names that frameworks have here; None where it isn't loaded."""
+    """Name the framework that Keras 3 runs on, as it is called here; None where Keras isn't loaded."""
     keras: Any = sys.modules.get("keras")
     backend = keras.config.backend() if hasattr(keras, "config") else None
     return PYTORCH if backend == "torch" else backend
 
 
 def other_backend_line(backend: str) -> str:
-    """What to do where Keras runs on neither framework."""
+    """Say what to do where Keras runs on neither framework."""
     return (
         f"Keras runs on {backend} here, whose steps can't be recorded: set KERAS_BACKEND to tensorflow or torch before "
         "Keras is imported, in the script or its environment."
@@ -104,7 +104,7 @@ class Patches:
 
 
 def as_arguments(inputs: tuple[object, ...], named: Mapping[str, object]) -> dict[object, object]:
-    """What a call is given, which is no list of its own."""
+    """Return the arguments of a call by position or name."""
     return dict([*enumerate(inputs), *named.items()])
 
 
@@ -154,7 +154,7 @@ NO_SIZES = BatchSizes()
 
 
 class StepKind(NamedTuple):
-    """What steps have in common whose times may be compared.
+    """Kind of a step: steps of one kind have comparable times.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class StepKind(NamedTuple):
     tested: bool = False
 
     def difference(self, usual: StepKind) -> str:
-        """In what it differs from the usual kind."""
+        """Say how it differs from the usual kind."""
         if self.sizes.batch_size != usual.sizes.batch_size:
             return f"a batch of {self.sizes.batch_size} instead of {usual.sizes.batch_size}"
         if self.sizes.pixels != usual.sizes.pixels:
@@ -217,7 +217,7 @@ class ObservedSizes:
         self._passes.append(self._of_a_pass)
 
     def end_step(self) -> None:
-        """What is observed next is another step's."""
+        """Begin another step."""
         self.end_pass()
         examples = sum(sizes.batch_size or 0 for sizes in self._passes)
         self.passes = len(self._passes)
@@ -329,7 +329,7 @@ StepFacts = tuple[ProfileMeta, BatchSizes, tuple[str, ...]]
 
 
 def updates_made(optimizer: Any) -> int | None:
-    """How often an optimizer of Keras' has updated weights, which isn't each time it is called; None if unknown."""
+    """Count the weight updates of a Keras optimizer, which are fewer than its calls; None if unknown."""
     with suppress(Exception):
         return int(optimizer.iterations)
     return None
@@ -363,7 +363,7 @@ def step_warnings(
     updates: int = 1,
     tested: bool = False,
 ) -> Iterator[str]:
-    """What makes a step's times less sure, whichever the framework.
+    """List what makes a step's times less sure, whichever the framework.
 
     Parameters
     ----------

@@ -190,7 +190,7 @@ class ScriptHooks:
 
     @property
     def on_import(self) -> dict[str, Callable[[ModuleType], None]]:
-        """What to call after which import."""
+        """Map each import to what is called after it."""
         hooks = {
             "keras": self._hook_keras,
             "tf_keras": self._hook_keras,

@@ -28,7 +28,7 @@ _recorders: dict[Path, StepRecorder] = {}
 
 
 class StepRecorder:
-    """What `record_step` hands out: call `step` at the end of every training step."""
+    """Recorder that `record_step` hands out: call `step` at the end of every training step."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -218,7 +218,7 @@ def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
 
 
 class RecordingCallback(_Callback):
-    """What Keras calls on the way; `set_model` comes before every other hook.
+    """Hooks that Keras calls; `set_model` comes before every other one.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class RecordingCallback(_Callback):
         self._has_updated, self._is_in_step = True, False
 
     def set_params(self, params: Mapping[str, Any] | None) -> None:
-        """How many batches an epoch has, where Keras knows it."""
+        """Return the number of batches of an epoch, where Keras knows it."""
         super().set_params(params)
         self._batches_an_epoch = (params or {}).get("steps")
 
@@ -369,7 +369,7 @@ class RecordingCallback(_Callback):
 
 
 def _kind_of(model: Any) -> object:
-    """What two networks have in common that train alike; None if it isn't known before the first batch."""
+    """Return the traits that networks which train alike share; None if they aren't known before the first batch."""
     try:
         trained = {id(weight) for weight in model.trainable_weights}
         weights = [(tuple(weight.shape), id(weight) in trained) for weight in model.weights]
@@ -409,7 +409,7 @@ def _stop_observing(model: Any) -> None:
 
 
 def _flat_specs(batches: Any) -> list[Any]:
-    """What each tensor of a batch is, as an iterator of tf.data says."""
+    """Describe each tensor of a batch, as an iterator of tf.data does."""
     tensorflow = sys.modules.get("tensorflow")
     specs = getattr(batches, "element_spec", None)
     return [] if tensorflow is None else [one for one in tensorflow.nest.flatten(specs) if hasattr(one, "shape")]

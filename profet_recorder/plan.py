@@ -1,4 +1,4 @@
-"""What is recorded and where it goes, checked before the training starts; progress lines and errors."""
+"""Plan of a recording, checked before the training starts; progress lines and errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from profet_recorder.errors import ProfetError
-from profet_recorder.profiles.limits import is_short_text
-from profet_recorder.units import whole_number
-from profet_recorder.whole_files import write_whole
+from profet_profiles.errors import ProfetError
+from profet_profiles.limits import is_short_text
+from profet_profiles.units import whole_number
+from profet_profiles.whole_files import write_whole
 
 
 class RecorderError(ProfetError):
@@ -27,7 +27,7 @@ _has_turn = True
 
 
 def share_recording() -> None:
-    """Of this process and those it forks from now on, only the first that calls `take_turn` records."""
+    """Share one recording with forked processes: only the first that calls `take_turn` records."""
     global _turn
     if hasattr(os, "fork"):
         reading, writing = os.pipe()
@@ -88,7 +88,7 @@ def warn_and_continue(error: Exception) -> None:
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """How one recording goes; made by `record_plan`. Raises ProfetError for what can't be meant or written.
+    """Plan of one recording, made by `record_plan`. Raises ProfetError for what can't be meant or written.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
@@ -33,7 +34,6 @@ from profet_recorder.engine import (
     step_warnings,
 )
 from profet_recorder.plan import RecorderError, print_once
-from profet_recorder.profiles.record import ProfileMeta
 
 _TRACE_NAME = "recorded.pt.trace.json"
 COMPILE_IS_OFF = "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
@@ -152,7 +152,7 @@ class PyTorchEngine:
         """Does nothing: the profiler marks steps itself."""
 
     def end_observed_step(self) -> StepKind:
-        """What is observed next is another step's; the kind of this one."""
+        """End the observation of a step and return its kind."""
         self._sizes.end_step()
         self._calls.end_step()
         parameters, trained = self._known()
@@ -321,7 +321,7 @@ def _weights(optimizer: Any) -> list[Any]:
 
 
 class _ObservedCalls:
-    """What the script itself calls of its modules from `start` until `patches` are undone; keeps no tensor.
+    """Modules that the script itself calls from `start` until `patches` are undone; keeps no tensor.
 
     Attributes
     ----------
@@ -410,12 +410,12 @@ class _ObservedCalls:
 
     @property
     def count(self) -> int:
-        """Of different modules that were called."""
+        """Count the different modules that were called."""
         return len(self._networks) + len(self._without_gradient)
 
     @property
     def networks(self) -> list[Any]:
-        """What the script called in training."""
+        """Return the modules that the script called in training."""
         return list(self._networks.values())
 
     def trained(self, weights: Collection[int]) -> list[Any]:
@@ -439,11 +439,11 @@ class _ObservedCalls:
         return any(_holds(self._without_gradient[key], weights) for key in self._ran_without)
 
     def calls_in_step(self, weights: Collection[int]) -> int:
-        """How often such a network was called in the last step, the one that was most often."""
+        """Count the calls of such a network in the last step, of the one called most often."""
         return max((self._last_calls[id(network)] for network in self.trained(weights)), default=0)
 
     def end_step(self) -> None:
-        """What is called next is another step's."""
+        """Begin another step."""
         if not self.patches.undoing:
             return
         for sizes in self._sizes.values():

@@ -16,6 +16,19 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
+from profet_profiles import Profile, read_profile, write_profile
+from profet_profiles.record import (
+    ACCUMULATED,
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    NO_WORK,
+    REPEATED_UPDATES,
+    STAND_IN,
+    holds_work,
+)
+from profet_profiles.units import MS_PER_S, format_ms
 from profet_recorder.engine import (
     PYTORCH,
     TENSORFLOW,
@@ -27,19 +40,6 @@ from profet_recorder.engine import (
     other_backend_line,
 )
 from profet_recorder.plan import RecorderError, RecordPlan, print_once, print_progress, take_turn
-from profet_recorder.profiles import Profile, read_profile, write_profile
-from profet_recorder.profiles.record import (
-    ACCUMULATED,
-    DEVICE_PREFIX,
-    HOST_PREFIX,
-    IDLE_OPERATIONS,
-    NO_DEVICE,
-    NO_WORK,
-    REPEATED_UPDATES,
-    STAND_IN,
-    holds_work,
-)
-from profet_recorder.units import MS_PER_S, format_ms
 
 if TYPE_CHECKING:
     from profet_recorder.pytorch import PyTorchEngine
@@ -435,7 +435,7 @@ class Recording:
         self.engine.stop_observing()
 
     def _varying(self, kind: StepKind | None, are_alike: bool) -> Iterator[str]:
-        """What the profile is of where steps differ."""
+        """Say which steps the profile is of, where they differ."""
         if kind is None:
             return
         if are_alike and len(self._sides) > 1:
@@ -488,7 +488,7 @@ def _trains_with_others() -> bool:
 def recorded_profile(
     trace: Path, facts: StepFacts, plan: RecordPlan, latencies_ms: Sequence[float], odd: str | None
 ) -> Profile:
-    """What the trace holds, with all that is known of the step; what the user knows goes before what was found.
+    """Make the profile of a trace with all that is known of the step; what the user says goes before what was observed.
 
     Parameters
     ----------
@@ -591,7 +591,7 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
 
 
 def next_step(profile: Path) -> str:
-    """What to do with a profile: at the app that the recorder was installed from, if it was."""
+    """Say what to do with a profile: at the app that the recorder was installed from, if it was."""
     try:
         source = distribution("profet-recorder").read_text("direct_url.json")
     except PackageNotFoundError:

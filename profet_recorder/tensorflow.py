@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from profet_profiles.record import ProfileMeta
 from profet_recorder.engine import (
     BYTES_PER_MIB,
     MAX_NETWORKS,
@@ -33,7 +34,6 @@ from profet_recorder.engine import (
     updates_made,
 )
 from profet_recorder.plan import RecorderError, print_once
-from profet_recorder.profiles.record import ProfileMeta
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
@@ -173,7 +173,7 @@ class TensorFlowEngine:
         self._calls.sizes.end_pass()
 
     def end_observed_step(self) -> StepKind:
-        """What is observed next is another step's; the kind of this one."""
+        """End the observation of a step and return its kind."""
         self._sizes.end_step()
         self._calls.end_step()
         trained = sum(math.prod(weight.shape) for weight in self._trained().values())
@@ -240,7 +240,7 @@ class TensorFlowEngine:
         return {key: weight for key, weight in own.items() if key in updated}
 
     def _networks(self) -> list[Any]:
-        """What was called for its gradients and is trained, else the models given."""
+        """Return the models that were called for their gradients and are trained, else the models given."""
         return self._calls.networks(self._trained()) or self._models
 
     def _parameters(self) -> int | None:
@@ -333,7 +333,7 @@ def _onednn() -> bool | None:
 
 
 class ObservedKeras:
-    """What a script calls of its layers under a gradient tape, and the weights its optimizers update, while started.
+    """Layers that a script calls under a gradient tape, and the weights its optimizers update, while started.
 
     In a graph both are seen once, when it is traced: so this is started before anything trains, where that can be.
 
@@ -374,7 +374,7 @@ class ObservedKeras:
                 self.patches.put(kind, name, self._observed_update(getattr(kind, name)))
 
     def weights(self, optimizers: Collection[object]) -> dict[int, Any]:
-        """What these optimizers update, by `id`."""
+        """Return the weights that these optimizers update, by `id`."""
         found: dict[int, Any] = {}
         for optimizer in optimizers:
             found |= self._updates.get(id(optimizer), (None, {}))[1]
@@ -409,19 +409,19 @@ class ObservedKeras:
         return bool(moved) or not made
 
     def end_forward(self) -> None:
-        """What layers are fed next may be another batch."""
+        """Forget the batch: what layers are fed next may be another one."""
         self.sizes.observe(self._fed)
         self._fed = NO_SIZES
 
     def end_step(self) -> None:
-        """What is observed next is another step's."""
+        """Begin another step."""
         self.end_forward()
         self._ask()
         self._last_moved, self._moved = self._moved, set()
         self.sizes.end_step()
 
     def networks(self, trained: Collection[int]) -> list[Any]:
-        """What was called that holds any of these weights."""
+        """Return the called layers that hold any of these weights."""
         return [one for one in self._networks.values() if any(id(weight) in trained for weight in _weights_of(one))]
 
     def _observed_update(self, apply: Any) -> Callable[..., Any]:

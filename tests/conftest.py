@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from profet_core import Catalog, Models, load_catalog, load_models
 from profet_core.prediction.models import Sample, load_samples
-from profet_recorder.whole_files import write_whole
+from profet_profiles.whole_files import write_whole
 from ui.server import WHEEL
 
 # The instances, prices and measurements of whoever runs the tests stay out of them.
@@ -102,7 +102,12 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def recorder_wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorder's wheel, where the app hands it out; pip builds it if there is none as new as its sources."""
-    sources = [path for path in (repository / "profet_recorder").rglob("*") if "__pycache__" not in path.parts]
+    sources = [
+        path
+        for package in ("profet_profiles", "profet_recorder")
+        for path in (repository / package).rglob("*")
+        if "__pycache__" not in path.parts
+    ]
     if not WHEEL.is_file() or WHEEL.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         folder = tmp_path_factory.mktemp("wheel")
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]

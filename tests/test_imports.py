@@ -22,17 +22,18 @@ PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
-#: What each part of the project may import of the others: pages -> ui -> profet_core -> profet_recorder.
+#: What each part of the project may import of the others: pages -> ui -> profet_core -> profet_profiles.
 MAY_IMPORT = {
-    "profet_recorder": set(),
-    "profet_core": {"profet_recorder"},
-    "profet_lab": {"profet_core", "profet_recorder", "profet_collect"},
-    "profet_collect": {"profet_core", "profet_recorder"},
-    "ui": {"profet_core", "profet_recorder"},
-    "pages": {"ui", "profet_core", "profet_recorder"},
-    "profet_http": {"profet_core", "profet_recorder"},
+    "profet_profiles": set(),
+    "profet_recorder": {"profet_profiles"},
+    "profet_core": {"profet_profiles"},
+    "profet_lab": {"profet_core", "profet_profiles", "profet_collect"},
+    "profet_collect": {"profet_core", "profet_profiles", "profet_recorder"},
+    "ui": {"profet_core", "profet_profiles"},
+    "pages": {"ui", "profet_core", "profet_profiles"},
+    "profet_http": {"profet_core", "profet_profiles"},
     "streamlit_app": {"ui", "profet_http", "profet_core"},
-    "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_collect", "profet_http"},
+    "profet_cli": {"profet_core", "profet_lab", "profet_profiles", "profet_recorder", "profet_collect", "profet_http"},
 }
 #: What the recorder imports besides the standard library: it is installed alone, beside the framework that it records.
 #: numpy comes with both frameworks, protobuf with TensorFlow; msgspec is used where it is installed.
@@ -41,7 +42,8 @@ OF_THE_RECORDER = {"torch", "keras", "tensorflow", "numpy", "google", "msgspec",
 CORE = """
 errors
 latency
-units, files, sandbox
+files
+shipped
 catalog
 ensemble
 training, transfer
@@ -50,8 +52,10 @@ layers
 questions
 answers
 """
-#: The same of profet_recorder.profiles. Packages in one layer, such as the formats, don't import each other.
+#: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
+errors
+units, whole_files
 limits
 record
 unpacking
@@ -62,6 +66,7 @@ pytorch_steps, statistics, trace_json, xplane
 pytorch_work
 pytorch_trace
 reading
+sandbox
 """
 #: What a library is called where it is installed, if not as where it is imported.
 DISTRIBUTIONS = {
@@ -69,6 +74,7 @@ DISTRIBUTIONS = {
     "google": "protobuf",
     "sklearn": "scikit-learn",
     "xgboost": "xgboost-cpu",
+    "yaml": "pyyaml",
 }
 #: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
@@ -176,7 +182,7 @@ def test_predicting_loads_no_training_library(samples):
     ]
     code = f"""
 import sys
-from profet_recorder.profiles import read_profile, write_profile
+from profet_profiles import read_profile, write_profile
 assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
 assert not {{"numpy", "profet_core", "msgspec", "google.protobuf"}} & set(sys.modules)
 
@@ -222,7 +228,7 @@ def test_imports_go_one_way():
             others = imported(path) & (set(MAY_IMPORT) - {part})
             assert others <= allowed, f"{path.relative_to(ROOT)} imports {sorted(others - allowed)}"
     graph = import_graph()
-    assert len(graph) > 100 and graph["profet_recorder.profiles.reading"] > {"profet_recorder.profiles.record"}
+    assert len(graph) > 100 and graph["profet_profiles.reading"] > {"profet_profiles.record"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -233,13 +239,13 @@ def test_imports_go_one_way():
 
 
 def test_the_recorder_needs_the_standard_library_alone():
-    for path in modules_of("profet_recorder"):
-        others = imported(path) - sys.stdlib_module_names - {"profet_recorder"}
+    for path in [*modules_of("profet_profiles"), *modules_of("profet_recorder")]:
+        others = imported(path) - sys.stdlib_module_names - {"profet_profiles", "profet_recorder"}
         assert others <= OF_THE_RECORDER, f"{path.relative_to(ROOT)} imports {sorted(others - OF_THE_RECORDER)}"
 
 
 def test_layers_of_the_core_import_downwards_and_every_page_is_a_script_named_as_its_folder():
-    for package, lines in (("profet_core", CORE), ("profet_recorder.profiles", PROFILES)):
+    for package, lines in (("profet_core", CORE), ("profet_profiles", PROFILES)):
         assert parts_of(package) == set(layers(lines))
         assert imports_upwards(package, layers(lines)) == []
     assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}

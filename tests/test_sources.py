@@ -6,9 +6,11 @@ import ast
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from tests.test_imports import MAY_IMPORT, module_name, modules_of, syntax_tree
 
@@ -50,7 +52,7 @@ def defined(owner: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def qualified_names() -> set[str]:
-    """Of all modules, classes, functions, constants and fields: "profet_core.units.format_time"; and files."""
+    """Of all modules, classes, functions, constants and fields: "profet_profiles.units.format_time"; and files."""
     found = {path.name for path in SOURCES}
     for path, tree in SOURCES.items():
         todo = [(module_name(path), tree)]
@@ -104,3 +106,34 @@ def test_nothing_is_installed_from_an_index_where_its_name_is_not_ours(repositor
         if re.split(r"[\[=<>~.]", word)[0].lower().replace("_", "-") in ours | {"profet"}
     }
     assert found == set()
+
+
+def test_hosted_ci_runs_the_readme_s_commands_on_every_supported_python_and_two_systems(repository):
+    (job,) = yaml.safe_load((repository / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"].values()
+    matrix = job["strategy"]["matrix"]
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    low, high = re.findall(r"3\.(\d+)", project["requires-python"])
+    assert matrix["python"] == [f"3.{minor}" for minor in range(int(low), int(high))] and len(matrix["os"]) == 2
+    commands = " ".join(step.get("run", "") for step in job["steps"])
+    assert re.findall(r"make (?:app|test)", (repository / "README.md").read_text(encoding="utf-8"))
+    assert all(re.search(rf"{command}\b", commands) for command in ("make app", "make test"))
+
+
+def test_issue_templates_ask_for_what_a_fix_needs(repository):
+    templates = [yaml.safe_load(path.read_text()) for path in sorted((repository / ".github/ISSUE_TEMPLATE").iterdir())]
+    assert [template["name"] for template in templates] == ["A file that isn't read", "A wrong number"]
+    for template in templates:
+        fields = [field for field in template["body"] if field["type"] != "markdown"]
+        assert len({field["id"] for field in fields}) == len(fields) >= 4
+        assert any(field["id"] == "version" and field["validations"]["required"] for field in fields)
+
+
+#: Public classes of one name that are yet to be renamed, or to go with what they belong to.
+SAME_NAMES = {"Cell", "Evidence", "Field", "Kind", "KnownSteps", "Network", "Steps", "Target", "Training"}
+
+
+def test_no_public_class_has_the_name_of_another_one():
+    trees = [*SOURCES.values(), *(tree for path, tree in OTHERS.items() if "tests" not in path.parts)]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    twice = {name for name, number in names.items() if number > 1 and not name.startswith("_")}
+    assert twice <= SAME_NAMES, "rename one by what it means"

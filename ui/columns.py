@@ -15,7 +15,7 @@ from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import COSTED_STEPS, Period, Plan, plan_confidence
 from profet_core.training.several_gpus import WholeNodePlan
-from profet_core.units import (
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_co2e,
@@ -90,11 +90,6 @@ def _range(
         narrow_under=beneath,
         **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
     )
-
-
-def _epoch_range(row: PlanRow) -> dict[str, Value]:
-    ends = Period.EPOCH.share_of(row.plan).interval
-    return {"epoch_low_usd": ends and ends.low_usd, "epoch_high_usd": ends and ends.high_usd}
 
 
 #: An instance that one GPU trains on, by its name.
@@ -370,31 +365,4 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             by_default=False,
         ),
         _hidden(MEMORY, data=lambda row: {"fits_in_memory": row.fit and row.fit.verdict.value}),
-    )
-
-
-def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[TableRow], ...]:
-    """All columns, in order; rows have their regime, and what a profile predicts where they are `compared` with it."""
-    tip = "Step latency predicted from your profile."
-    profiled = [
-        Column[TableRow]("profiled_ms", "From profile", lambda row: row.values["profiled_ms"], format_ms, tip=tip)
-    ]
-    tip = "Which part of the question was not measured."
-    return (
-        INSTANCE,
-        replace(STEP, tip="Step latency, estimated from the network's layers."),
-        STEP_RANGE,
-        *(profiled * compared),
-        MEMORY,
-        Column("epoch_s", "Epoch time", lambda row: row.plan.epoch_s, unit.words, narrow_under="epoch_usd"),
-        Column(
-            "epoch_usd",
-            "Epoch cost",
-            lambda row: row.plan.epoch_usd,
-            format_usd,
-            data=lambda row: {"epoch_usd": row.plan.epoch_usd, **_epoch_range(row)},
-        ),
-        _hidden(TRAINING_COST),
-        Column("regime", "Case", lambda row: row.values["regime"].value, by_default=False, tip=tip),
-        basis_column("latency_ms"),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.units import format_ms, shared_time_unit
+from profet_profiles.units import format_ms, shared_time_unit
 from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
 
 #: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
+from profet_core.answers.by_layers import NetworkProfile, file_profile, named_profile, unknown_profile
+from profet_core.layers.network import Network as NetworkLayers
 from profet_core.prediction.targets import recorded_on
-from profet_recorder.profiles.profet_json import profile_from_link_text
+from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
 from ui.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
+from ui.words import error_words, sentence
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
@@ -75,7 +79,10 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     current = slot.shown
     if current is not None and current.is_custom and current.key not in session.custom.profiles:
         current = None
-    wanted = resources.samples[slot.sample] if slot.source == "sample" else custom_profile_in(slot)
+    if slot.source == "name":
+        wanted = _network(slot.shown)
+    else:
+        wanted = resources.samples[slot.sample] if slot.source == "sample" else custom_profile_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
         session.custom.link_missing = "reload" if RELOADED in st.query_params else "link"
@@ -97,6 +104,43 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     else:
         slot.steps = None
     return held
+
+
+class GivenNetwork(NamedTuple):
+    """Name of the last network file that was given, what is wrong with it, one line; and the last one that was read."""
+
+    name: str = ""
+    problem: str = ""
+    network: NetworkLayers | None = None
+
+
+def given_network() -> GivenNetwork:
+    """What the visitor gave of network files."""
+    found: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    return found
+
+
+def _network(shown: Held | None) -> Held | None:
+    """The network that was chosen by name or file; None while there is no file."""
+    file = session.file
+    step: dict[str, Any] = {"optimizer": file.net_optimizer, "frozen_backbone": file.net_frozen}
+    if file.net_from == "name":
+        profile = _named(file.net, file.net_batch, file.net_pixels, **step)
+        name = profile.known_as or file.net
+    else:
+        network = given_network().network
+        if network is None:
+            return shown if shown is not None and not shown.is_network else None
+        profile, name = file_profile(network, file.net_batch, **step), network.name
+    return Held(f"network:{name}", profile, name, "network")
+
+
+@lru_cache
+def _named(name: str, batch_size: int, pixels: int | None, **step: Any) -> NetworkProfile:
+    try:
+        return named_profile(name, batch_size, pixels, **step)
+    except InputError as error:
+        return unknown_profile(name, sentence(error_words(error)))
 
 
 def profile_to_predict(resources: Resources) -> Held:
@@ -193,6 +237,9 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
 
 def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
+    if wanted.is_network:
+        _keep_measured(slot, wanted)
+        return
     if slot.shown is not None and slot.shown.is_custom and not wanted.is_custom:
         st.session_state.update({one.key: None for one in slot.sizes.values()})
     slot.shown = wanted
@@ -204,6 +251,15 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     for key, value in profile_defaults(resources, slot).items():
         if key not in session.custom.given:
             st.session_state[key] = custom.get(key, value)
+
+
+def _keep_measured(slot: Slot, network: Held) -> None:
+    """Show a network: what the visitor says of a measured step stays, what a sample or another network's said goes."""
+    before, slot.shown = slot.shown, network
+    kept = {Network.anchor.key: None if before is None else session.custom.chosen_anchor, slot.key("latency"): None}
+    if before is not None and before.sample is not None and slot.latency != latency_text(before.latency_ms):
+        kept[slot.key("latency")] = slot.latency
+    st.session_state.update({key: value for key, value in kept.items() if key not in session.custom.given})
 
 
 def take_shared_profile(resources: Resources) -> str | None:

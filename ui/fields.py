@@ -13,12 +13,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
+from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.units import format_count, typed_count, typed_latency_ms
-from profet_recorder.profiles.record import ProfileMeta
+from profet_core.questions import COST_FIELDS, AdviseQuestion, fields_of
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import held_in
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
@@ -73,7 +75,7 @@ def number_field(
         value="min" if empty is None else None,
         key=field.key,
         placeholder=empty,
-        help=tip,
+        help=tip or field.tip or None,
         on_change=on_change,
         persist_state="session",
         **kind,
@@ -189,11 +191,8 @@ def costs_input() -> None:
     number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
     if session.training.runs > 1:
         toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
-    tip = "Start-up and storage are added to *All costs* in an instance's details, not to the bars."
-    number_field("Start-up (min)", Training.start_up_minutes, empty="none", tip=tip)
-    size, price = st.columns(2, gap="small")
-    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
-    number_field("$/GiB-month", Training.storage_usd_per_gib_month, empty="none", at=price)
+    for name in COST_FIELDS:
+        number_field(fields_of(AdviseQuestion)[name].label, vars(Training)[name], empty="none")
     if session.offers.market == SPOT:
         tip = "Share of spot machines interrupted per month, in AWS's five published bands."
         select("Interruptions", Training.interruptions, help=tip)
@@ -288,17 +287,21 @@ def size_sliders(resources: Resources) -> None:
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
     """The batch and pixel size that the profile was recorded at, None while not known."""
-    meta = held_in(resources, session.profile).profile.meta
-    return {
-        "batch": meta.batch_size or session.network.profiled_batch,
-        "pixels": meta.pixels or session.network.profiled_pixels,
-    }
+    held = held_in(resources, session.profile)
+    meta, network = held.profile.meta, session.network
+    if isinstance(held.read, NetworkProfile):
+        # A network's file is read at one size.
+        return {"batch": meta.batch_size, "pixels": meta.pixels if held.read.known_as else None}
+    return {"batch": meta.batch_size or network.profiled_batch, "pixels": meta.pixels or network.profiled_pixels}
 
 
 def _size_slider(axis: str, recorded: int | None) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        if session.profile.source == "name":
+            by_file = axis == "pixels" and session.file.net_from == "file"
+            tip = "For another size, upload the network's file again." if by_file else "Needs a network."
         st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
         st.caption(tip)
         return
@@ -315,9 +318,10 @@ def _size_slider(axis: str, recorded: int | None) -> None:
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]
-    if chosen != recorded:
+    by_name = session.profile.source == "name"
+    if chosen != recorded and not by_name:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1]
+    is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
     st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

@@ -14,11 +14,13 @@ _GROUPS = {
         ("sizes", "Sizes", "show_chart"),
         ("compare", "Compare", "compare_arrows"),
         ("scale_out", "Scale out", "hub"),
-        ("estimate", "No profile", "schema"),
     ),
     "More": (
+        ("many_core", "Many-core CPUs", "memory"),
         ("accuracy", "Accuracy", "rule"),
         ("about", "About", "info"),
+        # Where its links led to before.
+        ("estimate", "No profile", "schema"),
     ),
 }
 
@@ -30,7 +32,14 @@ if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = {
         group: [
-            st.Page(page_path(name), title=title, icon=f":material/{icon}:", url_path=name, default=name == "predict")
+            st.Page(
+                page_path(name),
+                title=title,
+                icon=f":material/{icon}:",
+                url_path=name,
+                default=name == "predict",
+                visibility="hidden" if name == "estimate" else "visible",
+            )
             for name, title, icon in pages
         ]
         for group, pages in _GROUPS.items()

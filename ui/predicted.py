@@ -116,12 +116,16 @@ def shown_words(resources: Resources, network: Predicted) -> str:
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
     precision = Network.precision.options[network.question.precision]
     code = Network.training_code.options[network.question.training_code].lower()
-    offer, is_counted = resources.catalog.get(anchor), sample is not None and not sample.measured_ms
+    offer, how = resources.catalog.get(anchor), "profiled on"
+    if network.held.is_network:
+        how = "measured on" if network.question.latency_ms is not None and anchor else ""
+    elif sample is not None and not sample.measured_ms:
+        how = "layer counts for"
     parts = (
         network.held.name if sample is None else sample.model,
         f"{pixels} px" if pixels else "",
         f"batch {batch_size:,}" if batch_size else "",
-        f"{'layer counts for' if is_counted else 'profiled on'} {anchor if offer is None else gpu_words(offer)}",
+        f"{how} {anchor if offer is None else gpu_words(offer)}" if how else "",
         precision if network.question.precision != Network.precision.default else "",
         code if network.question.training_code != Network.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
@@ -146,10 +150,12 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
     # No answer of the visitor's could help.
-    if reason := refusal_by(resources.models, held.profile):
+    if held.is_network and held.profile.refusal:
+        raise InputError(held.profile.refusal)
+    if not held.is_network and (reason := refusal_by(resources.models, held.profile)):
         raise NoPredictionError(reason)
     anchor = held.anchor
-    if anchor is None:
+    if anchor is None and not held.is_network:
         if meta.gpu and (reason := unknown_gpu(resources.models, meta.gpu)):
             raise NoPredictionError(reason)
         raise MissingAnchorError("Which GPU was this recorded on?")
@@ -162,7 +168,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
             "epochs": training.epochs,
             "at_batch": training.batch,
         }
-    if network.second:
+    if network.second and not held.is_network:
         second = held_in(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
     # A field of what is now the anchor doesn't count.

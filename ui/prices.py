@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import InputError, ProfetError
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.predict import speed_of_step
 from profet_core.catalog import MARKETS, Instance
 from profet_core.catalog.custom_gpus import (
@@ -26,7 +27,7 @@ from profet_core.catalog.custom_instances import check_custom_rows, custom_cells
 from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE, instance_words
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
-from profet_core.units import as_typed, format_ms, format_usd, typed_positive
+from profet_profiles.units import as_typed, format_ms, format_usd, typed_positive
 from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.predicted import current_network
 from ui.resources import Resources, load_resources
@@ -198,6 +199,8 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
         return custom
     # With the speed that a measured step of the shown profile implies.
     prediction, measured_ms = current_network(resources).training.prediction, float(step_ms)
+    if isinstance(prediction, NetworkPrediction):
+        raise InputError("A step of a custom GPU needs a profile of it on Predict: enter images/s, or upload one.")
     tf32 = session.network.precision != FP32
     point = speed_of_step(resources, prediction, custom, measured_ms, tf32=tf32)
     return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")

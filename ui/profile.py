@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from profet_core import ProfetError
+from profet_core import InputError, ProfetError
 from profet_core.errors import STEPS_CODES, Code, Note
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.layers.networks import named_networks
+from profet_core.layers.logs import TrainingLog
+from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.networks import named_networks, native_pixels
+from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
 from profet_core.prediction.targets import anchor_in_text
-from profet_core.sandbox import read_guarded
 from profet_core.training.cost import MAX_IMAGES
-from profet_core.units import format_ms
-from profet_recorder.profiles.limits import MAX_STEPS
-from profet_recorder.profiles.reading import sizes_in_name
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.reading import sizes_in_name
+from profet_profiles.sandbox import read_guarded
+from profet_profiles.units import format_ms
 from ui.custom import (
     MAX_NAME_LETTERS,
     add_profile,
@@ -28,13 +32,13 @@ from ui.custom import (
     keep_given,
     remove_profiles,
 )
-from ui.fields import aside_note, choice, number_field, select, set_aside, toggle
+from ui.fields import aside_note, choice, network_name_input, number_field, select, set_aside, toggle
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import Network, Slot, latency_text, number, session
-from ui.uploads import Take, notes_on, read_uploads, show_notes, upload_input
-from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error
+from ui.session import Network, NetworkFile, Slot, latency_text, number, session
+from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
+from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
 #: Field of `Held` -> label, answers and tip.
 _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
@@ -58,21 +62,45 @@ _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE
 
 
 def network_input(resources: Resources) -> None:
-    """The profile, its anchor and its latency."""
+    """The network, where it was measured, and how long its step took there."""
+    read_given_log(partial(_take_log, resources))
     select(
         ANCHOR_LABEL,
         Network.anchor,
         resources.anchor_labels(),
         index=None,
         placeholder="Choose a GPU",
-        help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
-        "it under *Prices*, or measure it: see *Custom GPU* on About.",
+        help="The instance or GPU that the profile was recorded on, or that you measured a step on. Type part of its "
+        "name to find it. Not listed? Add it under *Prices*, or measure it: see *Custom GPU* on About.",
         on_change=_choose_anchor,
     )
-    held = _profile_input(resources, session.profile, "2 · Your profile")
-    _latency_input(resources, session.profile, "3 · Measured time per step (optional)")
+    held = _profile_input(resources, session.profile, "2 · Your network")
+    _latency_input(resources, session.profile, "3 · Measured time there (optional)")
+    log_input()
     if held.is_custom:
         _name_input(held, session.profile.prefix)
+    if held.is_network and not session.profile.latency:
+        st.button(
+            ":primary[Example: 31 min/epoch on an RTX 4090]", key="example", type="tertiary", on_click=_use_example
+        )
+
+
+def _take_log(resources: Resources, log: TrainingLog) -> None:
+    """Fill in what a log says: its time, its GPU, and the sizes of a network without a profile."""
+    session.profile.latency = log.time
+    if log.gpu and (gpu := anchor_in_text(resources.models, resources.catalog, log.gpu)):
+        session.network.anchor = session.custom.chosen_anchor = gpu
+    if session.profile.source == "name":
+        session.file.net_batch = log.batch_size or session.file.net_batch
+        session.file.net_pixels = log.pixels or session.file.net_pixels
+
+
+def _use_example() -> None:
+    """What somebody measured of the sample network."""
+    file = session.file
+    file.net_from, file.net, file.net_batch, file.net_pixels = "name", "resnet50", 64, None
+    session.network.anchor = session.custom.chosen_anchor = "GeForce RTX 4090"
+    session.profile.latency = "31 min/epoch"
 
 
 def _choose_anchor() -> None:
@@ -146,8 +174,10 @@ def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
         label,
         key=slot.key("latency"),
         value=None,
-        placeholder="122.4 ms, 122400 us or 0.12 s",
-        help="Time of one training step on that GPU without the profiler. Leave empty if unknown.",
+        placeholder="122.4 ms, 7.3 it/s or 14 min/epoch",
+        max_chars=LONGEST_TIME,
+        help="Time of a training step on that GPU, without the profiler: 122.4 ms, 7.3 it/s, 520 images/s, "
+        "14 min/epoch (of the images below), or the progress line of Keras or tqdm. Leave empty if unknown.",
         persist_state="session",
     )
     held = slot.shown
@@ -220,7 +250,12 @@ def latency_question(network: Predicted) -> None:
 
 def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
-    choice(label, slot.key("source"), Slot.source.options)
+    is_first = slot is session.profile
+    options = {source: words for source, words in Slot.source.options.items() if is_first or source != "name"}
+    choice(label, slot.key("source"), options)
+    if slot.source == "name":
+        _named_input()
+        return held_in(resources, slot)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
         select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
@@ -240,7 +275,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
         st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
-    if slot is session.profile:
+    if is_first:
         inside_link("Look inside the profile", None if held.is_custom else held.key)
         if held.is_custom:
             # Totals only, but whoever has the link has them.
@@ -252,6 +287,35 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
                 help="This profile is too long for a link." if held.link_text is None else _SHARE_TIP,
             )
     return held
+
+
+_FILE_TIP = (
+    f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. If it is too big with its "
+    "weights, upload the output of `model.to_json()`."
+)
+
+
+def _named_input() -> None:
+    """A network by name or file, at its batch and image size."""
+    choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
+    pixels, empty = session.file.net_pixels, "its own"
+    if session.file.net_from == "name":
+        network_name_input(NetworkFile.net, label_visibility="collapsed")
+        with suppress(InputError):
+            empty = f"{native_pixels(session.file.net)}"
+    else:
+        empty = "from file"
+        given = network_file(_FILE_TIP, pixels=pixels)
+        if given.problem:
+            show_error(given.problem)
+        if given.network is None:
+            st.caption("No file yet.")
+        elif pixels not in (None, given.network.counts.pixels):
+            read_at = given.network.counts.pixels
+            show_error(f"This file was read at {read_at} pixels. To use {pixels}, upload it again.")
+    batch, size = st.columns(2, gap="small")
+    number_field("Batch size", NetworkFile.net_batch, at=batch)
+    number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.", at=size)
 
 
 def sample_label(held: Held) -> str:
@@ -373,6 +437,19 @@ def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
     return tuple(note for note in warnings if not (held.is_custom and note.code in STEPS_CODES))
 
 
+def _network_notices(network: Predicted) -> None:
+    """Whether a measured time is usual, what to check if not, and which network is meant."""
+    if session.profile.latency and session.network.anchor is None:
+        st.info("Choose the GPU that you measured on (1): the time is not used yet.", icon=":material/help:")
+    for note in network.training.warnings:
+        if note.code is Code.USUAL:
+            st.markdown(plain(note))
+        elif note.code in (Code.SLOWER, Code.FASTER, Code.COUNTS):
+            show_warning(note)
+        else:
+            st.caption(plain(note))
+
+
 def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     """What could not be used, what the profile warns of, and what another GPU doesn't change.
 
@@ -381,6 +458,9 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
+    if network.held.is_network:
+        _network_notices(network)
+        return
     warnings = besides_steps(network.training.warnings, network.held)
     lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)

@@ -8,6 +8,7 @@ from functools import cached_property
 import streamlit as st
 
 from profet_core import Profile
+from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.context import Context, Served, load_served
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, gpu_words
@@ -15,7 +16,7 @@ from profet_core.layers.networks import network_in_file_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Sample, load_samples
 from profet_core.prediction.targets import anchor_named, anchor_names
-from profet_recorder.profiles.profet_json import profile_to_link_text
+from profet_profiles.profet_json import profile_to_link_text
 
 
 # Without slots, for the cached property.
@@ -27,7 +28,7 @@ class Held:
     ----------
     key : tells its content apart from others'; a sample's name.
     name : the file's name, or what the visitor called it; no two of a visitor are alike.
-    origin : "sample", "upload", "paste" or "link"; "stand-in" of a sample in the place of an upload that is missing.
+    origin : "sample", "upload", "paste", "link" or "network"; "stand-in" of a sample in the place of a missing upload.
     anchor : instance or GPU it was recorded on, None while not known.
     precision, compiled, batch_size, pixels : the visitor's answers where the file doesn't tell.
     network : its name as the visitor chose it, `NO_NETWORK` for none; None while they haven't.
@@ -72,8 +73,13 @@ class Held:
 
     @property
     def is_custom(self) -> bool:
-        """It is the visitor's own."""
-        return self.sample is None
+        """It is the visitor's own profile."""
+        return self.sample is None and not self.is_network
+
+    @property
+    def is_network(self) -> bool:
+        """It is a network without a profile."""
+        return isinstance(self.read, NetworkProfile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.typing import UploadedFile
 
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from ui.streamlit_internals import STATIC, MemoryUploadedFileManager, UploadedFileRec, uploads_of_all
 
 _HERE = Path(__file__).parent

@@ -17,21 +17,27 @@ from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.estimate import OPTIMIZERS
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
-from profet_core.questions import USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
+from profet_core.questions import (
+    COST_FIELDS,
+    USUAL_CHECKPOINT_MINUTES,
+    USUAL_RESTART_MINUTES,
+    AdviseQuestion,
+    fields_of,
+)
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed, typed_latency_ms
-from profet_recorder.profiles.limits import MAX_STEPS
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
-from ui.words import ON_PREDICT
+from ui.words import ON_PREDICT, sentence
 
 #: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
@@ -58,6 +64,7 @@ class Field(Generic[T]):
     options, bounds : value -> how it reads, for one of a few; smallest and largest number.
     follows_profile : its default is what the shown profile says.
     each : a number for each of some instances; a link has each as `key_INSTANCE`.
+    tip : help, as the question has it.
     """
 
     default: T | Callable[[Resources, str], T]
@@ -67,6 +74,7 @@ class Field(Generic[T]):
     follows_profile: bool = False
     each: bool = False
     key: str = ""
+    tip: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.key = name
@@ -149,6 +157,14 @@ def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGE
     return Field(default, parse, bounds=(smallest, largest), **more)
 
 
+def asked(name: str, default: T) -> Field[T]:
+    """A number as the question for advice declares it, with its range and its help."""
+    declared = fields_of(AdviseQuestion)[name]
+    found = number(default, *declared.bounds)
+    found.tip = f"{sentence(declared.help.partition(' (default')[0])}."
+    return found
+
+
 def _network(text: str, _: Resources) -> str:
     """A network's name or its number of parameters, as it is typed; which there are, the page says."""
     if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
@@ -164,18 +180,11 @@ def _network_name(text: str, resources: Resources) -> str:
         return _network(text, resources)
 
 
-def _time(text: str, _: Resources) -> str | None:
-    """A measured time as it is typed; what it is, the page says."""
-    if len(text) > LONGEST_TIME or not text.isprintable():
-        raise ValueError(text[:LONGEST_TIME])
-    return None if text == EMPTY else text
-
-
 def _latency(text: str, _: Resources) -> str | None:
-    """A latency as it is typed, if it is one."""
+    """A measured time as it is typed, if it is one."""
     if text == EMPTY:
         return None
-    typed_latency_ms(text)
+    step_ms(text, 1, 1)
     return text
 
 
@@ -213,10 +222,11 @@ class Slot(Part):
     and `trusted` a latency in doubt to use as typed.
     """
 
-    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
+    #: "name": a network by name or file, without a profile; not of the second one.
+    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste", "name": "Name"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
-    #: As typed, such as "122.4 ms" or "122400 us".
+    #: As typed, such as "122.4 ms", "5.2 it/s", "14 min/epoch" or a progress line.
     latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
@@ -227,7 +237,11 @@ class Slot(Part):
     @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
-        return typed_latency_ms(self.latency) if self.latency else None
+        if not self.latency:
+            return None
+        batch_size = self.shown.profile.meta.batch_size if self.shown else None
+        training = session.training
+        return step_ms(self.latency, batch_size, training.images, training.validation_images)
 
     @property
     def usable_ms(self) -> float | None:
@@ -272,28 +286,25 @@ class Network(Part):
 class Training(Part):
     """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
-    images = number(1_281_167, 1, MAX_IMAGES)
-    validation_images = number(0, 0, MAX_IMAGES)
-    epochs = number(90, 1, MAX_EPOCHS)
+    images = asked("images", 1_281_167)
+    validation_images = asked("validation_images", 0)
+    epochs = asked("epochs", 90)
     batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
     pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
-    runs = number(1, 1, MAX_RUNS)
+    runs = asked("runs", 1)
     at_once = _flag()
     #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
     loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
     vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
-    #: Costs beside the steps, which bars leave out.
-    start_up_minutes: Field[float | None] = number(None)
-    dataset_gib: Field[float | None] = number(None)
-    storage_usd_per_gib_month: Field[float | None] = number(None)
     interruptions = one_of(
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
     per_day = number(0.1)
-    checkpoint_minutes, restart_minutes = number(USUAL_CHECKPOINT_MINUTES), number(USUAL_RESTART_MINUTES)
+    checkpoint_minutes = asked("checkpoint_minutes", USUAL_CHECKPOINT_MINUTES)
+    restart_minutes = asked("restart_minutes", USUAL_RESTART_MINUTES)
     #: What it may take, and with what probability in percent.
     deadline_h: Field[float | None] = number(None)
-    budget_usd: Field[float | None] = number(None)
+    budget_usd: Field[float | None] = asked("budget_usd", None)
     certainty = number(90, 50, 99)
     whole_nodes = _flag()
     #: Its name or its number of parameters.
@@ -310,13 +321,20 @@ class Training(Part):
     def extras(self) -> dict[str, Any]:
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
-        storage = ["dataset_gib", "storage_usd_per_gib_month"]
-        names = ["start_up_minutes", *([] if None in [getattr(self, name) for name in storage] else storage)]
+        asked = fields_of(AdviseQuestion)
+        # One that needs another counts beside it.
+        names = [name for name in COST_FIELDS if None not in [getattr(self, one) for one in (name, *asked[name].needs)]]
         spot: dict[str, Any] = {}
         if rate != "off" and session.offers.market == SPOT:
             spot = {"market": SPOT, "interruptions": rate}
             names += ["checkpoint_minutes", "restart_minutes"]
         return {name: getattr(self, name) for name in names} | spot
+
+
+# Costs beside the steps, which bars leave out.
+for _name in COST_FIELDS:
+    setattr(Training, _name, _field := asked(_name, None))
+    _field.__set_name__(Training, _name)
 
 
 class Offers(Part):
@@ -371,19 +389,14 @@ class ScalerView(Part):
 
 
 class NetworkFile(Part):
-    """Which hardware No profile is about; the network without a profile, and its step."""
+    """A network without a profile, and its step."""
 
-    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = Field("resnet50", _network_name)
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_code = one_of(dict(zip(CODES, ("Plain", "Channels-last"), strict=True)))
     net_frozen = _flag()
-    #: Where a step was measured, and its time or speed as typed, such as "46 ms" or a progress line.
-    net_gpu = _one_known(lambda resources: resources.gpus)
-    net_time: Field[str | None] = Field(None, _time)
 
 
 class ScaleOut(Part):
@@ -416,18 +429,8 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the section of About."""
+    """The section of About."""
 
-    part = one_of(
-        {
-            "model": "Profiled GPUs",
-            "gpu": "Other GPUs, AMP",
-            "cells": "Few measurements",
-            "estimate": "No profile",
-            "scaleout": "Scale out",
-            "manycore": "Many-core CPUs",
-        }
-    )
     open = one_of(
         {
             "record": "Record a profile",
@@ -508,13 +511,14 @@ class Session:
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
+    scale_out_table, compare_table = Table("scale_out"), Table("compare")
     manycore_table = Table("manycore")
 
     @property
     def prediction_inputs(self) -> tuple[Part, ...]:
         """What predictions depend on."""
-        return (self.profile, self.network, *((self.second,) if self.network.second else ()))
+        by_name = (self.file,) if self.profile.source == "name" else ()
+        return (self.profile, self.network, *by_name, *((self.second,) if self.network.second else ()))
 
 
 session = Session()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -64,12 +65,19 @@ def save_button(
     )
 
 
+_FORMULA = re.compile(r"[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+
+
 def as_csv(rows: Rows) -> str:
-    """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
-    risky = ("=", "+", "-", "@", "\t", "\r")
-    cells = pd.DataFrame(rows, dtype=object)
-    safe = cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(risky) else cell)
-    return safe.to_csv(index=False, lineterminator="\n")
+    """Rows as CSV with a header; a missing value is empty, and no text, of a head neither, is a formula."""
+    table = pd.DataFrame(rows, dtype=object)
+    return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=False, lineterminator="\n")
+
+
+def _no_formula(cell: object) -> object:
+    """A cell that no spreadsheet takes for a formula, whatever blanks or marks stand before its sign."""
+    is_formula = isinstance(cell, str) and _FORMULA.match(cell)
+    return f"'{cell}" if is_formula else cell
 
 
 def as_json(rows: Rows) -> str:

@@ -6,17 +6,18 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
 from profet_core import InputError, ProfetError, Profile
+from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
-from profet_core.sandbox import read_guarded, taken
-from ui.custom import add_profile
+from profet_profiles.sandbox import read_guarded, taken
+from ui.custom import GivenNetwork, add_profile, given_network
 from ui.resources import Held, Resources
 from ui.server import is_dropped, others_first
 from ui.streamlit_internals import forget_upload
@@ -70,20 +71,12 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
     return f"{file.name} can't be used: something went wrong on our side while reading it."
 
 
-class GivenNetwork(NamedTuple):
-    """Name of the last file that was given, what is wrong with it, one line; and the last network that was read."""
-
-    name: str = ""
-    problem: str = ""
-    network: Network | None = None
-
-
 def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None] = lambda _: None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
     `pixels`: image size to count at; None: the file's own. `take`: called with each network that is read.
     """
-    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    given = given_network()
     file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:
@@ -97,6 +90,36 @@ def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None
         st.session_state["network:given"] = given
         _empty_uploader("network")
     return given
+
+
+def read_given_log(take: Callable[[TrainingLog], None]) -> None:
+    """Read the log that its uploader got, in the run that it starts; `take`: called with what it says."""
+    file = st.session_state.get(_uploader_key("log"))
+    if file is None or file.closed:
+        return
+    try:
+        log = _read(file, lambda copy: read_log_guarded(copy, file.name))
+        take(log)
+        sizes = [f"batch {log.batch_size}"] * bool(log.batch_size) + [f"{log.pixels} px"] * bool(log.pixels)
+        facts = ", ".join([f"{log.time}, the median of {log.count:,}", *sizes, *filter(None, [log.gpu])])
+        note = "", f"{file.name}: {facts}."
+    except Exception as error:
+        note = _why_not(file, error), ""
+    finally:
+        _let_go(file)
+    st.session_state["log:note"] = note
+    _empty_uploader("log")
+
+
+def log_input() -> None:
+    """Ask for the log of a finished training, and say what was read from it."""
+    problem, read = st.session_state.get("log:note", ("", ""))
+    with st.expander("From a training log", icon=":material/description:", key="log", expanded=bool(problem)):
+        st.file_uploader("Training log", key=_uploader_key("log"), help=f"{LOGS[0].upper()}{LOGS[1:]}.")
+        if problem:
+            show_error(problem)
+        elif read:
+            st.caption(plain(read))
 
 
 @dataclass(slots=True)

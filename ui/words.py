@@ -81,7 +81,7 @@ def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
 
 
 #: The box in which a visitor says where a profile was recorded.
-ANCHOR_LABEL = "1 · GPU you profiled on (anchor)"
+ANCHOR_LABEL = "1 · GPU you measured on (anchor)"
 _LABELS = {
     "profile": "The profile",
     "anchor": ANCHOR_LABEL,
@@ -90,6 +90,8 @@ _LABELS = {
     "profiled_pixels": "Image size",
     "second_batch": "its batch size",
     "second_pixels": "its image size",
+    "measured": "The measured time",
+    "images": "images per epoch",
 }
 
 
@@ -113,7 +115,7 @@ def one_line_errors() -> Iterator[None]:
         show_error(UNEXPECTED)
 
 
-RECORD_COMMAND = "profet profile train.py"
+RECORD_COMMAND = "profet-record train.py"
 
 
 def page_path(name: str) -> str:

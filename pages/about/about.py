@@ -13,7 +13,7 @@ from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from ui.fields import choice
 from ui.frame import run_page
 from ui.prices import say_whose

@@ -11,14 +11,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import Prediction, Profile, ProfileError
+from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.predict import Placement, answer_compare, answer_inside
 from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
 from profet_core.questions import ProfileQuestion
 from profet_core.training.plans import COSTED_STEPS, Period, Plan
-from profet_core.units import US_PER_MS, format_ms, format_usd
-from profet_recorder.profiles.profet_json import write_profile
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.profet_json import write_profile
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.units import US_PER_MS, format_ms, format_usd
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE, TableRow
 from ui.curves import gpu_look
@@ -153,8 +154,8 @@ def _facts(resources: Resources, one: Candidate) -> str:
     meta = held.profile.meta
     facts = (
         "**on Predict**" if one.on_predict else "",
-        "" if held.is_custom else "sample",
-        plain(resources.anchor_label(held.anchor)) if held.anchor else "**no anchor yet**",
+        "" if held.sample is None else "sample",
+        plain(resources.anchor_label(held.anchor)) if held.anchor else "**no anchor yet**" * held.is_custom,
         f"batch {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} px" if meta.pixels else "",
         plain(meta.framework or ""),
@@ -169,8 +170,10 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
     """Fields of an uploaded profile, or a sample's description; buttons below."""
     held = chosen.held
     with st.container(border=True, gap="small"):
-        if held.sample is None:
+        if held.is_custom:
             _profile_fields(resources, held)
+        elif held.sample is None:
+            st.caption(f"{plain(held.name)}: a network without a profile, as chosen on Predict.")
         else:
             st.markdown(f"**{plain(held.sample.title)}**")
             st.caption(f"Sample: {plain(held.sample.description)}.")
@@ -186,6 +189,8 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
                     slot.source, slot.sample, slot.shown = "sample", held.key, None
                 st.switch_page(page_path("predict"))
             try:
+                if held.is_network:
+                    return
                 # With the fields above.
                 data = held.sample.data if held.sample else write_profile(with_answers(held))
                 name = held.sample.path.name if held.sample else "profile.json"
@@ -378,6 +383,16 @@ def _cut(name: str, most: int) -> str:
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
     """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
+    if isinstance(network := candidate.held.read, NetworkProfile) and network.counts is not None:
+        counts = network.counts
+        facts = {
+            "Layers": counts.layers.all,
+            "Parameters": counts.parameters,
+            "FLOPs per image (forward)": counts.flops.all,
+            "Values between layers, per image": counts.elements.all,
+        }
+        show_table([{"": name, "Value": plain(f"{value:,.0f}")} for name, value in facts.items()], "Network")
+        return
     answer = answer_inside(resources, candidate.held.profile, candidate.held.latency_ms)
     for line in answer.warnings:
         show_warning(line)

@@ -33,6 +33,7 @@ from ui.fields import (
     recorded_sizes,
     select,
     size_sliders,
+    toggle,
     training_code_input,
     validation_input,
     whole_nodes_input,
@@ -43,10 +44,11 @@ from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
 from ui.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.resources import Resources
-from ui.session import Part, PredictView, Training, session
+from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
+NO_PROFILE = "No profile? Choose a network by name, or paste your progress bar."
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
@@ -67,8 +69,13 @@ def _other_inputs(resources: Resources) -> None:
     tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
     number_field("Confidence (%)", Training.certainty, tip=tip)
     validation_input()
-    second_input(resources)
-    whole_nodes_input(held_in(resources, session.profile).profile.meta)
+    held = held_in(resources, session.profile)
+    if held.is_network:
+        choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
+        toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
+    else:
+        second_input(resources)
+    whole_nodes_input(held.profile.meta)
     training_code_input()
     costs_input()
     method_input(resources)
@@ -168,6 +175,8 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
     wanted = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
+    if network.held.is_network and network.question.latency_ms is None:
+        return {}
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
         found = answer if is_profiled else answer_advise(resources, wanted)
@@ -188,12 +197,15 @@ def _details_choice(rows: Sequence[OfferRow]) -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    mark = "" if network.held.is_custom else "\N{EN SPACE}:primary-badge[Sample]"
+    is_sample = network.held.sample is not None
+    mark = "\N{EN SPACE}:primary-badge[Sample]" if is_sample else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
         st.markdown(plain(shown_words(resources, network)) + mark, width="content")
         if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
+            choose = partial(setattr, session.profile, "source", "name")
+            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose)
 
 
 def _toolbar(resources: Resources) -> None:

@@ -44,7 +44,7 @@ from profet_core.training.words import (
     comparison_sentences,
     skipped_sentence,
 )
-from profet_core.units import (
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_ms,
@@ -457,6 +457,9 @@ def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Pla
     """What the step and the memory verdict are computed from."""
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
+    if network.held.is_network:
+        lines += [] if row.fit is None else [f"Memory: {row.fit.why}"]
+        return [plain(f"{line}.") for line in lines]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
     method = resources.models.method(prediction.method)
     rule = method.rules[prediction.anchor_latency_ms is not None]

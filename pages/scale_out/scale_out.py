@@ -17,7 +17,7 @@ from profet_core.questions import ScaleoutQuestion, TrainingQuestion, ask
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan
-from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
+from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves

@@ -14,7 +14,7 @@ from profet_core.answers.sizes import answer_scale, answer_sizes
 from profet_core.catalog.instance import gpu_words
 from profet_core.prediction.scaler import AXIS_RANGE, axis_range
 from profet_core.questions import ScaleQuestion, ask
-from profet_core.units import format_ms
+from profet_profiles.units import format_ms
 from ui.charts import show_chart
 from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
 from ui.fields import SIZE_LABELS, aside_note, choice, number_field, select, set_aside

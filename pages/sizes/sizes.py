@@ -17,7 +17,7 @@ from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.advise import OfferRow
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
-from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
+from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis

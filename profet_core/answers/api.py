@@ -26,7 +26,7 @@ from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, Predictions
 from profet_core.questions import AdviseQuestion, EstimateQuestion, ScaleoutQuestion, ask, fields_of
 from profet_core.transfer.custom_gpu import with_custom_gpus
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
 
 
 def load_models(folder: Path | str | None = None) -> Models:

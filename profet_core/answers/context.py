@@ -27,14 +27,14 @@ from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.networks import counts_of, named_network
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
-from profet_core.prediction.targets import anchor_names, basis_by_instance, recorded_on, unknown_gpu
+from profet_core.prediction.targets import basis_by_instance, recorded_on, unknown_gpu
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.units import format_count, positive_number, typed_count
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import format_count, positive_number, typed_count
 
 if TYPE_CHECKING:
     from profet_core.training.scaling_model import ScaleoutModel
@@ -295,7 +295,7 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
     if found is None:
         raise InputError(
             f"{{profile}} was recorded on {recorded}, which matches more than one GPU: choose with {{anchor}} one of "
-            f"{', '.join(anchor_names(models))}.",
+            f"{', '.join(gpu.name for gpu in models.transfer.gpus.named(recorded))}.",
             *fields,
         )
     return found

@@ -320,19 +320,8 @@ class PickJson(ClosedJson, frozen=True):
     too_close_to_call: bool
 
 
-class BreakdownJson(ClosedJson, frozen=True):
-    """All that a plan costs."""
-
-    training_usd: float
-    interruptions_usd: float
-    start_up_usd: float
-    storage_usd: float
-    total_usd: float
-    total_s: float
-
-
 class PlanJson(OfferRowJson, frozen=True):
-    """The training on an offer."""
+    """The training on an offer; `breakdown` has the dollars of each component of its cost, and the totals."""
 
     plan: str
     gpus: int
@@ -353,7 +342,7 @@ class PlanJson(OfferRowJson, frozen=True):
     latency_note: str
     note: str
     waiting: float
-    breakdown: BreakdownJson
+    breakdown: dict[str, float]
 
 
 class WithinJson(ClosedJson, frozen=True):
@@ -493,12 +482,13 @@ def _label(plan: Plan | None) -> str | None:
 
 def _plan(plan: Plan) -> PlanJson:
     offer, ends = plan.offer, plan.interval
+    costs = {f"{name}_usd": usd for name, usd in plan.breakdown.parts_usd.items()}
     more = {
         **{name: getattr(offer, name) for name in ("market", "region", "source")},
         **{name: ends and getattr(ends, name) for name in ("low_s", "high_s", "low_usd", "high_usd")},
         "plan": plan.label,
         "latency_note": plan.row.note,
-        "breakdown": json_of(BreakdownJson, plan.breakdown),
+        "breakdown": {**costs, "total_usd": plan.breakdown.total_usd, "total_s": plan.breakdown.total_s},
     }
     return json_of(PlanJson, plan, rented(offer) | more)
 

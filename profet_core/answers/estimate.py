@@ -14,14 +14,16 @@ from profet_core.errors import Code, InputError, Note
 from profet_core.latency import LEVEL, StepTime
 from profet_core.layers.estimate import (
     Disagreement,
+    MeasuredStep,
     NetworkEstimate,
     NetworkStep,
     disagreements,
     estimate,
     measured_step,
 )
-from profet_core.layers.measured import measured_times
-from profet_core.layers.network import Network
+from profet_core.layers.logs import TrainingLog
+from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
+from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import Prediction, rows_frame
@@ -29,7 +31,7 @@ from profet_core.questions import EstimateQuestion, ProfileQuestion
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import TOTALS, Plan, plan_of
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
     sizes = question.batch, question.images, question.validation_images
     times = measured_times(question.measured, *sizes)
     measured = [measured_step(context.models, context.catalog, one) for one in times]
+    if question.log is not None:
+        measured.append(_logged_step(context, question, question.log, counts, is_file=file is not None))
     found = estimate(context.models, context.catalog, step, wanted, measured)
     rows = tuple(filtered_rows(found.rows, offer_filter, names, ""))
     kept = {row.instance for row in rows} | found.gpus.keys()
@@ -99,6 +103,22 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
         disagreements=() if profiled is None else disagreements(rows, profiled),
         warnings=tuple(warnings),
     )
+
+
+def _logged_step(
+    context: Context, question: EstimateQuestion, log: TrainingLog, counts: Counts, *, is_file: bool
+) -> MeasuredStep:
+    """Return the step of a log, at the sizes that it states; those of the question where it states none."""
+    place, batch_size = question.anchor or log.gpu, log.batch_size or question.batch
+    if place is None:
+        raise InputError("{log} doesn't name the GPU that it ran on: give it with {anchor}.", "log", "anchor")
+    if log.pixels not in (None, counts.pixels):
+        if is_file:
+            raise InputError(f"{{log}} is of images of {log.pixels:,} pixels: give {{pixels}} {log.pixels}.", "pixels")
+        counts = counts_of(question.network, log.pixels)
+    latency_ms = step_ms(log.time, batch_size, question.images, question.validation_images)
+    step = measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, latency_ms))
+    return replace(step, network=counts)
 
 
 def other_sizes(profile: Profile, batch_size: int, pixels: int) -> tuple[Note, ...]:

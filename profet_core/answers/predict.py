@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from msgspec import structs
 
+from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
@@ -31,15 +32,17 @@ from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
-from profet_core.units import format_ms, format_significant, positive_number, whole_number
-from profet_recorder.profiles import Profile
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
+from profet_profiles import Profile
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
+from profet_profiles.units import format_ms, format_significant, positive_number, whole_number
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
 def predicted_question(context: Context, question: ProfileQuestion) -> Prediction:
     """Predict the question's own profile, corrected by the latencies in `measured`."""
+    if isinstance(question.profile, NetworkProfile):
+        return network_prediction(context, question)
     targets = question.targets if isinstance(question, PredictQuestion) else None
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
@@ -171,6 +174,9 @@ def predicted_training(
     OptionalInputError : `second` or `measured` can't be used.
     """
     first = prediction or predicted_question(context, question)
+    if isinstance(first, NetworkPrediction):
+        here = first.at(question.at_batch or first.batch_size or 1, question.at_pixels, None)
+        return PredictedTraining((first,), here.batch_size or 1, here.pixels, here.predictions, here.warnings)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
@@ -205,6 +211,8 @@ def fits_in_training(
     at : batch size and pixels, if not the training's.
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
+    if isinstance(training.prediction, NetworkPrediction):
+        return training.prediction.at(batch_size, pixels, set(instances)).fits
     size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
     return memory_fits(context, training.known, training.ran_on, instances, **size)
 
@@ -353,6 +361,11 @@ def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> li
 def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     models, catalog = context.models, context.catalog
     models.method(one.method)
+    if isinstance(one.profile, NetworkProfile):
+        try:
+            return EachPrediction(one.profile, predicted_question(context, one))
+        except (InputError, NoPredictionError) as error:
+            return EachPrediction(one.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused)

@@ -9,6 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.catalog.instance import gpu_words
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
@@ -18,7 +19,8 @@ from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence
 from profet_core.training.recommend import shortlist
 from profet_core.training.words import answer_sentences, breakdown_line, named_plans
-from profet_core.units import (
+from profet_profiles import VERSION
+from profet_profiles.units import (
     TimeUnit,
     format_certainty,
     format_duration,
@@ -27,7 +29,6 @@ from profet_core.units import (
     format_usd_range,
     shared_time_unit,
 )
-from profet_recorder import VERSION
 
 #: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MAX_PLANS = 20
@@ -64,6 +65,9 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
     step = "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}"
     digest = str(models.manifest["checksum"])
     facts = (f"recorded on {prediction.anchor}", step)
+    if isinstance(prediction, NetworkPrediction):
+        measured = "no step was measured" if latency_ms is None else f"{step} on {prediction.anchor}"
+        facts = ("a network without a profile", measured)
     return ReportSource(profile, facts, digest, date.today().isoformat(), tuple(warnings))
 
 

@@ -42,8 +42,8 @@ from profet_core.training.several_gpus import (
     scaled_step,
     scaling_notes,
 )
-from profet_core.units import MS_PER_S, positive_number, whole_number
-from profet_recorder.profiles.record import ProfileMeta
+from profet_profiles.record import ProfileMeta
+from profet_profiles.units import MS_PER_S, positive_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.context import Context
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
+from profet_core.latency import StepTime
 from profet_core.prediction.scaler import (
     KNOTS,
     ScaleContext,
@@ -116,7 +118,11 @@ def _points(
     """Label of a row -> its point at each size, if the latency is known at all sizes."""
     training, names = advice.training, {row.offer.name for row in rows}
     other = training.pixels if axis == "batch" else training.batch_size
-    steps = curves_at(context.models, training.known, axis, sizes, other, instances=names)
+    if isinstance(first := training.prediction, NetworkPrediction):
+        each = [first.at(*_size(training, axis, size), names).predictions for size in sizes]
+        steps: Mapping[str, tuple[StepTime, ...]] = {same[0].instance: same for same in zip(*each, strict=True)}
+    else:
+        steps = curves_at(context.models, training.known, axis, sizes, other, instances=names)
     known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
     shown = [row for row in rows if row.offer.name in known]
     points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}

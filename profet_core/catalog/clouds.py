@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT, Instance
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import listed_price
+from profet_profiles.units import listed_price
 
 A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"

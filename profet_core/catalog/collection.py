@@ -24,7 +24,7 @@ from profet_core.catalog.instance import (
     cloud_words,
 )
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import positive_number, whole_number
+from profet_profiles.units import positive_number, whole_number
 
 #: Default region and market of prices.
 HOME_REGION = "us-east-1"

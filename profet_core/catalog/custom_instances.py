@@ -26,11 +26,12 @@ from profet_core.catalog.instance import (
     Instance,
     instance_from_row,
 )
-from profet_core.catalog.tables import Row, file_text, is_header, read_records, shipped_text, table_text
+from profet_core.catalog.tables import Row, file_text, is_header, read_records, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder, only_one
-from profet_core.units import as_typed
-from profet_recorder.whole_files import write_whole
+from profet_core.shipped import shipped_text
+from profet_profiles.units import as_typed
+from profet_profiles.whole_files import write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.
 CUSTOM_VARIABLE = "PROFET_INSTANCES"
@@ -96,7 +97,7 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
 def load_shipped() -> Catalog:
     """Load the shipped catalog alone: instances from `instances.csv`, prices from `prices.csv`."""
     columns = (*MACHINE_COLUMNS, "source")
-    rows = read_records(shipped_text("instances.csv"), "Catalog", key="instance", required=columns, make=dict)
+    rows = read_records(shipped_text("catalog/instances.csv"), "Catalog", key="instance", required=columns, make=dict)
     machines = {row["instance"]: row for row in rows}
 
     def priced(price: Row) -> Instance:
@@ -105,7 +106,9 @@ def load_shipped() -> Catalog:
             raise CatalogError(f"prices.csv: {price['instance']} is not in instances.csv.")
         return instance_from_row({**machine, **price}, machine_source=machine["source"])
 
-    prices = read_records(shipped_text("prices.csv"), "Catalog", key="instance", required=OFFER_COLUMNS, make=priced)
+    prices = read_records(
+        shipped_text("catalog/prices.csv"), "Catalog", key="instance", required=OFFER_COLUMNS, make=priced
+    )
     if unpriced := machines.keys() - {row.name for row in prices}:
         raise CatalogError(f"prices.csv has no price of {', '.join(sorted(unpriced))}.")
     place = {name: number for number, name in enumerate(machines)}

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from functools import cache
 from types import MappingProxyType
 
-from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
+from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import CatalogError, Code, InputError, Note
+from profet_core.shipped import shipped_text
 
 #: Relative tolerance of a memory size against the specs.
 _MEMORY_TOLERANCE = 0.1
@@ -204,7 +205,7 @@ def load_gpus() -> Gpus:
     required = [field.name for field in fields(Gpu) if field.name != "name"]
     return Gpus(
         read_records(
-            shipped_text("gpus.csv"),
+            shipped_text("catalog/gpus.csv"),
             "The GPU table",
             key="gpu",
             required=required,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
-from profet_core.units import format_usd
+from profet_profiles.units import format_usd
 
 if TYPE_CHECKING:
     from profet_core.latency import StepTime

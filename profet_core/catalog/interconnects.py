@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.instance import Instance
-from profet_core.catalog.tables import Row, cells_of, check_numbers, read_records, shipped_text
+from profet_core.catalog.tables import Row, cells_of, check_numbers, read_records
 from profet_core.errors import InputError, WordedEnum
+from profet_core.shipped import shipped_text
 
 
 class Link(WordedEnum):
@@ -120,5 +121,5 @@ def load_interconnects() -> Interconnects:
         return row["instance"], Interconnect(**{**cells, "link": Link(row["link"])})
 
     columns = [field.name for field in fields(Interconnect)]
-    text = shipped_text("interconnects.csv")
+    text = shipped_text("catalog/interconnects.csv")
     return Interconnects(read_records(text, "The interconnect table", key="instance", required=columns, make=named))

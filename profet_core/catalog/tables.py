@@ -6,12 +6,11 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import positive_number, whole_number
+from profet_profiles.units import positive_number, whole_number
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
 MAX_NAME_LENGTH, LONGEST_CELL = 100, 500
@@ -29,14 +28,12 @@ _NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] =
 }
 
 
-def shipped_text(name: str) -> str:
-    """Text of a CSV file that ships with the catalog."""
-    return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
-
-
 def file_text(path: Path, what: str) -> str | None:
     """Text of a user's file, None if there is none; raises CatalogError, which names it as `what`, if unreadable."""
     try:
+        if path.is_fifo():
+            # Opening it would wait for a writer.
+            raise CatalogError(f"{what} {path} is a pipe: name a file.")
         with path.open("rb") as file:
             data = file.read(MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:

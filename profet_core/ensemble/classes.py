@@ -6,14 +6,13 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
 
 from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
-    Kind,
+    OperationKind,
     UnknownOperations,
     column_sums,
     is_set_aside,
@@ -22,8 +21,9 @@ from profet_core.ensemble.operations import (
     report_unknown,
     same_operations,
 )
-from profet_core.units import US_PER_MS
-from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.shipped import shipped_text
+from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.units import US_PER_MS
 
 # TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, including idle, add
 # up to the step. The rows of each host thread add up to the steps it took part in, so in a profile of two steps they
@@ -152,7 +152,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class OperationClasses:
-    """Table of operation classes: context about TensorFlow's operations, not learned from data.
+    """Table of operation classes: facts about TensorFlow's operations, not learned from data.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class OperationClasses:
         return operation not in self.columns and kind_of(operation) not in self._served
 
     @cached_property
-    def _served(self) -> frozenset[Kind]:
+    def _served(self) -> frozenset[OperationKind]:
         """Kinds of the training operations in their classes."""
         found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
         return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
@@ -269,7 +269,7 @@ class OperationClasses:
 @cache
 def load_operation_classes() -> OperationClasses:
     """Load the shipped table, `operation_classes.csv`; read once, because it never changes."""
-    text = resources.files("profet_core.ensemble").joinpath("operation_classes.csv").read_text(encoding="utf-8")
+    text = shipped_text("ensemble/operation_classes.csv")
     table: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines()):
         table.setdefault(row["class"], []).append(row["operation"])

@@ -13,8 +13,8 @@ import numpy as np
 from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, load_operation_classes, repair_factor
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.latency import FloatArray, combined_sd, log_sd_of
-from profet_core.units import SMALLEST_NUMBER
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import SMALLEST_NUMBER
 
 # Every function takes the array module as `xp`: numpy for serving, `keras.ops` for training, so that both share one
 # definition. Shapes: leading axes are free; the last axis holds classes, inputs or a single value.

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
 
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.shipped import shipped_text
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
 
 
 def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ...], list[int], np.ndarray]]:
@@ -99,7 +99,7 @@ _TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.AS
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OperationKind:
     """Kind of operations."""
 
     name: str
@@ -117,11 +117,11 @@ class OperationKinds:
     operations : operation type without its prefix -> name of its kind.
     """
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, OperationKind]
     operations: Mapping[str, str]
 
     @cached_property
-    def shipped(self) -> Mapping[str, Kind]:
+    def shipped(self) -> Mapping[str, OperationKind]:
         """Kinds of the table's operations, with and without prefixes; names from uploaded files are not cached."""
         prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
         return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
@@ -148,14 +148,14 @@ def stem(name: str) -> str:
 def load_operation_kinds() -> OperationKinds:
     """Load the shipped tables; read once, because they never change."""
     kinds = {
-        row["kind"]: Kind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
-        for row in csv.DictReader(_text("kinds.csv").splitlines())
+        row["kind"]: OperationKind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
+        for row in csv.DictReader(shipped_text("ensemble/kinds.csv").splitlines())
     }
-    rows = csv.DictReader(_text("operation_kinds.csv").splitlines())
+    rows = csv.DictReader(shipped_text("ensemble/operation_kinds.csv").splitlines())
     return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
 
 
-def kind_of(operation: str) -> Kind | None:
+def kind_of(operation: str) -> OperationKind | None:
     """Kind of an operation in the shipped tables, with or without "Device_" or "Host_"; None if unknown.
 
     >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
@@ -181,10 +181,6 @@ def is_set_aside(operation: str) -> bool:
     """Whether an operation's time is excluded deliberately, rather than unknown."""
     kind = kind_of(operation)
     return kind is not None and kind.name in SET_ASIDE
-
-
-def _text(name: str) -> str:
-    return resources.files("profet_core.ensemble").joinpath(name).read_text(encoding="utf-8")
 
 
 #: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with

@@ -23,8 +23,8 @@ from profet_core.layers.rates import RATES_NAME, Mode, RateModel, rate_model_of
 from profet_core.prediction.checks import waits_for_loader
 from profet_core.prediction.counts import CountedStep
 from profet_core.prediction.models import Models
-from profet_core.units import format_count
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import format_count
 
 #: Answer for a profile whose network is not to be used, whatever its file is called.
 NO_NETWORK = "none"

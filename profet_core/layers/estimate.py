@@ -50,7 +50,7 @@ from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, Mem
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import Host, host_named
-from profet_core.units import MS_PER_S, format_ms, format_significant, whole_number
+from profet_profiles.units import MS_PER_S, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
@@ -258,12 +258,23 @@ GpuOnHost = tuple[Gpu, Host]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStep:
-    """A step of the network that the user measured, in the question's precision; `vcpus` of its machine, if known."""
+    """A step of the network that the user measured, in the question's precision.
+
+    Attributes
+    ----------
+    vcpus : of its machine, if known.
+    network : counts at its image size; None: the question's.
+    """
 
     on: GpuOnHost
     batch_size: int
     latency_ms: float
     vcpus: int | None = None
+    network: Counts | None = None
+
+    def of(self, step: NetworkStep) -> NetworkStep:
+        """The step that was measured, where another size of the network is asked for."""
+        return replace(step, batch_size=self.batch_size, network=self.network or step.network)
 
 
 def measured_step(models: Models, catalog: Catalog, time: MeasuredTime) -> MeasuredStep:
@@ -350,7 +361,7 @@ def _estimates(transfer: TransferModel, step: NetworkStep, on_gpus: _OnGpus) -> 
 
 def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, Estimate]:
     """What a step that was measured usually takes."""
-    asked = replace(step, batch_size=one.batch_size)
+    asked = one.of(step)
     found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
     return found.steps.take([found.rows[one.on]]), _estimates(models.transfer, asked, found)[one.on]
 
@@ -378,7 +389,7 @@ def _scaled(
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
     for target, latency in found.items():
-        same = [one for one in measured if (one.on[0], one.batch_size) == (target[0], step.batch_size)]
+        same = [one for one in measured if one.on[0] == target[0] and one.of(step) == step]
         if same:
             latency_ms = same[0].latency_ms if len(same) == 1 else geometric_mean(one.latency_ms for one in same)
             found[target] = Estimate(latency_ms=latency_ms, log_sd=0.0, basis=Basis.GIVEN)
@@ -393,8 +404,10 @@ def _scaled(
 
 
 def _named(step: NetworkStep, one: MeasuredStep) -> tuple[str, str]:
-    at_batch = "" if one.batch_size == step.batch_size else f" at batch {one.batch_size}"
-    return format_ms(one.latency_ms), f"{one.on[0].name}{at_batch}"
+    asked = one.of(step)
+    sizes = [f"batch {one.batch_size}"] * (asked.batch_size != step.batch_size)
+    sizes += [f"{asked.network.pixels} pixels"] * (asked.network.pixels != step.network.pixels)
+    return format_ms(one.latency_ms), f"{one.on[0].name}{' at ' * bool(sizes)}{', '.join(sizes)}"
 
 
 def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Estimate, time: str, gpu: str) -> Note:
@@ -405,7 +418,7 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
         return Note(Code.USUAL, **values)
     slower = one.latency_ms > usual.latency_ms
     causes: list[str] = []
-    for words, other in _other_ways(step, slower=slower):
+    for words, other in _other_ways(one.of(step), slower=slower):
         explained = _usual(models, other, one)[1]
         by_that = _within(explained)
         gained = abs(math.log(explained.latency_ms / usual.latency_ms))
@@ -417,7 +430,7 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: Est
         rate_per_s = vcpus * JPEG_IMAGES_PER_S_PER_VCPU
         # Of what loads nothing slowly: small images, and GPUs that no number of usual CPU cores keeps waiting.
         if (
-            step.network.pixels >= _JPEG_PIXELS
+            one.of(step).network.pixels >= _JPEG_PIXELS
             and 1 <= vcpus <= _MOST_VCPUS
             and rate_per_s < MS_PER_S * one.batch_size / within.high_ms
             and abs(math.log(rate_per_s / fed_per_s)) < math.log(1.5)
@@ -589,7 +602,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     steps = Steps(
         gpus=[gpu for gpu, _ in targets],
         modes=np.array(modes, int),
-        batch_sizes=np.full(len(targets), batch_size),
+        # Larger images count as more of them.
+        batch_sizes=np.full(len(targets), batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
         work_ms=work_ms * factors * trained,
         launch_ms=launch_ms * factors * trained,
         start_ms=start_ms * factors,

@@ -25,7 +25,7 @@ from profet_core.layers.network import (
     whole,
 )
 from profet_core.layers.rules import AUGMENTATION, KINDS, Settings, elementwise, is_function, layers_of, resized
-from profet_recorder.profiles.unpacking import Content, files_in_archive
+from profet_profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
 _RECURRENT = ("LSTM", "GRU", "RNN")

@@ -15,7 +15,7 @@ from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
 from profet_core.training.cost import Workload
 from profet_core.training.memory import MAX_BATCH
-from profet_core.units import MS_PER_S, typed_positive, typed_whole
+from profet_profiles.units import MS_PER_S, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
@@ -80,7 +80,7 @@ def measured_times(
     return tuple(found)
 
 
-def step_ms(text: str, batch_size: int, images: int | None = None, validation_images: int = 0) -> float:
+def step_ms(text: str, batch_size: int | None, images: int | None = None, validation_images: int = 0) -> float:
     """Milliseconds per step, of a time or speed as people write it or a progress line prints it.
 
     >>> [step_ms(text, 64) for text in ("46 ms", "0.046s", "20 it/s", "1.5s/it", "1,280 img/s", "2ms/image")]
@@ -111,14 +111,34 @@ def step_ms(text: str, batch_size: int, images: int | None = None, validation_im
     if item.lower().startswith("epoch"):
         ms = _of_epoch(ms, batch_size, images, validation_images)
     elif item.lower().startswith(("im", "sample", "example")):
-        ms *= batch_size
+        ms *= _known(batch_size)
     return _as_typed(ms)
 
 
-def _of_epoch(epoch_ms: float, batch_size: int, images: int | None, validation_images: int) -> float:
+def line_ms(line: str) -> float | None:
+    """Milliseconds per step of a line of a log, if it is of a progress bar and says it."""
+    speeds = [one for one in _SPEED.finditer(line) if (one["of"] or one["item"])[:2].lower() in ("it", "st", "ba")]
+    if not speeds or not _PROGRESS.search(line):
+        return None
+    speed = speeds[-1]
+    try:
+        if speed["time"]:
+            return typed_positive(speed["time"]) * _ms(speed["unit"])
+        return _ms(speed["each"]) / typed_positive(speed["items"])
+    except InputError:
+        return None
+
+
+def _of_epoch(epoch_ms: float, batch_size: int | None, images: int | None, validation_images: int) -> float:
     if images is None:
         raise InputError("{measured} per epoch needs {images}.", "measured", "images")
-    return epoch_ms / Workload(images, batch_size, 1, validation_images).duration_s(MS_PER_S)
+    return epoch_ms / Workload(images, _known(batch_size), 1, validation_images).duration_s(MS_PER_S)
+
+
+def _known(batch_size: int | None) -> int:
+    if batch_size is None:
+        raise InputError("{measured} in images or per epoch needs the batch size first.", "measured")
+    return batch_size
 
 
 def _number(text: str, typed: str) -> float:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 
 from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
+from profet_core.shipped import shipped_bytes
 
 #: Image sizes of a network by name.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
@@ -22,7 +22,7 @@ MAX_CLASSES = 1_000_000
 #: Where networks are defined; of two networks with one name, that of the first library is meant.
 LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
-PACKED = Path(__file__).with_name("networks.csv.gz")
+PACKED = "layers/networks.csv.gz"
 #: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
 COLUMNS = ("library", "network", "own_size", "checkpoints", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
@@ -410,7 +410,7 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
     """Unique name -> network, read once."""
-    text = gzip.decompress(PACKED.read_bytes()).decode()
+    text = gzip.decompress(shipped_bytes(PACKED)).decode()
     sizes: dict[tuple[str, str], dict[int, Counts]] = {}
     own: dict[tuple[str, str], int] = {}
     checkpoints: dict[tuple[str, str], dict[str, int]] = {}

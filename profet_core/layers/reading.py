@@ -27,9 +27,9 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
-from profet_core.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
-from profet_recorder.profiles.reading import is_text, other_file, shown_file_name
-from profet_recorder.profiles.unpacking import Content, is_archive
+from profet_profiles.reading import is_text, other_file, shown_file_name
+from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
+from profet_profiles.unpacking import Content, is_archive
 
 #: What is read, for a person.
 FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"

@@ -16,10 +16,9 @@ from profet_core.errors import Code, InputError, LatencyDoubtError, Note, not_a_
 from profet_core.latency import log_sd_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.targets import unknown_gpu
-from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
-from profet_recorder.profiles.limits import MAX_STEPS
-from profet_recorder.profiles.profet_json import VERSION_1
-from profet_recorder.profiles.record import (
+from profet_profiles.limits import MAX_STEPS
+from profet_profiles.profet_json import VERSION_1
+from profet_profiles.record import (
     DEVICE_PREFIX,
     HOST_IDLE,
     HOST_PREFIX,
@@ -28,6 +27,7 @@ from profet_recorder.profiles.record import (
     STAND_IN,
     Profile,
 )
+from profet_profiles.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
 
 #: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
 #: without 1% on either side. The profiler's overhead gives ratios above

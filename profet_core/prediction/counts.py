@@ -15,8 +15,8 @@ from profet_core.latency import Values, quantile
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.models import Models
-from profet_core.units import SMALLEST_NUMBER, format_ms
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import SMALLEST_NUMBER, format_ms
 
 #: The counts' name among the members.
 COUNTS = "counts"

@@ -34,9 +34,9 @@ from profet_core.prediction.models import Method, Models
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import Similarity, StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu
-from profet_core.units import SMALLEST_NUMBER, US_PER_MS, format_ms
-from profet_recorder.profiles.profet_json import VERSION_1
-from profet_recorder.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+from profet_profiles.profet_json import VERSION_1
+from profet_profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+from profet_profiles.units import SMALLEST_NUMBER, US_PER_MS, format_ms
 
 #: Imputing a few percent changes the prediction less than its own error, so there is no warning.
 NOTABLE_REPAIR = 1.05

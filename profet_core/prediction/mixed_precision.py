@@ -46,8 +46,8 @@ from profet_core.transfer.rates import (
 )
 from profet_core.transfer.step_model import KINDS, PRODUCT, StepParts, floor_of, step_parts
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
-from profet_core.units import US_PER_MS
-from profet_recorder.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_profiles.units import US_PER_MS
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
 #: of 1.25 up or down. Their speed elsewhere is not measured.

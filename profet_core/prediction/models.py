@@ -34,7 +34,7 @@ from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
-from profet_recorder.profiles import Profile, read_profile
+from profet_profiles import Profile, read_profile
 
 
 @dataclass(frozen=True, slots=True)

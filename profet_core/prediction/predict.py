@@ -39,8 +39,8 @@ from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, Predictions, StepTable
 from profet_core.prediction.targets import Anchor, find_anchor, offer_targets
-from profet_core.units import format_ms, positive_number
-from profet_recorder.profiles.record import STAND_IN, Profile, ProfileMeta
+from profet_profiles.record import STAND_IN, Profile, ProfileMeta
+from profet_profiles.units import format_ms, positive_number
 
 
 class PredictOptions(TypedDict, total=False):
@@ -193,7 +193,7 @@ def _wanted(
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
             raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, known)}.")
     return others
 
 

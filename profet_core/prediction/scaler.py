@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import JsonObject
 from profet_core.latency import FloatArray
-from profet_core.units import positive_number, whole_number
-from profet_recorder.profiles import Profile
-from profet_recorder.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
+from profet_profiles import Profile
+from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX
+from profet_profiles.units import positive_number, whole_number
 
 #: The sizes measured along each axis.
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}

@@ -45,8 +45,8 @@ from profet_core.prediction.scaler import (
     check_size,
 )
 from profet_core.prediction.table import InstancePrediction, Prediction, StepTable, offer_rows
-from profet_core.units import whole_number
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
+from profet_profiles.units import whole_number
 
 #: Steps of both of a network's profiles.
 Tables: TypeAlias = tuple[StepTable, StepTable]

@@ -18,7 +18,7 @@ from profet_core.errors import Code, Note
 from profet_core.latency import Basis, Estimate, FloatArray, LatencyParts, Relative, StepTime, Values, combined_sd
 from profet_core.training.cost import cost_usd
 from profet_core.transfer.targets import Host
-from profet_recorder.profiles.record import Profile, StepsBasis
+from profet_profiles.record import Profile, StepsBasis
 
 
 class Target(NamedTuple):

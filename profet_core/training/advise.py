@@ -17,7 +17,7 @@ from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import NO_LIMITS, Limits, Plan, plan_of, surest_certainty
 from profet_core.training.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
-from profet_core.units import S_PER_HOUR
+from profet_profiles.units import S_PER_HOUR
 
 
 class HasOffer(Protocol):

@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
-from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
+from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+from profet_core.shipped import shipped_text
+from profet_profiles.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: Hours of a month on average, in which storage is paid and AWS counts interruptions.
 HOURS_PER_MONTH = 730.0
@@ -168,24 +169,29 @@ class Extras:
     usd_per_gib_month: float = 0.0
     interruptions: Interruptions | None = None
 
+    def costs_usd(self, usd_per_h: float, total_s: float) -> dict[str, float]:
+        """Component -> its US dollars on one machine that costs `usd_per_h` and is rented for `total_s`."""
+        hours = total_s / S_PER_HOUR
+        return {
+            "start_up": self.start_up_s / S_PER_HOUR * usd_per_h,
+            "storage": self.dataset_gib * self.usd_per_gib_month * hours / HOURS_PER_MONTH,
+        }
+
 
 NO_EXTRAS = Extras()
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Seconds and US dollars of a training with all that it costs."""
+    """Seconds and US dollars of a training with all that it costs; `parts_usd` by component, the steps first."""
 
-    training_usd: float
-    interruptions_usd: float
-    start_up_usd: float
-    storage_usd: float
+    parts_usd: Mapping[str, float]
     total_s: float
 
     @property
     def total_usd(self) -> float:
         """US dollars of all parts."""
-        return self.training_usd + self.interruptions_usd + self.start_up_usd + self.storage_usd
+        return sum(self.parts_usd.values())
 
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
@@ -319,7 +325,7 @@ class Region:
 def load_regions() -> Mapping[str, Region]:
     """Load the shipped regions by name; CatalogError names the invalid row and column."""
     rows = read_records(
-        shipped_text("regions.csv"),
+        shipped_text("catalog/regions.csv"),
         "The region table",
         key="region",
         required=[field.name for field in fields(Region)[1:]],

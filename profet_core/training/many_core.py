@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from profet_core.errors import InputError
 from profet_core.training.cost import MAX_EPOCHS, MAX_IMAGES
-from profet_core.units import whole_number
+from profet_profiles.units import whole_number
 
 #: Minimum and maximum number of threads.
 MIN_THREADS, MAX_THREADS = 1, 3_840

@@ -15,8 +15,8 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import state_copies, traffic_factor
 from profet_core.errors import InputError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.units import US_PER_MS, format_certainty, positive_number, whole_number
-from profet_recorder.profiles.record import Profile, ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
+from profet_profiles.units import US_PER_MS, format_certainty, positive_number, whole_number
 
 MEMORY_NAME = "memory.json"
 MEMORY_VERSION = 2
@@ -288,7 +288,7 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedStep:
+class StepMemory:
     """Known facts about a recorded step's memory.
 
     Attributes
@@ -308,14 +308,14 @@ class RecordedStep:
 
 def recorded_step(
     profile: Profile, catalog: Catalog, gpus: Gpus, ran_on: Sequence[str], second: Profile | None = None
-) -> RecordedStep:
+) -> StepMemory:
     """What is known of a profiled step's memory.
 
     Parameters
     ----------
     ran_on : instances, or GPUs by name, that it ran on; the first is where it was recorded.
     """
-    return RecordedStep(
+    return StepMemory(
         meta=profile.meta,
         times=device_times(profile, catalog, gpus, ran_on[0]),
         state_copies=state_copies(profile),
@@ -334,7 +334,7 @@ def gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
     return gpu.memory_gib
 
 
-def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
+def _memory_need(model: MemoryModel, step: StepMemory) -> MemoryNeed | None:
     """Need of the recorded step from the best known source: its peak, its times, its sizes; None if unknown."""
     meta, times = step.meta, step.times
     parameters: float | None = meta.parameters
@@ -357,7 +357,7 @@ def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
     return MemoryNeed(stays_gib, grows_gib, model.formula.log_scale, scale, 0.0, source)
 
 
-def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, parameters: float | None) -> MemoryNeed:
+def _need_by_peak(relation: PeakRelation, step: StepMemory, peak_gib: float, parameters: float | None) -> MemoryNeed:
     meta, second, times = step.meta, step.second, _second_size(step)
     doubling = relation.log_scale_a_doubling
     if times is not None and second is not None and second.peak_memory_mib is not None:
@@ -386,7 +386,7 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
     )
 
 
-def _second_size(step: RecordedStep) -> float | None:
+def _second_size(step: StepMemory) -> float | None:
     """Batch times image area of the second step over the first's; None if their peaks can't be compared."""
     first, second = step.meta, step.second
     if second is None or second.peak_memory_mib is None or first.batch_size is None or second.batch_size is None:
@@ -448,7 +448,7 @@ def does_not_fit(answer: FitAnswer | None) -> bool:
 
 def fit_answer(
     model: MemoryModel,
-    step: RecordedStep,
+    step: StepMemory,
     target_gib: float,
     *,
     batch_size: int | None = None,
@@ -511,7 +511,7 @@ def fit_answer(
     return FitAnswer(verdict_of(model, chance), chance, largest, why)
 
 
-def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, memory_gib: float) -> int:
+def _measured_batch(model: MemoryModel, step: StepMemory, pixels: int | None, memory_gib: float) -> int:
     """Largest batch at which the recorded network was measured in this memory; 0: it is none of the measured ones."""
     meta = step.meta
     if pixels is None or meta.pixels is None or step.state_copies or not _is_plain_fp32(meta):

@@ -11,7 +11,7 @@ from typing import final
 from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
 from profet_core.training.plans import SUREST, Limits, NodeTime, Plan, bounded_chance, surest_certainty
-from profet_core.units import PERCENT_ROUNDING, format_certainty
+from profet_profiles.units import PERCENT_ROUNDING, format_certainty
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out

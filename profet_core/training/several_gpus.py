@@ -24,7 +24,7 @@ from profet_core.training.scaling_model import (
     one_process_ms,
     several_ms,
 )
-from profet_core.units import MS_PER_S, positive_number, whole_number
+from profet_profiles.units import MS_PER_S, positive_number, whole_number
 
 #: Bytes per transferred gradient: BF16 and FP16 move half of FP32.
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}

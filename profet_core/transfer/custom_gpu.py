@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
@@ -15,12 +14,13 @@ import numpy as np
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
+from profet_core.shipped import shipped_text
 from profet_core.transfer.model import TransferModel, benchmark_log_speed
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
 from profet_core.transfer.step_model import StepModel, gpu_time_ms
-from profet_core.units import format_significant
+from profet_profiles.units import format_significant
 
-REFERENCE_STEPS_NAME = "reference_steps.csv"
+REFERENCE_STEPS_NAME = "transfer/reference_steps.csv"
 #: Network that defines a GPU's speed.
 BENCHMARK = "ResNet50"
 
@@ -101,7 +101,7 @@ class ReferenceSteps:
 @lru_cache(maxsize=1)
 def load_reference_steps() -> ReferenceSteps:
     """Load the shipped steps."""
-    text = resources.files("profet_core.transfer").joinpath(REFERENCE_STEPS_NAME).read_text(encoding="utf-8")
+    text = shipped_text(REFERENCE_STEPS_NAME)
     return ReferenceSteps(
         ReferenceStep(
             network=row["network"],

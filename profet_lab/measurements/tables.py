@@ -15,8 +15,8 @@ from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, OperationClasse
 from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
-from profet_recorder.profiles.profet_json import VERSION_1_STEPS
-from profet_recorder.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.profet_json import VERSION_1_STEPS
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 WITH_LATENCY, WITHOUT_LATENCY = "with_latency", "without_latency"
 #: Whether the anchor's latency is given -> the case.

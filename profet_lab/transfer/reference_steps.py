@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 
 import pandas as pd
 
 from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
 from profet_core.prediction.models import load_models
+from profet_core.shipped import write_shipped
 from profet_core.transfer.custom_gpu import (
     BATCH_RANGE,
     PIXEL_RANGE,
@@ -34,7 +34,6 @@ from profet_lab.measurements.tables import (
 )
 from profet_lab.transfer.step_model import BENCHMARK, Steps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
-from profet_recorder.whole_files import write_whole
 
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
 #: TensorFlow 2.5 1.8 times as long as others publish, and unpublished networks.
@@ -105,8 +104,7 @@ def main() -> None:
     """Write the table, print the spread."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     steps = reference_steps(measured_medians(load_measurements(folder)), load_architectures(folder))
-    path = Path(str(resources.files("profet_core.transfer"))) / REFERENCE_STEPS_NAME
-    write_whole(path, steps_csv(steps).encode())
+    path = write_shipped(REFERENCE_STEPS_NAME, steps_csv(steps).encode())
     transfer = load_models().transfer
     noise, network = throughput_log_sds(steps, transfer.step, folder)
     print(f"{len(steps)} steps in {path.name}; THROUGHPUT_LOG_SD {noise:.3f}, OTHER_NETWORK_LOG_SD {network:.3f}")

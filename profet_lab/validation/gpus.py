@@ -8,7 +8,7 @@ Training, the order of siblings and the slope over batches are checks of what mu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -50,7 +50,7 @@ from profet_lab.validation.held_out_gpus import (
     plain_specs_log_sd,
     profiled_gpus,
 )
-from profet_recorder.profiles.record import Profile, ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
 #: Beside them: AMP in channels-last and compiled code.
@@ -435,51 +435,3 @@ def gpus_report(
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),
     }
-
-
-def judged(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is judged, its figure, and what is wanted."""
-    served, rates = report["served"], report["rates"]
-    for precision in (TF32, AMP):
-        rows = [row for row in served["points"] if (row["precision"] == AMP) is (precision == AMP)]
-        worst = max(rows, key=lambda row: abs(row["slower"]))
-        mean = np.mean([abs(row["slower"]) for row in rows])
-        name = "AMP" if precision == AMP else "FP32 or TF32"
-        figure = f"{mean:.1f}; {worst['gpu']} {worst['slower']:+.1f}%"
-        yield f"own published points, {name}, {len(rows)} GPUs: mean; worst", figure, "4%"
-    for row in served["mlperf"]:
-        figure = f"{row['predicted']:.3f} ({row['off']:+.0f}%)"
-        yield (
-            f"AMP in tuned code, {row['gpu']} over {row['other']} (MLPerf)",
-            figure,
-            f"{row['published']:.3f}, {row['allowed']}%",
-        )
-    yield "B200, AMP over TF32", f"{served['b200_amp_over_tf32']:.2f}", "1.02, 12%"
-    wrong = served["wrong_orders"]
-    yield (
-        f"siblings in wrong order, of {served['siblings']} pairs in three precisions and tuned code",
-        str(len(wrong)),
-        "0",
-    )
-    yield (
-        "steps slower in AMP than TF32 or in TF32 than FP32, on tensor cores",
-        f"{served['slower_in_faster']:.1f}%",
-        "0",
-    )
-    for gpu, row in served["falls"].items():
-        yield f"larger batch faster, {gpu}, TF32; AMP", f"{row[TF32]:.1f}; {row[AMP]:.1f}%", "2.5%"
-    sizes, rows = np.array(served["picture"]["sizes"]), served["picture"]["rows"]
-    falling = 100 * np.mean([np.diff(sizes / row["images_per_s"]) < 0 for row in rows])
-    yield "larger batch faster, scaled from one profile, all GPUs and precisions", f"{falling:.1f}%", "2.5%"
-    targets, anchors = (report[name]["mean"]["mape_with_latency"] for name in ("left_out_gpus", "left_out_anchors"))
-    yield "GPU held out as target; as anchor, four measured GPUs", f"{targets:.2f}; {anchors:.2f}%", "9.0; 9.5%"
-    a100 = next(row for row in rates["gpus"] if row["gpu"] == "A100-SXM4-40GB")
-    yield "A100-SXM4-40GB held out of the rates, all precisions", f"{a100['mape']:.1f}%", "8%"
-    yield "AMP, GPU held out of the rates: error", f"{rates['amp']['mape']:.1f}%", "14%"
-    widths = served["half_widths"]
-    for case, name in ((AMP, "plain AMP"), (CHANNELS_LAST, "AMP in tuned code")):
-        figure = "; ".join(f"{kind} {widths[kind][case]:.0f}%" for kind in reversed(EVIDENCE) if kind in widths)
-        yield f"{name} as served: median half-width by evidence", figure, "30%"
-    least = rates["least_covered"][0]
-    figure = f"{rates['evidence'][-1]['coverage_90']:.1f}; {least['gpu']} {least['percent']:.0f}%"
-    yield "published speeds of held-out GPUs and tables in their 90% interval: pooled; worst GPU", figure, "88-94; 82%"

@@ -26,7 +26,7 @@ def test_the_modules_of_a_prediction_are_listed_in_order_and_once(repository, mo
     text = (repository / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     table = text[text.index("| stage | modules |") : text.index("A stage takes and returns")]
     names = re.findall(r"`([\w/]+\.py)`", table)
-    outside = ("pages/", "ui/", "profet_recorder/")
+    outside = ("pages/", "ui/", "profet_profiles/")
     listed = [name if name.startswith(outside) else f"profet_core/{name}" for name in names]
     assert len(listed) == len(set(listed)) and listed[:2] == PAGE
 

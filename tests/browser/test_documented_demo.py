@@ -13,7 +13,7 @@ from tests.browser.test_whole_flow import bars, choose_gpu, give_file, open_page
 
 pytestmark = pytest.mark.browser
 
-ANCHOR, LATENCY = "1 · GPU you profiled on (anchor)", "3 · Measured time per step (optional)"
+ANCHOR, LATENCY = "1 · GPU you measured on (anchor)", "3 · Measured time there (optional)"
 TEST_A = "vgg16-128px-b16-g3s"
 
 

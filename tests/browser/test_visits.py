@@ -33,9 +33,9 @@ def test_the_first_link_opens_its_page(page, repository, link, heading):
 
 
 def test_every_page_is_in_the_navigation(browser, app_url, page: Page):
-    pages = ["", "scaler", "sizes", "compare", "scale_out", "estimate", "accuracy", "about"]
+    pages = ["", "scaler", "sizes", "compare", "scale_out", "many_core", "accuracy", "about"]
     assert paths(browser, app_url) == pages
-    open_page(page, f"{app_url}/accuracy?part=manycore")
+    open_page(page, f"{app_url}/accuracy")
     follow(page, "About")
     expect(page.get_by_role("heading", level=1)).to_have_text("About")
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
 from profet_core.training.advise import ORIGINAL
-from profet_core.units import format_usd, time_unit
+from profet_profiles.units import format_usd, time_unit
 from tests.browser.conftest import navigation_link
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 LOADED_MS = 60_000
 
 UPLOADED = "resnet50-128px-b64-g4dn"
-PAGES = ("", "scaler", "sizes", "compare", "scale_out", "estimate", "accuracy", "about")
+PAGES = ("", "scaler", "sizes", "compare", "scale_out", "many_core", "accuracy", "about")
 
 
 def open_page(page: Page, url: str) -> None:
@@ -229,14 +229,14 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
 
 def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(page, app_url):
     open_page(page, f"{app_url}/?epochs=9&chart=table")
-    type_number(page, "3 · Measured time per step (optional)", "560", "textbox")
+    type_number(page, "3 · Measured time there (optional)", "560", "textbox")
     type_number(page, "Images per epoch", "1234")
     expect(page).to_have_url(f"{app_url}/?latency=560&images=1234&epochs=9&chart=table")
     before = column(page, "Time")
     for name in ("Sizes", "Predict"):
         follow(page, name)
         expect(page.get_by_role("spinbutton", name="Images per epoch")).to_have_value("1234")
-        expect(page.get_by_role("textbox", name="3 · Measured time per step (optional)")).to_have_value("560")
+        expect(page.get_by_role("textbox", name="3 · Measured time there (optional)")).to_have_value("560")
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     page.reload()
     settle(page)
@@ -271,9 +271,9 @@ def test_a_page_is_found_by_its_own_url_and_a_phone_shows_it_without_sideways_sc
 
 
 def test_a_network_that_is_not_known_stays_in_its_box_without_another_one_s_numbers(page, app_url):
-    open_page(page, f"{app_url}/estimate?preset=original")
+    open_page(page, f"{app_url}/estimate?preset=original&chart=table")
     box, table = page.get_by_role("combobox", name="Network name"), page.locator("table:has(button[data-does])")
-    before = column(page, "Step")
+    before = column(page, "Time")
     choose_gpu(page, "Network name", "my-net 7")
     expect(box).to_have_value("my-net 7")
     expect(page.get_by_test_id("stAlert")).to_contain_text("my-net 7")
@@ -284,5 +284,5 @@ def test_a_network_that_is_not_known_stays_in_its_box_without_another_one_s_numb
     expect(table).to_have_count(0)
     choose_gpu(page, "Network name", "ResNet-50")
     expect(box).to_have_value("resnet50")
-    assert column(page, "Step") == before
+    assert column(page, "Time") == before
     expect(page.get_by_test_id("stAlert")).to_have_count(0)

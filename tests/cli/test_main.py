@@ -16,8 +16,8 @@ from profet_cli.commands import COMMANDS
 from profet_cli.main import main
 from profet_core.prediction.checks import NO_ANCHOR
 from profet_core.prediction.models import Sample
-from profet_recorder import VERSION
-from profet_recorder.profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
+from profet_profiles import VERSION
+from profet_profiles.record import FORWARD_ONLY, NO_DEVICE, STAND_IN
 from tests.cli.cases import CPU_ONLY, covering, written
 
 
@@ -145,6 +145,11 @@ def test_without_a_place_to_write_to_nothing_is_done(shell, name, tmp_path):
 @pytest.mark.parametrize(("name", "buffered"), [*((name, "") for name in OUTPUTS), ("help", "1"), ("table", "1")])
 def test_a_full_output_is_said_in_one_line(shell, name, buffered):
     assert shell(f"profet {{{name}}} > /dev/full", PYTHONUNBUFFERED=buffered) == (1, "", FULL)
+
+
+def test_too_little_memory_is_one_line(shell):
+    status, out, err = shell("ulimit -v 115000; profet {table}")
+    assert (status, out, err.count("\n")) == (1, "", 1) and "memory" in err.lower()
 
 
 def test_a_reader_that_goes_away_is_no_error_and_without_stderr_the_document_stands_alone(shell):

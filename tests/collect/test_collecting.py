@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from profet_cli.main import main
-from profet_collect.cell import Seen, Task, measure, measure_here, result_of_recording
-from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, Machine, collect, grid_cells, measure_loading
+from profet_collect.cell import CellTask, Seen, measure, measure_here, result_of_recording
+from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, MeasuringMachine, collect, grid_cells, measure_loading
 from profet_collect.store import Cell, CellResult, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
+from profet_profiles import read_profile
 from profet_recorder.plan import record_plan
-from profet_recorder.profiles import read_profile
 from profet_recorder.recording import MAX_REPEATS, Recording
 from tests.made.collected import MANIFEST
 from tests.recorder.runs import needs
@@ -120,7 +120,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
 def in_this_process(precision: Precision, batch_size: int) -> CellResult:
     """What the process of a cell in PyTorch would answer."""
     cell = Cell("pytorch", precision, "LeNet5", 32, batch_size)
-    return measure_here(Task("pytorch", cell, "cpu", warm_up=1, timed=2))
+    return measure_here(CellTask("pytorch", cell, "cpu", warm_up=1, timed=2))
 
 
 def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell_too_large_a_batch(in_keras):
@@ -147,7 +147,7 @@ def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell
 def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repository):
     """What a GPU leaves behind: a profile as the recorder writes it, and the peak of the GPU's memory."""
     sample = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
-    task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
+    task = CellTask("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
     recording = Recording(record_plan(tmp_path / "profile.json"), engine=None)
     recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
     recording.plan.output.write_bytes(sample.read_bytes())
@@ -192,27 +192,27 @@ def ending(monkeypatch):
 def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch):
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
     ending(script)
-    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1))
+    found = measure(CellTask("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1))
     assert (found.status, found.why) == (status, why)
     ending("sleep 600")
-    assert measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1, timeout_s=0.1)).why.endswith(
+    assert measure(CellTask("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1, timeout_s=0.1)).why.endswith(
         "0.1 s"
     )
 
 
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
-    machine = Machine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
+    machine = MeasuringMachine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
     expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
     cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
-        collect(cells, machine, store, expected, Task("pytorch", device="cpu"))
+        collect(cells, machine, store, expected, CellTask("pytorch", device="cpu"))
     # One network alone may well be what fails.
     assert [one.cell for one in read_collection(tmp_path / "c")[1]] == cells[:5]
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
-        collect(cells[:4], machine, store, expected, Task("pytorch", device="cpu"))
+        collect(cells[:4], machine, store, expected, CellTask("pytorch", device="cpu"))
         assert list(store.finished) == cells[:4]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 
 import pytest
+from starlette.responses import PlainTextResponse
 
+from profet_http.app import SameOrigin
 from tests.deploy.conftest import ask
 from ui.server import STATIC
 
@@ -53,6 +56,42 @@ def test_another_site_s_page_gets_nothing(address):
         assert ask(address, "/_stcore/stream", Origin=origin, **upgrade)[0] == 403
         assert ask(address, "/_stcore/health", Origin=origin)[0] == 403
     assert ask(address, "/_stcore/health", Origin=f"http://{address}")[0] == 200
+    # Its name was changed to our address: to a browser it is its own site.
+    other = f"elsewhere.example:{address.rpartition(':')[2]}"
+    for path, more in (("/_stcore/stream", upgrade), ("/_stcore/health", {}), ("/v1/health", {})):
+        assert ask(address, path, Host=other, Origin=f"http://{other}", **more)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts", "is_served"),
+    [
+        ("localhost:8501", (), True),
+        ("127.0.0.1:8501", (), True),
+        ("192.168.1.5", (), True),
+        ("[::1]:8501", (), True),
+        ("LOCALHOST", (), True),
+        ("gpu-box:8501", (), False),
+        ("gpu-box:8501", ("GPU-box",), True),
+        ("gpu-box.elsewhere.example", ("gpu-box",), False),
+        ("localhost.elsewhere.example", (), False),
+        ("elsewhere.example", ("*",), True),
+        ("[::1", (), False),
+        ("", (), False),
+        ("1.2.3.4.5", (), False),
+    ],
+)
+def test_a_name_is_served_if_it_is_this_machine_s_or_was_given(host, hosts, is_served):
+    async def ask() -> int:
+        sent = []
+
+        async def send(message) -> None:
+            sent.append(message)
+
+        app = SameOrigin(PlainTextResponse("ok"), hosts=hosts)
+        await app({"type": "http", "headers": [(b"host", host.encode())]}, None, send)
+        return sent[0]["status"]
+
+    assert asyncio.run(ask()) == (200 if is_served else 403)
 
 
 #: The largest: the charts' code.

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 COPIED = (
-    *("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http", "profet_collect"),
-    *("ui", "pages", "tests"),
+    *("profet_profiles", "profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http"),
+    *("profet_collect", "ui", "pages", "tests"),
 )
 LINKED = (
     "models",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.recipes import run, run_commands, section, write
+from tests.docs.recipes import blocks, run, run_commands, section, write
 
 SAMPLE = "sample_traces/vgg16-224px-b16-g3s.json"
 
@@ -40,12 +40,17 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
     assert json.loads(done.stdout)["format"] == "step totals"
 
 
+def test_a_module_is_a_file_and_its_layer(contributing, tree):
+    (output,) = followed(contributing, tree, "Add a module")
+    assert " passed" in output
+
+
 def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_machines_names(contributing, tree):
     followed(contributing, tree, "Add a GPU")
     row = predicted(tree, "my.rtx3060")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
-    listed = followed(contributing, tree, "Add an instance")[1]
+    listed = followed(contributing, tree, "Add an instance")[-2]
     assert "g6.2xlarge" in listed
     row = predicted(tree, "g6.2xlarge")
     assert (row["basis"], row["usd_per_hour"], row["status"]) == ("transferred", 0.9776, "available")
@@ -73,6 +78,23 @@ def test_a_member_is_a_name_a_recipe_and_weights(contributing, tree):
     imports = "from profet_core.ensemble.members import MEMBERS; from profet_lab.class_folds import WEIGHTS"
     done = run(tree, f"python -c '{imports}; print(len(MEMBERS) == len(WEIGHTS))'")
     assert done.stdout == "True\n", done.stderr
+
+
+def test_a_cost_component_is_a_field_a_formula_a_word_and_a_test(contributing, tree):
+    files = {block.options["file"] for block in blocks(section(contributing, "Add a cost component")) if block.options}
+    assert len(files) == 4
+    *tests, advice = followed(contributing, tree, "Add a cost component")
+    assert all(" passed" in output and "skipped" not in output for output in tests)
+    costs = [plan["breakdown"] for plan in json.loads(advice)["plans"]]
+    assert {one["egress_usd"] for one in costs} == {3.0}
+    described = json.loads(
+        run(
+            tree, "python -c 'import json; from profet_http.endpoints import *; print(json.dumps(openapi_document()))'"
+        ).stdout
+    )
+    assert "egress_usd" in described["components"]["schemas"]["AdviseRequest"]["properties"]
+    linked = run(tree, "python -c 'from ui.session import LINKED; print(LINKED[\"egress_usd\"].tip)'")
+    assert linked.stdout.startswith("Price of copying")
 
 
 def test_a_page_is_a_script_and_a_line(contributing, tree):

@@ -50,6 +50,7 @@ def folder(tmp_path_factory, samples) -> Path:
         keras_file(folder / name)
     (table,) = (block.text for block in blocks(text_of("docs/NETWORKS.md")) if block.language == "csv")
     (folder / "layers.csv").write_text(table)
+    (folder / "train.log").write_text("391/391 [==============================] - 57s 146ms/step - loss: 1.2\n")
     (totals,) = (block.text for block in blocks(text_of("docs/PROFILES.md")) if block.options.get("profile") == "2")
     (folder / "totals.json").write_text(totals)
     collect(folder / "collected" / "my-gpu", "my-gpu", "Tesla T4", "fp32")

@@ -19,8 +19,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.served_app import served
-from profet_core.units import format_ms, format_usd
 from profet_lab.measurements.tables import PROFILES_FILE, data_folder
+from profet_profiles.units import format_ms, format_usd
 from tests.browser.conftest import browser, page  # noqa: F401
 from tests.browser.test_whole_flow import column, give_file, open_page, settle
 from tests.end_to_end.conftest import Person

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from profet_recorder.profiles import xplane
-from profet_recorder.profiles.reading import find_reader
-from profet_recorder.profiles.unpacking import Content
-from profet_recorder.profiles.xplane import messages
+from profet_profiles import xplane
+from profet_profiles.reading import find_reader
+from profet_profiles.unpacking import Content
+from profet_profiles.xplane import messages
 from tests.made.protobuf import entry, varint
 
-FOLDERS = ("sample_traces", "sample_traces/formats", "tests/recorder/profiles/tensorflow/xprof_views")
+FOLDERS = ("sample_traces", "sample_traces/formats", "tests/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 
 #: What means something to JSON, CSV, gzip, protobuf or UTF-8.

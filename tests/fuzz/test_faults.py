@@ -15,7 +15,7 @@ import pytest
 from benchmarks import REPOSITORY
 from profet_core.catalog import load_shipped
 from profet_core.catalog.custom_instances import read_custom_instances
-from profet_recorder.profiles import read_profile
+from profet_profiles import read_profile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
 ROUNDS = int(os.environ.get("FUZZ_FAULTS", "4"))

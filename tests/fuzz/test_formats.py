@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks import REPOSITORY
 from profet_core import NoPredictionError, Profile, ProfileError, predict_many, read_profile
-from profet_core.sandbox import read_guarded
-from profet_recorder.profiles import READERS, write_profile
+from profet_profiles import READERS, write_profile
+from profet_profiles.sandbox import read_guarded
 from tests.fuzz.damage import corpus, damaged_input, hostile_files
 
 INPUTS, SEED = int(os.environ.get("FUZZ_INPUTS", "1600")), int(os.environ.get("FUZZ_SEED", "101"))

@@ -180,7 +180,7 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
 
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
-    files = sorted((repository / "tests" / "recorder" / "profiles" / "tensorflow" / "xprof_views").iterdir())
+    files = sorted((repository / "tests" / "profiles" / "tensorflow" / "xprof_views").iterdir())
     recorded = ("pytorch_cpu.pt.trace.json.gz", "tensorflow-3-steps.xplane.pb.gz", "profet-version-1.json")
     files += [repository / "sample_traces" / "formats" / name for name in recorded]
     refused = 0
@@ -298,11 +298,11 @@ def test_a_field_of_another_kind_is_refused_by_its_name_and_null_is_no_value(pat
         name: value for name, value in {**asked, **TRAINING, "network": "VGG16", "batch": 64}.items() if name in fields
     }
     for name, field in fields.items():
-        wrong = 7.5 if field.is_flag or field.is_many or field.is_profile else {"a": []}
-        needed = {"measured": {"g4dn.xlarge": 40.5}} if field.needs == "measured" else {}
+        wrong = 7.5 if field.is_flag or field.is_many or field.is_file else {"a": []}
+        needed = {"measured": {"g4dn.xlarge": 40.5}} if "measured" in field.needs else {}
         answer = post(path, {**values, **needed, name: wrong})
         assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
-        if not field.is_profile:
+        if not field.is_file:
             assert "Unknown field" not in post_file(path, sample.data, **{name: ""}).body.decode()
     nulls = {name: None for name, field in fields.items() if not field.required}
     assert post(path, {**nulls, **values}).document == post(path, values).document

@@ -6,11 +6,14 @@ import asyncio
 import http.client
 import json
 import shutil
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from threading import Event
 
 import psutil
@@ -26,15 +29,15 @@ from profet_core.errors import ArtifactError, ProfetError
 from profet_core.files import manifest_checksum
 from profet_core.prediction.models import load_models
 from profet_http.app import Health, SharedContext, Workers, check
+from profet_http.connections import HEAD_LIMIT_S, MAX_CONNECTIONS, MAX_WITHOUT_HEAD
 from profet_http.requests import RequestError
-from profet_http.serving import HEAD_LIMIT_S, MAX_CONNECTIONS
 from tests.http.conftest import send
 
 HEAD = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n"
 
 
-def connected(port: int, sent: bytes = b"") -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=3 * HEAD_LIMIT_S)
+def connected(port: int, sent: bytes = b"", host: str = "127.0.0.1") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=3 * HEAD_LIMIT_S, source_address=(host, 0))
     connection.sendall(sent)
     return connection
 
@@ -45,17 +48,20 @@ def closed_after_s(connection: socket.socket, started: float) -> float:
     return time.monotonic() - started
 
 
-def test_a_head_that_does_not_come_is_not_waited_for_and_too_many_connections_get_json():
+def test_a_head_that_does_not_come_is_not_waited_for_and_idle_connections_keep_nobody_out():
     with served_endpoint() as port, ExitStack() as stack:
         started = time.monotonic()
-        idle = [stack.enter_context(connected(port)) for _ in range(MAX_CONNECTIONS - 2)]
         half = stack.enter_context(connected(port, HEAD))
         second = stack.enter_context(connected(port, HEAD + b"\r\n" + HEAD))
-        answer = send(port, "GET", "/v1/health")
-        assert (answer.status, answer.headers["retry-after"]) == (503, "2")
-        assert answer.document == {"error": "The server is busy: try again in a moment.", "code": "busy"}
-        for connection in (idle[0], idle[-1], half, second):
+        for connection in (half, second):
             assert 0.5 * HEAD_LIMIT_S < closed_after_s(connection, started) < 2 * HEAD_LIMIT_S
+        started = time.monotonic()
+        idle = [stack.enter_context(connected(port)) for _ in range(MAX_WITHOUT_HEAD + 20)]
+        # The oldest of one client's are closed; the others have their five seconds.
+        assert all(closed_after_s(connection, started) < 0.5 * HEAD_LIMIT_S for connection in idle[:15])
+        assert closed_after_s(idle[-1], started) > 0.5 * HEAD_LIMIT_S
+        for place in range(MAX_CONNECTIONS + 100):
+            stack.enter_context(connected(port, host=f"127.0.1.{1 + place % 20}"))
         assert send(port, "GET", "/v1/health").status == 200
 
 
@@ -64,43 +70,81 @@ def process_on(port: int) -> psutil.Process:
     return next(child for child in psutil.Process().children() if str(port) in child.cmdline())
 
 
-def test_connections_are_handed_to_workers_in_turn_and_a_dead_worker_is_replaced(asked):
-    with served_endpoint(workers=2) as port, ExitStack() as stack:
-        dispatcher = process_on(port)
-        workers = dispatcher.children()
+def workers_of(port: int) -> list[psutil.Process]:
+    """The processes that answer; Python has one more that keeps track of resources."""
+    return [child for child in process_on(port).children() if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_dead_worker_is_replaced_a_hang_up_drops_nothing_and_workers_end_with_their_supervisor(asked):
+    body = json.dumps(asked).encode()
+    with served_endpoint(workers=2) as port:
+        workers = workers_of(port)
         assert len(workers) == 2
-        kept = []
-        for _ in range(8):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            stack.callback(connection.close)
-            connection.request("GET", "/v1/openapi.json")
-            assert connection.getresponse().read()
-            kept.append(connection)
-        shares = [sum(one.laddr.port == port for one in worker.net_connections()) for worker in workers]
-        assert abs(shares[0] - shares[1]) <= 1 and sum(shares) >= 8
         workers[0].kill()
         workers[0].wait()
-        body = json.dumps(asked).encode()
         assert [send(port, "POST", "/v1/predict", body, "application/json").status for _ in range(4)] == [200] * 4
-        assert len([one for one in dispatcher.children() if one.status() != psutil.STATUS_ZOMBIE]) == 2
-    _, alive = psutil.wait_procs(workers, timeout=10)
-    assert not alive
-
-
-def test_workers_end_when_their_dispatcher_is_killed():
-    with served_endpoint(workers=2) as port:
-        dispatcher = process_on(port)
-        workers = dispatcher.children()
-        dispatcher.kill()
+        begun = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        begun.putrequest("POST", "/v1/predict")
+        begun.putheader("Content-Type", "application/json")
+        begun.putheader("Content-Length", str(len(body)))
+        begun.endheaders(body[:-1])
+        time.sleep(0.5)
+        workers = workers_of(port)
+        for process in (process_on(port), *workers):
+            process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        begun.send(body[-1:])
+        assert begun.getresponse().status == 200
+        begun.close()
+        _, alive = psutil.wait_procs(workers, timeout=30)
+        assert not alive
+        assert send(port, "GET", "/v1/health").status == 200
+        workers = workers_of(port)
+        process_on(port).kill()
         _, alive = psutil.wait_procs(workers, timeout=15)
         assert not alive
 
 
-def test_a_port_in_use_is_one_line():
+def test_more_sockets_than_descriptors_and_clients_that_reset_fill_no_log(tmp_path):
+    port, log = free_port(), tmp_path / "log"
+    command = f"ulimit -n 128; exec {sys.executable} -m profet_cli serve --port {port} --workers 2"
+    with log.open("w") as file:
+        server = subprocess.Popen(["bash", "-c", command], cwd=REPOSITORY, stdout=file, stderr=file)
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(first_connection(port, server, log))
+            started = time.monotonic()
+            for place in range(400):
+                stack.enter_context(connected(port, host=f"127.0.1.{1 + place % 20}"))
+                connected(port, b"\0\r\n\r\n").close()
+                with connected(port) as reset:
+                    reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            assert send(port, "GET", "/v1/openapi.json").status == 200
+            lines = [line for line in log.read_text().splitlines() if not line.startswith("INFO")]
+            assert len(lines) <= 2 * (2 + time.monotonic() - started), "one a second of each worker"
+            assert not any("Traceback" in line or line.startswith(" ") for line in lines)
+    finally:
+        server.terminate()
+        assert server.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize("command", [["serve"], ["serve", "--workers", "2"], ["app"]])
+def test_a_port_in_use_is_one_line_and_one_exit_code(command):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        command = [sys.executable, "-m", "profet_cli", "serve", "--port", str(taken.getsockname()[1]), "--workers", "2"]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, timeout=60, check=False)
+        line = [sys.executable, "-m", "profet_cli", *command, "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(line, capture_output=True, text=True, cwd=REPOSITORY, timeout=60, check=False)
     assert done.returncode == 2 and done.stderr.startswith("profet: Port ") and done.stderr.count("\n") == 1
+
+
+def first_connection(port: int, server: subprocess.Popen, log: Path, sent: bytes = b"") -> socket.socket:
+    """Of a server that is starting."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return connected(port, sent)
+        except OSError:
+            assert time.monotonic() < deadline and server.poll() is None, log.read_text()
+            time.sleep(0.05)
 
 
 def test_the_app_waits_for_no_head_and_logs_no_address(tmp_path):
@@ -110,14 +154,7 @@ def test_the_app_waits_for_no_head_and_logs_no_address(tmp_path):
     with log.open("w") as file:
         server = subprocess.Popen(command, cwd=REPOSITORY, stdout=file, stderr=file)
     try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                connection = connected(port, HEAD)
-                break
-            except OSError:
-                assert time.monotonic() < deadline and server.poll() is None, log.read_text()
-                time.sleep(0.05)
+        connection = first_connection(port, server, log, HEAD)
         started = time.monotonic()
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         upgrade["Sec-WebSocket-Key"] = "dGhlIHNhbXBsZSBub25jZQ=="

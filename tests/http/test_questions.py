@@ -110,7 +110,7 @@ def values(name: str, field: QuestionField) -> st.SearchStrategy:
         case [inspect.CollectionType(), inspect.DictType()]:
             times = ["RTX 4090=46ms", "g4dn.xlarge=3.1it/s", "T4@8=120 img/s", "A100-SXM4-40GB=14min/epoch", "T4=fast"]
             return st.lists(st.sampled_from(times), min_size=1, max_size=2)
-    if field.is_profile:
+    if field.is_file:
         return st.sampled_from(list(SAMPLES))
     return USUAL[name] if name in USUAL else st.sampled_from(TEXTS[name])
 
@@ -214,7 +214,7 @@ def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models,
     @given(questions(command))
     def ask(asked: dict) -> None:
         nonlocal answers
-        named = [name for name in asked if fields[name].is_profile]
+        named = [name for name in asked if fields[name].is_file]
         sent = asked | {name: json.loads(SAMPLES[asked[name]].data) for name in named}
         found = by_python(context, command, sent)
         if found is not None:

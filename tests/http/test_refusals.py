@@ -223,7 +223,7 @@ MEANT = {
 
 def values(name: str, field: QuestionField, profile: object) -> list[object]:
     """Values of a field that its schema has: an ordinary one first."""
-    if field.is_profile:
+    if field.is_file:
         return [profile]
     if name == "custom_gpus":
         return [[{"gpu": "mine", "like": "L4", "memory_gib": 24}]]

@@ -6,7 +6,7 @@ import pytest
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus
-from profet_core.catalog.tables import shipped_text
+from profet_core.shipped import shipped_text
 from profet_lab.catalog import (
     CLOUDS_FILE,
     INSTANCE_COLUMNS,
@@ -40,11 +40,11 @@ def tables(*listed: dict[str, str]):
 
 def test_the_shipped_tables_are_made_from_the_lists():
     listed = read_rows((data_folder() / CLOUDS_FILE).read_text(encoding="utf-8"))
-    shipped = [read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv")]
+    shipped = [read_rows(shipped_text(name)) for name in ("catalog/instances.csv", "catalog/prices.csv")]
     machines, offers = catalog_tables(*shipped, listed_prices(listed, load_gpus()))
     assert sum("listed by SkyPilot" not in row["source"] for row in machines) == 10, "the others are made anew"
-    assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("instances.csv")
-    assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
+    assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("catalog/instances.csv")
+    assert table_text(PRICE_COLUMNS, offers) == shipped_text("catalog/prices.csv")
 
 
 def test_an_offer_becomes_a_machine_and_prices_beside_what_was_looked_up_by_hand():

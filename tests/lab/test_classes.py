@@ -17,7 +17,7 @@ from profet_lab.class_folds import (
     nearest_other,
     one_held_out,
 )
-from profet_lab.class_members import RECIPES, REPEATS, MemberModels, Training, fit_member, fit_trees
+from profet_lab.class_members import RECIPES, REPEATS, MemberModels, PairTraining, fit_member, fit_trees
 from profet_lab.measurements.tables import ClassBank, class_bank
 from profet_lab.models_folder import network_stack
 from tests.lab.conftest import SAME_TRAINING, without_numbers
@@ -33,7 +33,7 @@ def bank(many) -> ClassBank:
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
 ) -> MemberModels:
-    return fit_trees(bank, [Training(*PAIR, rows, known, sizes)], seed=0, rounds=rounds)
+    return fit_trees(bank, [PairTraining(*PAIR, rows, known, sizes)], seed=0, rounds=rounds)
 
 
 def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
@@ -80,7 +80,7 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     assert trees.unseen[0, depthwise]
     assert written(trees) == written(fit(bank, rows=learned, known=False))
     # Of D, the class is excluded and scaled by a power of the typical ratio, here one half.
-    inputs = fold_inputs(bank, Training(*PAIR, learned, False), ~learned, trees.unseen[0])
+    inputs = fold_inputs(bank, PairTraining(*PAIR, learned, False), ~learned, trees.unseen[0])
     assert not inputs.classes_ms[:, depthwise].any()
     found = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
@@ -90,7 +90,7 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
 
 def test_each_has_a_model_of_its_own(bank):
     learned = [bank.architectures != name for name in "AB"]
-    trainings = [*(Training(*PAIR, rows, True) for rows in learned), Training(*PAIR[::-1], learned[0], True)]
+    trainings = [*(PairTraining(*PAIR, rows, True) for rows in learned), PairTraining(*PAIR[::-1], learned[0], True)]
     trees = fit_trees(bank, trainings, seed=0, rounds=40)
     assert trees.constants.shape == (3, 1, bank.device_classes)
     assert trees.typical_log_ratio == pytest.approx([np.log(0.5), np.log(0.5), np.log(2)])
@@ -180,7 +180,7 @@ def test_folds_and_nearest_others_leave_out_what_is_held_out():
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measurements, member, known, sizes):
     held_out = measurements.architectures == "MobileNetV2"
-    training = Training("g3s.xlarge", "p2.xlarge", ~held_out, known, sizes)
+    training = PairTraining("g3s.xlarge", "p2.xlarge", ~held_out, known, sizes)
     one, other = (
         fit_member(class_bank(each), member, [training], seed=0, steps=3)
         for each in (measurements, without_numbers(measurements, held_out))
@@ -203,24 +203,24 @@ STEPS = 5
 
 
 def trained(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    return fit_member(bank, member, [Training(*PAIR, rows, known, sizes)], seed=0, steps=steps)
+    return fit_member(bank, member, [PairTraining(*PAIR, rows, known, sizes)], seed=0, steps=steps)
 
 
 def predicted_ms(bank, networks, rows, known=True, sizes=False):
-    training = Training(*PAIR, rows, known, sizes)
+    training = PairTraining(*PAIR, rows, known, sizes)
     return networks.predict(0, fold_inputs(bank, training, rows, networks.unseen[0]), bank.device_classes)
 
 
 def test_constants_are_the_ratios_of_the_training_rows(classed):
     bank = class_bank(classed)
     learned = bank.architectures != "D"
-    ratios, typical = Training(*PAIR, learned, True).log_ratios(bank)
+    ratios, typical = PairTraining(*PAIR, learned, True).log_ratios(bank)
     np.testing.assert_allclose(ratios, np.log(0.5))
     assert typical == pytest.approx(np.log(0.5))
-    unseen = Training(*PAIR, learned, True).unseen(bank)
+    unseen = PairTraining(*PAIR, learned, True).unseen(bank)
     names = np.array(bank.classes.names)
     depthwise = names == "depthwise"
-    assert unseen[depthwise].all() and not Training(*PAIR, ~learned, True).unseen(bank)[depthwise].any()
+    assert unseen[depthwise].all() and not PairTraining(*PAIR, ~learned, True).unseen(bank)[depthwise].any()
     assert not unseen[names == "convolution"].any() and not unseen[bank.device_classes :].any()
 
 

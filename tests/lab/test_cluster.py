@@ -11,9 +11,9 @@ import pytest
 
 from profet_cli.main import main
 from profet_core.errors import InputError
-from profet_core.units import positive_number
 from profet_lab.measurements.tables import Measurements, class_bank, pairs
 from profet_lab.tasks import on_cluster, run_tasks
+from profet_profiles.units import positive_number
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 

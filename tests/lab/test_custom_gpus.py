@@ -14,7 +14,7 @@ from profet_core import ArtifactError, InputError
 from profet_core.transfer.model import load_transfer
 from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
-from profet_lab.dataset import Dataset, InstanceFacts, Source, dataset_from_tables, merged, ordered
+from profet_lab.dataset import Dataset, DataSource, InstanceFacts, dataset_from_tables, merged, ordered
 from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
 
@@ -47,7 +47,7 @@ def with_custom_gpu(published):
         cells = table.assign(instance=name, steps_profiled=pd.NA, batch_latency_ms=table["batch_latency_ms"] / 2)
         cells = change(cells.drop(columns=["gpu", "source"]))
         own = dataset_from_tables(
-            cells, published.operations.iloc[:0], Source(name, "collection", {}), {name: InstanceFacts(gpu)}
+            cells, published.operations.iloc[:0], DataSource(name, "collection", {}), {name: InstanceFacts(gpu)}
         )
         return merged([published, own], ["published", "own"])
 

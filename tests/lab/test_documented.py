@@ -21,8 +21,8 @@ from profet_lab.documented import (
     scaler_report,
 )
 from profet_lab.reports import SCALER_MAPE, baseline_pairs
-from profet_recorder.profiles import Profile
-from profet_recorder.profiles.record import US_DIGITS
+from profet_profiles import Profile
+from profet_profiles.record import US_DIGITS
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 

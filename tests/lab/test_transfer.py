@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from importlib import resources
 from itertools import product
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import quantile
 from profet_core.layers.networks import measured_counts
+from profet_core.shipped import shipped_text
 from profet_core.transfer.custom_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed, no_less
@@ -287,7 +287,7 @@ def test_the_better_of_two_gpus_keeps_no_lower_rate_where_tables_disagree():
 
 def test_the_shipped_table_and_spreads_are_what_the_command_writes(measurements, models, tmp_path):
     steps = reference_steps(measured_medians(measurements), load_architectures(data_folder()))
-    shipped = resources.files("profet_core.transfer").joinpath(REFERENCE_STEPS_NAME).read_text(encoding="utf-8")
+    shipped = shipped_text(REFERENCE_STEPS_NAME)
     assert steps_csv(steps) == shipped
     found = throughput_log_sds(steps, models.transfer.step, data_folder())
     assert found == pytest.approx((THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD), abs=0.01)

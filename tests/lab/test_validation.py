@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import combinations, product
 from pathlib import Path
@@ -28,8 +29,8 @@ from profet_lab.class_folds import (
 )
 from profet_lab.counts import counts_report
 from profet_lab.measurements.tables import WORKLOAD, class_bank
-from profet_lab.reports import load_validation
-from profet_recorder.profiles import ProfileMeta
+from profet_lab.reports import VALIDATION_NAME
+from profet_profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
 
 pytestmark = pytest.mark.training
@@ -43,7 +44,7 @@ BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 @pytest.fixture(scope="module")
 def held_out() -> list[pd.DataFrame]:
     """By anchor, a row a workload and target: the report's `scatter`, `sd` of the log error, and that error over it."""
-    table = pd.DataFrame(load_validation(load_models())["scatter"])
+    table = pd.DataFrame(json.loads((load_models().folder / VALIDATION_NAME).read_text())["scatter"])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
     table["sd"] = [log_sd_of(Interval(low, high).log_half_width) for low, high in ends]
     table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["sd"]

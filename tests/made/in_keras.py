@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from profet_collect import in_keras, in_pytorch
-from profet_collect.cell import Task, measure_here
+from profet_collect.cell import CellTask, measure_here
 from profet_collect.networks import MEASURED, NEWER, network_graph
 from profet_collect.store import Cell
 
@@ -75,7 +75,7 @@ def cell(precision: str, batch_size: int) -> dict:
     """A cell as its process measures it."""
     keras.utils.clear_session()
     asked = Cell("tensorflow", precision, "LeNet5", 32, batch_size)
-    return measure_here(Task("tensorflow", asked, "cpu", warm_up=1, timed=2)).document()
+    return measure_here(CellTask("tensorflow", asked, "cpu", warm_up=1, timed=2)).document()
 
 
 def counted_cell(precision: str, batch_size: int) -> dict:

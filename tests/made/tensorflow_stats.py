@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profet_recorder.profiles.statistics import messages
+from profet_profiles.statistics import messages
 
 #: Side, type, name, occurrences, total microseconds.
 Row = tuple[str, str, str, int, float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from profet_recorder.profiles.xplane import messages
+from profet_profiles.xplane import messages
 
 #: Name, start and duration in microseconds, and stats; `Ref("text")` is stored as TensorFlow stores repeated texts.
 Event = tuple[str, float, float, Mapping[str, object]]

@@ -21,15 +21,14 @@ from profet_core.answers.advise import AdviseAnswer
 from profet_core.training.plans import Period
 from profet_core.training.recommend import recommend
 from profet_core.training.words import card_title
-from profet_core.units import format_usd, shared_time_unit, time_unit
+from profet_profiles.units import format_usd, shared_time_unit, time_unit
 from tests.pages.expected import Core, shown_rows
-from ui.columns import estimate_columns, out_columns, predict_columns, size_columns
+from ui.columns import out_columns, predict_columns, size_columns
 
 ALL_COLUMNS = {
     "predict": [column.key for column in predict_columns(Period.TRAINING, time_unit(1.0))[1:]],
     "sizes": [column.key for column in size_columns(time_unit(1.0))[1:]],
     "scale_out": [column.key for column in out_columns(time_unit(1.0))[1:]],
-    "estimate": [column.key for column in estimate_columns(time_unit(1.0), compared=False)[1:]],
 }
 _PAGES = Path(__file__).parents[2] / "pages"
 #: Every page -> its script, as the navigation names it.

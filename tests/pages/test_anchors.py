@@ -9,8 +9,8 @@ import pytest
 from profet_core import read_profile
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.models import Sample
-from profet_core.units import format_ms
-from profet_recorder.profiles.record import NO_DEVICE
+from profet_profiles.record import NO_DEVICE
+from profet_profiles.units import format_ms
 from tests.pages.conftest import (
     answer,
     as_version_2,

@@ -11,8 +11,8 @@ from profet_core.prediction.checks import diagnose
 from profet_core.training.advise import ORIGINAL
 from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.plans import plan_of
-from profet_core.units import format_ms, format_usd
-from profet_recorder.profiles.profet_json import write_profile
+from profet_profiles.profet_json import write_profile
+from profet_profiles.units import format_ms, format_usd
 from tests.pages.conftest import (
     answer_field,
     as_version_1,

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from profet_core.catalog.custom_gpus import custom_gpu_from
-from profet_core.units import format_ms
+from profet_profiles.units import format_ms
 from tests.pages.conftest import (
     as_version_2,
     column,

@@ -85,7 +85,7 @@ def test_a_duplicate_is_recognized_by_its_content(open_app, samples):
     assert f"your upload {VGG}.json" in shown(app)
 
 
-#: One of each reader; tests/recorder/profiles reads them all.
+#: One of each reader; tests/profiles reads them all.
 KINDS = ("profet-version-1.json", "pytorch_cpu.pt.trace.json.gz", "tensorflow-step.statistics.csv")
 KINDS += ("tensorflow-3-steps.trace.json.gz", "tensorflow-step.xplane.pb")
 

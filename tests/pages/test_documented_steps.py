@@ -8,8 +8,8 @@ import pytest
 
 from profet_core import Profile, read_profile
 from profet_core.prediction.checks import read_as, steps_note
-from profet_core.units import format_ms
-from profet_recorder.profiles.record import FORWARD_ONLY, STAND_IN
+from profet_profiles.record import FORWARD_ONLY, STAND_IN
+from profet_profiles.units import format_ms
 from tests.pages.conftest import (
     answer,
     answer_field,

@@ -15,7 +15,7 @@ from pages.predict.predict import TITLE
 from profet_core import predict, read_profile
 from profet_core.answers.context import load_served
 from profet_core.catalog.custom_gpus import custom_gpu_from
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
 from tests.pages.conftest import PAGES, column, go, lines, link, open_section, result_rows, upload
 from ui import frame
@@ -32,7 +32,8 @@ def test_every_page_opens_by_its_link(open_app, page):
         "predict": TITLE,
         "sizes": "Latency and cost by batch size and image size",
         "scale_out": "Training on 1 to 64 GPUs",
-        "estimate": "Time and cost without a profile",
+        "estimate": TITLE,
+        "many_core": "Training time on many-core CPUs",
         "compare": "Compare profiles",
         "accuracy": "Accuracy",
         "about": "About",
@@ -115,29 +116,17 @@ def test_the_recorder_is_installed_from_this_server_or_its_source_named(
     assert code[0].startswith("pip install ./profet_recorder ")
 
 
-CARDS = tuple(Texts.part.options)
-
-
-@pytest.mark.parametrize("part", CARDS)
-def test_every_card_is_drawn_with_its_tables(open_app, repository, part):
-    card = (repository / "models" / f"{part.upper()}_CARD.md").read_text()
-    app = open_app("accuracy", part=part)
+def test_the_card_is_drawn_with_its_tables_and_a_missing_one_is_one_line(open_app, repository, serve_report):
+    card = (repository / "models" / "MODEL_CARD.md").read_text()
+    app = open_app("accuracy")
     assert not app.error and not app.exception
     shown = "\n".join(element.value for element in app.markdown)
     for line in re.findall(r"^(?:##+ .*|\|[^](]*\|)$", card, re.M):
         assert line in shown
-    assert not COMMAND.search(shown)
-    assert not re.search(r"\]\((?!https?:|\?part=)", shown), "a link that leads nowhere"
-
-
-def test_the_chosen_card_is_in_the_link_and_a_missing_one_is_one_line(open_app, serve_report):
+    assert "in this folder" not in shown and "Errors are" in shown
+    assert not re.search(r"\]\((?!https?:)", shown), "a link that leads nowhere"
+    serve_report("MODEL_CARD.md", None)
     app = open_app("accuracy")
-    assert link(app) == {}
-    app.segmented_control(key="part").set_value("scaleout").run()
-    assert link(app) == {"part": "scaleout"}
-    assert open_app("accuracy", part="nothing").session_state["part"] == CARDS[0]
-    serve_report("CELLS_CARD.md", None)
-    app = open_app("accuracy", part="cells")
     assert len(app.info) == 1 and not app.error and not app.exception
 
 
@@ -191,9 +180,9 @@ def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
 
 def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     first, second, *_ = samples
-    for page in ("sizes", "estimate"):
-        app = open_app(page, gpu=GPU)
-        assert not app.error and not app.exception and INSTANCE in column(app, "Instance"), page
+    for source in ("sample", "name"):
+        app = open_app("sizes", gpu=GPU, source=source)
+        assert not app.error and not app.exception and INSTANCE in column(app, "Instance"), source
     app = open_app("compare", compare_samples=f"{first},{second}")
     assert not app.error and INSTANCE in column(app, "$/h")
     said = lines(open_app("accuracy").markdown)

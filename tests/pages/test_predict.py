@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from profet_core.units import format_ms
+from profet_profiles.units import format_ms
 from tests.pages.conftest import (
     answer,
     as_version_1,
@@ -31,7 +31,7 @@ from ui.charts import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
-#: Files that are no profile, one of each kind; tests/recorder/profiles has the others.
+#: Files that are no profile, one of each kind; tests/profiles has the others.
 BAD = (
     b"",
     b'{"Device_Conv2D": NaN}',

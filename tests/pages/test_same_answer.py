@@ -17,8 +17,9 @@ from profet_core.answers.api import estimate
 from profet_core.errors import Code
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
-from profet_core.units import format_ms, format_usd, shared_time_unit
-from profet_recorder.profiles.profet_json import profile_to_link_text
+from profet_profiles.profet_json import profile_to_link_text
+from profet_profiles.units import format_ms, format_usd, shared_time_unit
+from tests.core.layers.test_logs import DETECTRON
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
 RESNET, SMALL, VGG, LENET = (
@@ -289,14 +290,13 @@ def test_images_larger_than_measured_where_the_profile_s_are(open_app, counted_s
     [
         (("GeForce RTX 4090", "95 ms"), Code.USUAL),
         (("GeForce RTX 4090", "14min/epoch"), Code.FASTER),
-        (("Tesla T4", "98%|███| 382/391 [00:52<00:01, 1.1s/it]"), Code.SLOWER),
+        (("g4dn.xlarge", "98%|███| 382/391 [00:52<00:01, 1.1s/it]"), Code.SLOWER),
     ],
 )
 def test_a_measured_time_without_a_profile(open_app, models, catalog, port, capsys, measured, code):
     gpu, time = measured
-    link = {"net": "resnet50", "net_batch": "64", "net_gpu": gpu, "net_time": time, "preset": "all"}
-    columns = ",".join(ALL_COLUMNS["estimate"])
-    app = open_app("estimate", estimate_columns=columns, **link)
+    link = {"net": "resnet50", "net_batch": "64", "anchor": gpu, "latency": time}
+    app = open_app(source="name", per="step", preset="all", **link)
     assert not app.error and not app.exception, lines(app.error)
     asked = {"network": "resnet50", "batch": 64, "images": 1_281_167}
     document = posted({**asked, "measured": {gpu: time}}, port, "/v1/estimate")
@@ -311,10 +311,35 @@ def test_a_measured_time_without_a_profile(open_app, models, catalog, port, caps
     assert {name: row.latency_ms for name, row in answer.to_frame().set_index("instance").iterrows()} == {
         name: row["latency_ms"] for name, row in rows.items()
     }
-    steps, words = column(app, "Step"), column(app, "Basis")
+    steps, words = column(app, "Time"), column(app, "Basis")
     assert len(steps) > 30 and steps == {name: format_ms(rows[name]["latency_ms"]) for name in steps}
     assert {re.sub(r"\W", "", words[name]) for name in steps} == {"Measured", "Scaled"}
-    assert {name: app.query_params[name] for name in ("net_gpu", "net_time")} == {"net_gpu": gpu, "net_time": time}
+    assert {name: app.query_params[name] for name in ("anchor", "latency")} == {"anchor": gpu, "latency": time}
+
+
+def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(DETECTRON)
+    app = open_app(source="name", per="step", preset="all", net="resnet50")
+    uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
+    app = uploader.set_value(("train.log", DETECTRON.encode(), "text/plain")).run()
+    assert not app.error and not app.exception, lines(app.error)
+    said = {"anchor": "p3.2xlarge", "latency": "440.1 ms", "net_batch": "16"}
+    assert {name: app.query_params[name] for name in said} == said
+    asked = {"network": "resnet50", "batch": 16, "log": DETECTRON, "anchor": "p3.2xlarge"}
+    document = posted(asked, port, "/v1/estimate")
+    capsys.readouterr()
+    options = ["--batch", "16", "--log", str(path), "--anchor", "p3.2xlarge", "--format", "json"]
+    assert main(["estimate", "resnet50", *options]) == 0 and json.loads(capsys.readouterr().out) == document
+    by_name = {row["instance"]: format_ms(row["latency_ms"]) for row in document["estimates"]}
+    steps = column(app, "Time")
+    assert len(steps) > 30 and steps == {name: by_name[name] for name in steps}
+    # It names its GPU; a profile has its own batch size, and takes the time alone.
+    assert main(["estimate", "resnet50", *options[:4], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"][0].startswith("440 ms on Tesla V100-SXM2-16GB")
+    uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
+    app = uploader.set_value(("train.log", b"nothing", "text/plain")).run()
+    assert "no time of a step" in lines(app.error)[0] and column(app, "Time") == steps
 
 
 def _anchored(samples, case: Case) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GpuStep, scaled_step
-from profet_core.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
+from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
 
 MODEL = load_models().scaleout

@@ -12,7 +12,7 @@ from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.advise import Preset, preset_rows
-from profet_core.units import format_ms, format_usd
+from profet_profiles.units import format_ms, format_usd
 from tests.pages.conftest import (
     as_version_1,
     column,

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from profet_profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
 from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, either
 from profet_recorder.plan import RecorderError, record_plan
-from profet_recorder.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
 from profet_recorder.recording import ON_CPU, Recording, Times, next_step, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
@@ -22,7 +22,7 @@ ON_T4: StepFacts = (ProfileMeta(gpu="Tesla T4"), NO_SIZES, ())
 
 @pytest.fixture
 def trace(repository):
-    return repository / "tests" / "recorder" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    return repository / "tests" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from profet_cli.commands import parsed
-from profet_recorder.profiles.pytorch_trace import TRANSLATED_WARNING
-from profet_recorder.profiles.record import NO_DEVICE, NO_WORK
+from profet_profiles.pytorch_trace import TRANSLATED_WARNING
+from profet_profiles.record import NO_DEVICE, NO_WORK
 from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 
@@ -179,9 +179,9 @@ def test_there_is_a_row_for_each_shape():
 
 @pytest.mark.parametrize("shape, typed, example", ROWS, ids=[row[0] for row in ROWS])
 def test_what_is_typed_is_what_the_tests_run(shape, typed, example):
-    (command,) = re.findall(r"`(.*?profet profile [^`]+)`", typed) or [None]
+    (command,) = re.findall(r"`(.*?profet-record [^`]+)`", typed) or [None]
     if command is not None:
-        options = parsed(command.partition("profet ")[2].split())
+        options = parsed(["profile", *command.partition("profet-record ")[2].split()])
         assert options.module or options.script == "train.py"
     link = re.match(r"\[(\w+)\]\(\.\./tests/recorder/scripts/(\w+)\.py\)(.*)", example)
     if link is None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_recorder import VERSION
-from profet_recorder.profiles import read_profile
+from profet_profiles import VERSION, read_profile
 from tests.recorder.runs import CPU_WARNING, needs
 from tests.recorder.test_pytorch import LOOP, NETWORK, PARAMETERS
 
@@ -50,8 +49,9 @@ def test_it_holds_the_recorder_and_nothing_else_of_the_project(recorder_wheel, r
     packed = {name for name in archive.namelist() if not name.startswith(info)}
     sources = {
         path.relative_to(repository).as_posix()
-        for path in (repository / "profet_recorder").rglob("*")
-        if path.suffix in (".py", ".csv")
+        for package in ("profet_profiles", "profet_recorder")
+        for path in (repository / package).rglob("*")
+        if path.suffix in (".py", ".csv", ".toml")
     }
     assert packed == sources | {"profet_recorder/LICENSE", "profet_recorder/NOTICE"}
     assert archive.read("profet_recorder/LICENSE") == (repository / "LICENSE").read_bytes()
@@ -61,7 +61,7 @@ def test_it_holds_the_recorder_and_nothing_else_of_the_project(recorder_wheel, r
     assert len({project["project"]["requires-python"] for project in both}) == 1
 
 
-def test_it_needs_the_standard_library_alone_and_its_command_offers_what_is_there(installed, tmp_path):
+def test_it_needs_the_standard_library_alone(installed, tmp_path):
     code = """
 import json, sys
 import profet_recorder.command, profet_recorder.hooks
@@ -72,18 +72,38 @@ print(json.dumps({"roots": sorted(roots - sys.stdlib_module_names), "where": pro
     done = run_in(tmp_path, [installed / "python", "-c", code])
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout)
-    assert [name for name in loaded["roots"] if not name.startswith("_")] == ["profet_recorder"]
+    assert [name for name in loaded["roots"] if not name.startswith("_")] == ["profet_profiles", "profet_recorder"]
     assert loaded["where"].startswith(str(installed.parent))
-    done = run_in(tmp_path, [installed / "profet", "--help"])
-    assert done.returncode == 0 and "profile " in done.stdout and "predict" not in done.stdout
-    for arguments, error in (
-        (["predict", "profile"], "without `profet predict`"),
-        (["profile"], "SCRIPT"),
-        (["profile", "missing.py"], "missing.py not found"),
-        ([], "COMMAND"),
-    ):
-        done = run_in(tmp_path, [installed / "profet", *arguments])
+    assert not (installed / "profet").exists()
+    done = run_in(tmp_path, [installed / "profet-record", "--help"])
+    assert done.returncode == 0 and "SCRIPT" in done.stdout and "predict" not in done.stdout
+    for arguments, error in (([], "SCRIPT"), (["missing.py"], "missing.py not found")):
+        done = run_in(tmp_path, [installed / "profet-record", *arguments])
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and error in done.stderr
+
+
+@pytest.fixture(scope="module")
+def app_wheel(tmp_path_factory, repository) -> Path:
+    """The wheel of the whole project."""
+    folder = tmp_path_factory.mktemp("app")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, repository]
+    subprocess.run(build, check=True, timeout=300)
+    (wheel,) = folder.glob("profet_app*.whl")
+    return wheel
+
+
+@pytest.mark.parametrize("is_recorder_first", [True, False])
+def test_both_distributions_install_in_either_order_and_both_commands_run(
+    is_recorder_first, recorder_wheel, app_wheel, tmp_path
+):
+    venv.create(tmp_path / "venv", symlinks=True)
+    commands = tmp_path / "venv" / "bin"
+    pip = [sys.executable, "-m", "pip", "--python", commands / "python", "install", "--quiet", "--no-index"]
+    for wheel in [recorder_wheel, app_wheel] if is_recorder_first else [app_wheel, recorder_wheel]:
+        subprocess.run([*pip, "--no-deps", wheel], check=True, timeout=120)
+    for command in ("profet", "profet-record"):
+        done = run_in(tmp_path, [commands / command, "--version"])
+        assert (done.returncode, done.stdout) == (0, f"{command} {VERSION}\n"), done.stderr
 
 
 def test_a_checkout_without_its_requirements_says_what_to_install(installed, tmp_path, repository):
@@ -92,7 +112,7 @@ def test_a_checkout_without_its_requirements_says_what_to_install(installed, tmp
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
         assert "needs the serving set (" in done.stderr and "pip install -r requirements-serve.txt" in done.stderr
     (tmp_path / "train.py").write_text("import rapidfuzz\n")
-    done = run_in(tmp_path, [installed / "profet", "profile", "train.py"], PYTHONPATH=str(repository))
+    done = run_in(tmp_path, [installed / "profet-record", "train.py"], PYTHONPATH=str(repository))
     assert "No module named 'rapidfuzz'" in done.stderr and "serving set" not in done.stderr, "the script's own error"
 
 
@@ -100,9 +120,7 @@ def test_a_checkout_without_its_requirements_says_what_to_install(installed, tmp
 def test_it_records_a_step_with_pytorch(installed, tmp_path):
     (tmp_path / "train.py").write_text(NETWORK + LOOP)
     # The user's framework, beside the recorder: as it is installed here.
-    done = run_in(
-        tmp_path, [installed / "profet", "profile", "train.py", "--timed", 3], PYTHONPATH=_site_packages("torch")
-    )
+    done = run_in(tmp_path, [installed / "profet-record", "train.py", "--timed", 3], PYTHONPATH=_site_packages("torch"))
     assert done.returncode == 0, done.stderr
     profile = read_profile((tmp_path / "profile.json").read_bytes(), "profile.json")
     meta = profile.meta

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pages.predict.results import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
-from profet_core.units import format_time
+from profet_profiles.units import format_time
 from tests.made.step_times import OFFERS, ROWS, changed, planned
 from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at

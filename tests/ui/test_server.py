@@ -278,6 +278,6 @@ def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
             log_failure(logging.getLogger("test"), "A page failed", error)
     (record,) = caplog.records
     line = record.getMessage()
-    assert line.startswith("A page failed: KeyError at ") and "profet_recorder/profiles/reading.py:" in line
+    assert line.startswith("A page failed: KeyError at ") and "profet_profiles/reading.py:" in line
     assert record.exc_info is None and "\n" not in line
     assert "conv_of_my_network" not in line and str(ROOT) not in line

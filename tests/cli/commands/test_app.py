@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from benchmarks.served_app import free_port
 from profet_cli.main import main
 from profet_core.files import shipped_folder
 
@@ -13,9 +14,10 @@ from profet_core.files import shipped_folder
 def test_the_app_s_script_is_beside_the_samples_and_the_wheel_ships_what_it_reads(monkeypatch, repository):
     asked = []
     monkeypatch.setattr("streamlit.web.cli.main", lambda: asked.extend(sys.argv))
-    main(["app", "--host", "0.0.0.0", "--port", "8600"])
+    port = str(free_port())
+    main(["app", "--host", "0.0.0.0", "--port", port])
     script = repository / "streamlit_app.py"
-    assert asked == ["streamlit", "run", str(script), "--server.address", "0.0.0.0", "--server.port", "8600"]
+    assert asked == ["streamlit", "run", str(script), "--server.address", "0.0.0.0", "--server.port", port]
     # Each is laid out in the wheel as in a checkout, where the script finds its modules, settings and licenses.
     import tomllib
 

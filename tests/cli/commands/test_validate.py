@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
 import pytest
 
 from profet_core.training.many_core import check_rows
+
+CARD_NAME = "MODEL_CARD.md"
 
 
 @pytest.fixture
@@ -65,15 +68,16 @@ def test_its_json_is_the_report_and_its_text_the_card_with_tables_in_columns(run
         scores = figures["memory"]["arithmetic"]
         (row,) = (line for line in lines if line[:2] == ["layers", "known"])
         assert row[2:4] == [str(scores["cells"]), str(scores["did_not_run"])]
-        assert row[8] == f"{100 * scores['strict_recall']:.1f}"
+        assert row[5] == f"{100 * scores['strict_recall']:.1f}"
 
 
-@pytest.mark.parametrize(("name", "card"), [("gpus", "GPU_CARD.md"), ("cells", "CELLS_CARD.md")])
+@pytest.mark.parametrize("name", ["gpus", "cells"])
 @pytest.mark.training
-def test_report_and_card_are_written_beside_the_models(run, measured, models, name, card):
+def test_report_and_card_are_written_beside_the_models(run, measured, models, name):
     before = json.loads((models / f"{name}_validation.json").read_text())
     measured(name)
-    (models / card).unlink()
+    before_card = (models / CARD_NAME).read_text()
+    (models / CARD_NAME).unlink()
     status, _, _ = run("validate", f"--{name}", "--card", "--models", models)
     assert status == 0
     after = json.loads((models / f"{name}_validation.json").read_text())
@@ -81,7 +85,8 @@ def test_report_and_card_are_written_beside_the_models(run, measured, models, na
     assert {key: after[key] for key in after if key not in changed} == {
         key: before[key] for key in before if key not in changed
     }
-    assert f"--{name} --card" in (models / card).read_text()
+    day = re.compile(r"^Of \d{4}-\d\d-\d\d", re.M)
+    assert day.sub("", (models / CARD_NAME).read_text()) == day.sub("", before_card)
 
 
 @pytest.mark.training
@@ -91,10 +96,10 @@ def test_it_prints_the_card_and_writes_it(document, run, tmp_path):
     status, out, _ = run("validate", "--manycore", "--card", "--models", tmp_path)
     assert status == 0
     rows = [line.split() for line in out.splitlines()]
-    assert ["large", "480", "92.9", "82.6", "+12.5%", "166.2", "214.7"] in rows
-    assert "103.5; (a) says 99.5, (b) 115.1" in " ".join(out.split())
-    card = (tmp_path / "MANYCORE_CARD.md").read_text(encoding="utf-8")
-    assert card.startswith("# Many-core processors\n") and "| large | 3840 | 36.8 | 36.773 | yes |" in card
+    assert ["large", "3840", "36.8", "18.0", "+104.2%"] in rows
+    assert "103.5; (a) gives 99.5, (b) 115.1" in " ".join(out.split())
+    card = (tmp_path / CARD_NAME).read_text(encoding="utf-8")
+    assert card.startswith("# Model card\n") and "| large | 3840 | 36.8 | 18.0 | +104.2% |" in card
 
 
 @pytest.fixture
@@ -131,13 +136,7 @@ def test_one_document_and_its_tables(run, document, folder):
 
     status, out, _ = run("validate", "--real", folder)
     assert status == 0
-    lines = [line.split() for line in out.splitlines()]
-    (row,) = (line for line in lines if line[:3] == ["T4", "V100", "measured"])
-    said = [f"{check['truth_ms']:.1f}", f"{check['with_latency']['latency_ms']:.1f}", f"{error:.2f}"]
-    assert row[8:11] == said
-    assert f"1 predictions, MAPE {error:.2f}% with the latency" in out
-    assert any(line[0:1] == ["t4.json"] and "1 (stated)" in " ".join(line) for line in lines)
-    assert any(line.startswith("bad.json") and "bad.json:" in line for line in out.splitlines())
+    assert f"1 predictions from 1 profiles of 1 kinds of step, MAPE {error:.2f}% with" in " ".join(out.split())
 
 
 def test_the_card_s_report_is_of_the_models_and_a_bad_index_one_line(run, folder, repository, tmp_path, refused):

@@ -13,7 +13,7 @@ from profet_core.training.advise import Advice, advise
 from profet_core.training.cost import Workload
 from profet_core.training.plans import Limits, NodeTime
 from profet_core.training.words import answer_sentences
-from profet_recorder import VERSION
+from profet_profiles import VERSION
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS
 
 SOURCE = ReportSource("net.json", ("recorded on g4dn.xlarge", "step 122 ms"), "90b27c62ea5e8e3415", "2026-11-21")

@@ -20,7 +20,7 @@ from profet_core.ensemble.operations import (
     load_operation_kinds,
 )
 from profet_lab.measurements.tables import data_folder
-from profet_recorder.profiles.pytorch_events import load_translations
+from profet_profiles.pytorch_events import load_translations
 
 CLASSES = load_operation_classes()
 

@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import numpy_helper
 
-from profet_core import sandbox
 from profet_core.errors import InputError
 from profet_core.layers import reading as guarded
-from profet_core.layers.onnx_operators import RULES
+from profet_core.layers.onnx import KINDS as ONNX_KINDS
 from profet_core.layers.reading import network_document, network_in, read_network, read_network_guarded
 from profet_core.layers.rules import KINDS
-from profet_core.sandbox import SMALL_BYTES
+from profet_profiles import sandbox
+from profet_profiles.sandbox import SMALL_BYTES
 from tests.core.layers.test_keras import IMAGE, functional, layer, of, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
 from tests.fuzz.damage import damaged, wrong_tokens
-from tests.made.onnx_files import Model, node, port, small_network, tensor
+from tests.made.onnx_files import Model, node, port, small_network
 
 MODEL = json.dumps(functional(IMAGE, layer("Conv2D", "conv", "image", filters=4, kernel_size=3))).encode()
 #: A text that takes four bytes a letter once it is read.
@@ -137,7 +138,7 @@ def check(data: bytes, pixels: int | None) -> bool:
 
 
 WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
-OPERATORS = sorted({*RULES, "Constant", "Relu", "PRelu", "Clip", "Nothing"})
+OPERATORS = sorted({*ONNX_KINDS, "Constant", "Relu", "PRelu", "Clip", "Nothing"})
 
 
 def any_attribute(chance: random.Random) -> int | str | list[int]:
@@ -155,14 +156,14 @@ def any_graph(seed: int) -> bytes:
         names.append(model.weights(f"weight{index}", *sides))
         names.append(model.numbers(f"number{index}", *chance.choices(WHOLE, k=chance.randrange(5))))
         reals = np.array(chance.choices([0, 1, 2, -1, np.nan, np.inf, 0.5], k=chance.randrange(5)), np.float32)
-        model.tensors.append(tensor(f"real{index}", reals))
+        model.tensors.append(numpy_helper.from_array(reals, f"real{index}"))
         names.append(f"real{index}")
     for index in range(chance.randrange(1, 5)):
         attributes = {name: any_attribute(chance) for name in chance.sample(ATTRIBUTES, chance.randrange(5))}
         inputs = chance.choices([*names, ""], k=chance.randrange(5))
         inputs = [names[-1], *inputs] if chance.random() < 0.6 else inputs
         outputs = [f"out{index}", f"more{index}"][: chance.randrange(1, 3)]
-        model.nodes.append(node(chance.choice(OPERATORS), inputs, outputs, attributes))
+        model.nodes.append(node(chance.choice(OPERATORS), inputs, outputs, **attributes))
         names.append(f"out{index}")
     model.outputs = [port(names[-1], (1,))]
     return model.data()
@@ -231,5 +232,5 @@ def test_operators_that_once_failed_are_a_line():
     ):
         model = small_network()
         model.numbers("number", -(2**63), 2**62)
-        model.nodes.append(node(operator, inputs, ["end"], attributes))
+        model.nodes.append(node(operator, inputs, ["end"], **attributes))
         assert not check(model.data(), None)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, numpy_helper
 
 from profet_core.errors import InputError
 from profet_core.layers.reading import read_network
 from profet_core.layers.rules import Kind
-from tests.made.onnx_files import INT64, Model, empty_tensor, entry, node, port, small_network, tensor
+from tests.made.onnx_files import Model, empty_tensor, node, port, small_network
+from tests.made.protobuf import entry
 
 
 def outputs(network) -> dict[str, tuple[int, ...]]:
@@ -54,7 +55,7 @@ def test_the_image_s_size_may_be_the_file_s_open_or_given_unless_dense_layers_fi
     model.add("Flatten", ["image"], "flat")
     model.add("Gemm", ["flat", model.weights("w", 192, 5)], "out")
     assert read_network(model.data()).counts.flops.dense == 2 * 192 * 5
-    with pytest.raises(InputError, match=r"out_Gemm \(Gemm\): its weights are for 192 values, and it gets 768"):
+    with pytest.raises(InputError, match=r"out_Gemm \(Gemm\): its inputs, 1 x 768, 192 x 5, don't fit it"):
         read_network(model.data(), pixels=16)
 
 
@@ -81,15 +82,26 @@ def test_parts_of_an_image_by_hand():
     bounds = [model.numbers("start", 1), model.numbers("end", 6), model.add("Constant", [], "axis", value_ints=[2])]
     bounds.append(model.numbers("step", 2))
     half = model.add("Slice", ["image", *bounds], "half")
-    model.nodes.append(node("Split", [half], ["left", "right"], {"axis": 1}))
-    # Lists of whole numbers and of reals may be packed.
+    model.nodes.append(node("Split", [half], ["left", "right"], axis=1))
     model.add("Gather", ["left", model.numbers("first", 0, 1)], "gathered", axis=2)
-    scales = entry(1, "scales") + entry(7, struct.pack("<4f", 1, 1, 3, 1))
-    model.nodes.append(entry(1, "gathered") + entry(2, "big") + entry(4, "Upsample") + entry(5, scales) + entry(9, ""))
-    model.tensors.append(tensor("w", np.zeros((300, 2, 1, 1), np.float32), packed=True))
-    model.add("Conv", ["big", "w"], "out")
+    model.tensors.append(numpy_helper.from_array(np.array([1, 1, 3, 1], np.float32), "scales"))
+    model.add("Resize", ["gathered", "", "scales"], "big")
+    model.add("Conv", ["big", model.weights("w", 300, 2, 1, 1)], "out")
     sizes = [layer.output for layer in read_network(model.data()).layers]
     assert sizes == [(4, 6, 6), (4, 3, 6), (2, 3, 6), (2, 2, 6), (2, 6, 6), (300, 6, 6)]
+
+
+def test_what_is_computed_once_is_no_layer_and_a_mask_no_weight():
+    model = Model(inputs=[port("image", ("n", 1, 4, 4))], outputs=[port("out", ("n", 1, 2, 2))])
+    model.add("ConstantOfShape", [model.numbers("sides", 4, 4)], "zeros")
+    model.tensors.append(numpy_helper.from_array(np.array([[0]]), "where"))
+    model.add("ScatterND", ["zeros", "where", model.weights("row", 1, 4)], "mask")
+    model.add("Add", ["image", "mask"], "masked")
+    # A last window that would begin behind the image is left out, as in PyTorch.
+    model.add("MaxPool", ["masked"], "out", kernel_shape=[1, 1], strides=[2, 2], ceil_mode=1)
+    network = read_network(model.data())
+    assert [layer.output for layer in network.layers] == [(1, 4, 4), (1, 4, 4), (1, 2, 2)]
+    assert network.counts.parameters == 0
 
 
 def test_weights_are_counted_once_each_and_numbers_and_shapes_are_none():
@@ -132,7 +144,6 @@ def test_channels_last_is_found_by_the_sides_and_folded_normalization_noted():
 
 def test_the_guides_export_is_the_network_as_it_is_trained(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed, and the app does not need it")
-    pytest.importorskip("onnx", reason="PyTorch's export needs onnx, and the app does not")
     nn, guide = torch.nn, Path("docs/NETWORKS.md").read_text(encoding="utf-8")
     head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.5), nn.Linear(8, 10)]
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), *head).train()
@@ -158,7 +169,7 @@ def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
     model.add("Conv", ["image", "w"], "out")
     assert read_network(model.data()).counts.parameters == 12
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 108))])
-    model.tensors.append(entry(1, 2) + entry(2, INT64) + entry(8, "to") + entry(14, 1))
+    model.tensors.append(empty_tensor("to", (2,), TensorProto.INT64, location="to.bin"))
     model.add("Reshape", ["image", "to"], "out")
     with pytest.raises(InputError, match="depends on runtime values"):
         read_network(model.data())
@@ -167,20 +178,25 @@ def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda model: model.add("Slice", ["image"], "x"), "its starts and ends don't fit"),
-        (lambda model: model.add("MatMul", ["b2", "b3"], "x"), "does not multiply matrices"),
-        (lambda model: model.tensors.append(entry(1, b"\xff" * 11 + b"\x01")), "the ONNX file is damaged or cut short"),
+        (
+            lambda model: model.add("Slice", ["image"], "x"),
+            r"x_Slice \(Slice\): its inputs, 1 x 3 x 16 x 16, don't fit it",
+        ),
+        (lambda model: model.add("MatMul", ["b2", "b3"], "x"), r"its inputs, 8, 10, don't fit it"),
+        (lambda model: model.add("MatMul", ["image", model.weights("w4", 16)], "x"), "does not multiply matrices"),
         (lambda model: model.add("Fancy", ["image"], "x"), r"operator x_Fancy \(Fancy\): this operator isn't counted"),
+        (lambda model: model.add("NonZero", ["image"], "x"), "isn't counted"),
         (lambda model: model.nodes.append(node("Relu", ["image"], ["x"], domain="mine")), "operators of mine"),
         (lambda model: model.add("Relu", ["image"], "conv"), "two operators put out conv"),
         (lambda model: model.add("Add", ["loop", "image"], "loop"), "takes loop, which nothing before it puts out"),
         (lambda model: model.tensors.append(empty_tensor("bad", (4, -2))), "negative size"),
         (lambda model: model.tensors.append(empty_tensor("bad", (1,) * 99)), "more than 16 sides"),
         (lambda model: model.add("Conv", ["image", "w2"], "x"), "weights are for 1 channels, and it gets 3"),
-        (lambda model: model.add("Conv", ["image", "w1"], "x", strides=[0, 1]), "its strides makes no sense"),
+        (lambda model: model.add("Conv", ["image", "w1"], "x", strides=[0, 1]), "don't fit it"),
         (lambda model: model.add("Conv", ["image", "w1"], "x", group=-1), "don't fit an image"),
-        (lambda model: model.add("Concat", ["image", "conv"], "x", axis=9), "nothing to put together"),
-        (lambda model: model.add("Unsqueeze", ["image", "many"], "x"), "its output has more than 8 sides"),
+        (lambda model: model.add("Concat", ["image", "conv"], "x", axis=9), "don't fit it"),
+        (lambda model: model.add("Reshape", ["image", model.numbers("to", 1, 7)], "x"), "don't fill 1 x 7"),
+        (lambda model: model.add("Unsqueeze", ["image", "many"], "x"), "would put out"),
     ],
 )
 def test_what_cannot_be_counted_is_one_line_that_names_the_operator(change, line):
@@ -203,6 +219,10 @@ def test_graphs_without_image_or_end_and_constants_that_unfold_are_refused():
         with pytest.raises(InputError) as error:
             read_network(model.data(), "mine.onnx")
         assert "\n" not in str(error.value)
+    data = small_network().data()
+    for damaged in (data[:-1], data[:99], entry(7, entry(1, b"\xff" * 11 + b"\x01"))):
+        with pytest.raises(InputError, match="damaged or cut short"):
+            read_network(damaged)
     model = small_network()
     model.numbers("huge", 2**40, 2**40)
     model.add("ConstantOfShape", ["huge"], "filled")
@@ -210,7 +230,7 @@ def test_graphs_without_image_or_end_and_constants_that_unfold_are_refused():
         read_network(model.data())
     model = small_network()
     for name, number in (("start", 0), ("end", 2**60), ("step", 1)):
-        model.tensors.append(tensor(name, np.array(number, np.int64)))
+        model.tensors.append(numpy_helper.from_array(np.array(number, np.int64), name))
     model.add("Range", ["start", "end", "step"], "line")
     with pytest.raises(InputError, match=r"\(Range\)"):
         read_network(model.data())

@@ -35,12 +35,12 @@ from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
 from profet_core.questions import ProfileQuestion
 from profet_core.transfer.targets import host_named
-from profet_recorder.profiles.record import NO_DEVICE
+from profet_profiles.record import NO_DEVICE
 from tests.codes import codes
 
 ANCHOR = "g4dn.xlarge"
 # 120 + 40 + 40 ms of device and host rows: 200,000 us, so the made-up dense member says 200 ms everywhere.
-# Device rows alone are 160 ms; log_sd of that (the median ratio) suggests a latency of 80 ms.
+# Device rows alone are 160 ms; half of that (the median ratio) suggests a latency of 80 ms.
 OPERATIONS = {"Device_Conv2D": 120_000.0, "Device_IDLE": 40_000.0, "Host_IDLE": 40_000.0}
 PROFILE = Profile(OPERATIONS, ProfileMeta(precision="fp32"))
 
@@ -102,7 +102,7 @@ def test_rows_of_the_requested_targets_have_latency_price_status_and_cost(tiny, 
 
 
 def test_no_prediction_is_faster_than_half_the_fastest_step_and_outside_the_range_is_an_extrapolation(tiny, catalog):
-    # All three members below 1 ms on p3.2xlarge: log_sd its fastest step, 2 ms, is where it is held.
+    # All three members below 1 ms on p3.2xlarge: half its fastest step, 2 ms, is where it is held.
     short = Profile({"Device_Conv2D": 300.0})
     prediction = predict(tiny, catalog, short, ANCHOR, method="other", targets=["p3.2xlarge", "p2.xlarge"])
     assert row(prediction, "p3.2xlarge").latency_ms == 1.0

@@ -25,7 +25,7 @@ from profet_core.prediction.sizes import (
 )
 from profet_core.prediction.table import Prediction
 from profet_core.transfer.targets import host_named
-from profet_recorder.profiles.record import Profile
+from profet_profiles.record import Profile
 
 #: Latencies that differ by less are the same number, rounded.
 ROUNDING = 1e-9

@@ -35,7 +35,7 @@ from profet_core.prediction.checks import (
     suggested_steps,
     unattributed_log_sd,
 )
-from profet_recorder.profiles.record import NO_DEVICE
+from profet_profiles.record import NO_DEVICE
 from tests.codes import codes
 
 #: A training step without the profiler, of whose profile the device rows are some multiple.

@@ -24,7 +24,7 @@ from profet_core.training.memory import (
     MemoryFormula,
     MemoryModel,
     PeakRelation,
-    RecordedStep,
+    StepMemory,
     TrafficRelation,
     Verdict,
     device_times,
@@ -71,7 +71,7 @@ def needed(answer) -> tuple[str, str]:
 
 def answered(model, meta, ran_gib, target_gib, times=None, state_copies=0.0, second=None, **asked):
     """The answer about one recorded step."""
-    return fit_answer(model, RecordedStep(meta, times, state_copies, second, ran_gib), target_gib, **asked)
+    return fit_answer(model, StepMemory(meta, times, state_copies, second, ran_gib), target_gib, **asked)
 
 
 def fits(model, catalog, profile, anchor, instances, second=None, ran_on=(), **size):

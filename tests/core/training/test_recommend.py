@@ -34,7 +34,7 @@ from profet_core.training.recommend import (
     why_too_close,
 )
 from profet_core.training.words import comparison_sentences
-from profet_core.units import format_certainty
+from profet_profiles.units import format_certainty
 from tests.made.step_times import Z90, offer, planned, row
 
 PROFILED, ESTIMATED = Basis.MEASURED, Basis.TRANSFERRED

@@ -34,7 +34,7 @@ from profet_core.transfer.model import (
 from profet_core.transfer.step_model import step_parts
 from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import Host, host_named
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 from tests.made.step_model import STEP_MODEL, made_parts
 from tests.made.transfer_steps import estimate_gpus
 

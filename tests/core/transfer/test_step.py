@@ -23,7 +23,7 @@ from profet_core.transfer.step_model import (
 )
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
-from profet_recorder.profiles import Profile
+from profet_profiles import Profile
 from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts
 
 QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)

@@ -22,8 +22,8 @@ from profet_lab.dataset import (
     OPERATIONS_FILE,
     SCHEMAS,
     Dataset,
+    DataSource,
     InstanceFacts,
-    Source,
     check_dataset,
     measurements_from_dataset,
     merged,
@@ -330,7 +330,7 @@ def test_a_missing_file_is_named_and_a_failed_writing_leaves_nothing(folder, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"data", folder.name}
 
 
-def part_of(dataset: Dataset, rows: pd.Series, source: Source) -> Dataset:
+def part_of(dataset: Dataset, rows: pd.Series, source: DataSource) -> Dataset:
     """Some cells under another source, numbered anew."""
     cells = dataset.cells[rows].assign(source=source.name)
     operations = dataset.operations[dataset.operations["cell"].isin(cells["cell"])]
@@ -342,8 +342,8 @@ def part_of(dataset: Dataset, rows: pd.Series, source: Source) -> Dataset:
 def halves(dataset) -> list[Dataset]:
     """The cells of one repeat each; the first holds all of the other instance too."""
     first = (dataset.cells["repeat"] == 1) | (dataset.cells["instance"] == "p2.xlarge")
-    one = part_of(dataset, first, Source("a", "collection", {"cells.jsonl": "1"}))
-    other = part_of(dataset, dataset.cells["repeat"] == 2, Source("a", "collection", {"cells.jsonl": "2"}, "MIT"))
+    one = part_of(dataset, first, DataSource("a", "collection", {"cells.jsonl": "1"}))
+    other = part_of(dataset, dataset.cells["repeat"] == 2, DataSource("a", "collection", {"cells.jsonl": "2"}, "MIT"))
     return [one, other]
 
 
@@ -359,7 +359,7 @@ def test_halves_in_any_order_are_the_whole_and_shared_cells_are_there_once(halve
     assert measurements_from_dataset(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
     joined = merged([dataset, dataset, dataset], ["a", "b", "c"])
     assert (len(joined.cells), len(joined.operations), joined.sources) == (9, len(dataset.operations), dataset.sources)
-    third = part_of(dataset, dataset.cells["model"] == "VGG11", Source("b", "profet tables", {"all files": "3"}))
+    third = part_of(dataset, dataset.cells["model"] == "VGG11", DataSource("b", "profet tables", {"all files": "3"}))
     all_three = [*halves, third]
     first = merged(all_three, ["one", "other", "third"])
     for order in permutations(all_three):

@@ -1,0 +1,194 @@
+"""A network by name or file where a question takes a profile: it is answered from the network's layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from profet_core.answers.context import Context
+from profet_core.catalog import Instance
+from profet_core.catalog.gpus import AS_PROFILED, PLAIN, requested_code
+from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.errors import Code, InputError, NoPredictionError, Note
+from profet_core.latency import LEVEL, LatencyParts
+from profet_core.layers.estimate import METHOD, NetworkEstimate, NetworkStep, estimate, measured_step
+from profet_core.layers.measured import MeasuredTime
+from profet_core.layers.network import Counts, Network
+from profet_core.layers.networks import counts_of, network_name
+from profet_core.prediction.table import Prediction, StepTable, Target
+from profet_core.questions import ProfileQuestion
+from profet_core.training.memory import FitAnswer, Verdict
+from profet_core.transfer.targets import host_named
+from profet_profiles.record import Profile, ProfileMeta
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkProfile(Profile):
+    """A network in the place of a profile: no time of an operation is known.
+
+    A question's anchor and latency say where its step was measured, and how long it took; both are optional.
+
+    Attributes
+    ----------
+    counts : of an image of its size; None for a network that isn't known, whose `refusal` says so.
+    known_as : one of `layers.networks.named_networks`; empty for a network's file, whose image size is fixed.
+    classes : of a named network; None for its own.
+    caveats : uncertainty in the counts of a file.
+    optimizer : one of `layers.estimate.OPTIMIZERS`; its state counts in memory.
+    frozen_backbone : only the last dense layer is trained.
+    """
+
+    counts: Counts | None = None
+    known_as: str = ""
+    classes: int | None = None
+    caveats: tuple[str, ...] = ()
+    optimizer: str = "sgd"
+    frozen_backbone: bool = False
+
+    def counts_at(self, pixels: int | None) -> Counts:
+        """Counts at an image size; None: its own. InputError if that size is not known."""
+        if self.counts is None:
+            raise NoPredictionError(self.refusal)
+        if pixels in (None, self.counts.pixels):
+            return self.counts
+        if not self.known_as:
+            raise InputError(f"The network's file was read at {self.counts.pixels:,} pixels: read it at {pixels:,}.")
+        return counts_of(self.known_as, pixels, self.classes)
+
+
+def named_profile(
+    name: str,
+    batch_size: int,
+    pixels: int | None = None,
+    classes: int | None = None,
+    *,
+    optimizer: str = "sgd",
+    frozen_backbone: bool = False,
+) -> NetworkProfile:
+    """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
+    known_as, counts = network_name(name), counts_of(name, pixels, classes)
+    return replace(
+        _profile(known_as, counts, batch_size),
+        known_as=known_as,
+        classes=classes,
+        optimizer=optimizer,
+        frozen_backbone=frozen_backbone,
+    )
+
+
+def file_profile(
+    network: Network, batch_size: int, *, optimizer: str = "sgd", frozen_backbone: bool = False
+) -> NetworkProfile:
+    """A network that was read from a file."""
+    found = _profile(network.name, network.counts, batch_size)
+    return replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+
+
+def unknown_profile(name: str, reason: str) -> NetworkProfile:
+    """A name that no network has, and why: every question about it is refused with this line."""
+    return NetworkProfile({}, ProfileMeta(network=name), refusal=reason, source_format="network")
+
+
+def _profile(name: str, counts: Counts, batch_size: int) -> NetworkProfile:
+    return NetworkProfile({}, _meta(name, counts, batch_size), counts=counts, source_format="network")
+
+
+def _meta(name: str | None, counts: Counts, batch_size: int) -> ProfileMeta:
+    return ProfileMeta(network=name, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPrediction(Prediction):
+    """Steps estimated from a network's layers.
+
+    Attributes
+    ----------
+    at : the same at another batch and image size (None: its own), of some instances (None: all); it is estimated
+        anew, not scaled.
+    fits : instance -> whether the step fits in its memory.
+    """
+
+    at: Callable[[int, int | None, Collection[str] | None], NetworkPrediction] = field(compare=False)
+    fits: dict[str, FitAnswer] = field(compare=False)
+
+
+def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPrediction:
+    """Estimate the network of a question, corrected by the steps that were measured, at its own size.
+
+    Raises
+    ------
+    NoPredictionError : the network is unknown.
+    InputError : it is no CNN, or its size or a measured place is not supported.
+    """
+    profile = question.profile
+    assert isinstance(profile, NetworkProfile), "other profiles are predicted"
+    counts, batch_size = profile.counts_at(None), profile.meta.batch_size or 1
+    anchor, latency_ms = question.anchor or "", question.latency_ms
+    given_ms = {anchor: latency_ms} if anchor and latency_ms is not None else {}
+    code = requested_code(question.training_code)
+    step = NetworkStep(
+        counts,
+        batch_size,
+        name=profile.known_as,
+        optimizer=profile.optimizer,
+        precision=question.precision,
+        training_code=PLAIN if code == AS_PROFILED else code,
+        frozen_backbone=profile.frozen_backbone,
+    )
+    measured = [
+        replace(measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, ms)), network=counts)
+        for place, ms in {**given_ms, **question.measured}.items()
+    ]
+    ran_gib = min((one.on[0].memory_gib for one in measured), default=math.inf)
+
+    def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
+        asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
+        wanted = None if instances is None else [name for name in context.catalog if name in instances]
+        found = estimate(context.models, context.catalog, asked, wanted, measured)
+        is_own = (size, asked.network.pixels) == (batch_size, counts.pixels)
+        fits = dict(found.fits)
+        if size <= batch_size and asked.network.pixels <= counts.pixels and context.models.memory is not None:
+            ran = Verdict.FITS, context.models.memory.ran_probability
+            fits |= {
+                name: replace(fit, verdict=ran[0], probability=ran[1], why=f"it ran on a GPU with {ran_gib:g} GiB")
+                for name, fit in fits.items()
+                if context.catalog[name].gpu_memory_gib >= ran_gib
+            }
+        table, offers = _table(context, found)
+        return NetworkPrediction(
+            anchor=anchor,
+            anchor_latency_ms=latency_ms if is_own else None,
+            method=METHOD,
+            profile=replace(profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)),
+            table=table,
+            offers=offers,
+            interval_level=LEVEL,
+            unknown_operations=NO_UNKNOWN_OPERATIONS,
+            similarity=None,
+            warnings=(*(Note(Code.COUNTS, text=text) for text in profile.caveats), *found.warnings),
+            precision=question.precision,
+            at=at,
+            fits=fits,
+        )
+
+    return at(batch_size, None, None)
+
+
+def _table(context: Context, found: NetworkEstimate) -> tuple[StepTable, tuple[tuple[Instance, int], ...]]:
+    """Steps of an estimate, a row per offer."""
+    gpus = [context.gpus[row.offer.gpu] for row in found.rows]
+    hosts = [host_named("", gpu.compute_capability) for gpu in gpus]
+    targets = tuple(map(Target, gpus, hosts, [row.instance for row in found.rows]))
+    steps = [row.estimate for row in found.rows]
+    parts = [step.parts or LatencyParts(math.nan, math.nan) for step in steps]
+    table = StepTable.unknown(targets, ()).with_rows(
+        range(len(steps)),
+        latency_ms=[step.latency_ms for step in steps],
+        log_sd=[step.log_sd for step in steps],
+        free_ms=[part.free_ms for part in parts],
+        launch_ms=[part.launch_ms for part in parts],
+        basis=[step.basis for step in steps],
+        notes=[step.notes for step in steps],
+    )
+    return table, tuple((row.offer, place) for place, row in enumerate(found.rows))
