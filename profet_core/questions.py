@@ -637,7 +637,7 @@ def _value(field: QuestionField, given: Any, of_texts: bool) -> object:
     try:
         value = _of_texts(field, given) if of_texts else given
         # One stands for a list of one.
-        if isinstance(value, str) and field.is_many:
+        if isinstance(value, str) and value and field.is_many:
             value = _of_texts(field, [value])
         elif isinstance(field.kinds[0], inspect.CollectionType) and not isinstance(value, Collection):
             value = [value]
