@@ -187,7 +187,7 @@ def costs_input() -> None:
             "About 120 from JPEG at 224 pixels; `profet collect --loading FOLDER` measures yours. With cached tensors, "
             "choose *Not counted*."
         )
-        number_field("Images/s per vCPU", Training.vcpu_rate, tip=tip)
+        number_field("Images/s per vCPU", Training.images_per_s_per_vcpu, tip=tip)
     number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
     if session.training.runs > 1:
         toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
@@ -305,7 +305,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
         st.caption(tip)
         return
-    chosen = getattr(session.training, axis) or recorded
+    chosen = getattr(session.training, f"at_{axis}") or recorded
     key = f"slider:{axis}"
     here = (chosen, session.custom.link_page)
     if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
@@ -314,7 +314,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
 
     def choose() -> None:
         moved = st.session_state[key]
-        setattr(session.training, axis, None if moved == recorded else moved)
+        setattr(session.training, f"at_{axis}", None if moved == recorded else moved)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]

@@ -68,7 +68,7 @@ def _filter(resources: Resources) -> None:
             help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
             persist_state="session",
         )
-        toggle("Retired instances", Offers.retired, "No longer for rent.")
+        toggle("Retired instances", Offers.include_retired, "No longer for rent.")
         choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
@@ -140,7 +140,7 @@ def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None 
     """
     offers = session.offers
     nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
-    return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
+    return preset_rows(rows, Preset(offers.preset), retired=offers.include_retired, every_node=nodes, keep=keep)
 
 
 def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:

@@ -162,12 +162,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     # One step can be answered whatever its batch size.
     values: dict[str, Any] = {"images": None}
     if meta.batch_size is not None:
-        values = {
-            "images": training.images,
-            "validation_images": training.validation_images,
-            "epochs": training.epochs,
-            "at_batch": training.batch,
-        }
+        values = {name: getattr(training, name) for name in ("images", "validation_images", "epochs", "at_batch")}
     if network.second and not held.is_network:
         second = held_in(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
@@ -180,16 +175,13 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         "profile": held.profile,
         "anchor": anchor,
         "without_latency": True,
-        "method": network.method,
-        "precision": network.precision,
-        "training_code": network.training_code,
+        **{name: getattr(network, name) for name in ("method", "precision", "training_code")},
         **values,
-        "at_pixels": None if meta.pixels is None else training.pixels,
+        "at_pixels": None if meta.pixels is None else training.at_pixels,
         "measured": measured,
         **training.more,
         **training.extras,
-        "deadline_hours": training.deadline_h,
-        "budget_usd": training.budget_usd,
+        **{name: getattr(training, name) for name in ("deadline_hours", "budget_usd")},
         "certainty": training.certainty / 100,
     }
     return ask(AdviseQuestion, asked)

@@ -289,13 +289,13 @@ class Training(Part):
     images = asked("images", 1_281_167)
     validation_images = asked("validation_images", 0)
     epochs = asked("epochs", 90)
-    batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
-    pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
+    at_batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
+    at_pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
     runs = asked("runs", 1)
     at_once = _flag()
-    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    #: How its images are loaded; `images_per_s_per_vcpu`: how many of them one vCPU prepares per second.
     loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
-    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
+    images_per_s_per_vcpu = asked("images_per_s_per_vcpu", float(JPEG_IMAGES_PER_S_PER_VCPU))
     interruptions = one_of(
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
@@ -303,7 +303,7 @@ class Training(Part):
     checkpoint_minutes = asked("checkpoint_minutes", USUAL_CHECKPOINT_MINUTES)
     restart_minutes = asked("restart_minutes", USUAL_RESTART_MINUTES)
     #: What it may take, and with what probability in percent.
-    deadline_h: Field[float | None] = number(None)
+    deadline_hours: Field[float | None] = asked("deadline_hours", None)
     budget_usd: Field[float | None] = asked("budget_usd", None)
     certainty = number(90, 50, 99)
     whole_nodes = _flag()
@@ -313,7 +313,7 @@ class Training(Part):
     @property
     def more(self) -> dict[str, Any]:
         """Runs and data loading as fields of a question for any offers."""
-        rate = self.vcpu_rate if self.loading == "vcpus" else None
+        rate = self.images_per_s_per_vcpu if self.loading == "vcpus" else None
         loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rate}
         return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
 
@@ -349,7 +349,7 @@ class Offers(Part):
     market = one_of(MARKET_CHOICES)
     region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
     spot_discount: Field[int | None] = number(None, 1, 99)
-    retired = _flag()
+    include_retired = _flag()
     preset = one_of(
         {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
@@ -407,13 +407,13 @@ class ScaleOut(Part):
     #: With what one was checked on, where that is little.
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
-    batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
-    gpus: Field[int | None] = number(None, 2, MAX_GPUS)
+    global_batch: Field[int | None] = number(None, 2, MAX_IMAGES)
+    total_gpus: Field[int | None] = number(None, 2, MAX_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
     exchanges = _flag()
     #: A measured step on one GPU.
-    one_gpu_ms: Field[float | None] = number(None)
+    step_ms: Field[float | None] = number(None)
     one_gpu_batch = number(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
@@ -529,4 +529,15 @@ LINKED = {
     if isinstance(part, Part)
     for key, one in part.fields.items()
     if one.parse is not None
+}
+#: Parameters of links of 1.1 -> what they are called since: as the question's fields.
+RENAMED = {
+    "batch": "at_batch",
+    "pixels": "at_pixels",
+    "vcpu_rate": "images_per_s_per_vcpu",
+    "deadline_h": "deadline_hours",
+    "retired": "include_retired",
+    "one_gpu_ms": "step_ms",
+    "batch_of_all": "global_batch",
+    "gpus": "total_gpus",
 }

@@ -64,7 +64,7 @@ def sidebar(resources: Resources) -> None:
 
 def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
     tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
     number_field("Confidence (%)", Training.certainty, tip=tip)

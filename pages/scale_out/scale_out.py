@@ -52,10 +52,10 @@ def sidebar(resources: Resources) -> None:
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
         step, batch = st.columns(2, gap="small")
-        number_field("Latency (ms)", ScaleOut.one_gpu_ms, empty="measured", at=step)
+        number_field("Latency (ms)", ScaleOut.step_ms, empty="measured", at=step)
         number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        before, key = session.scale_out.one_gpu_on, ScaleOut.one_gpu_ms.key
+        before, key = session.scale_out.one_gpu_on, ScaleOut.step_ms.key
         more: dict[str, Any] = {"index": None, "placeholder": "which GPU?"}
         more |= {"on_change": lambda: set_aside(key, before, session.scale_out.one_gpu_on, [key])}
         select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, **more)
@@ -67,10 +67,10 @@ def sidebar(resources: Resources) -> None:
     choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")
     choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
-        number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
+        number_field("Global batch", ScaleOut.global_batch, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
     left, right = st.columns(2, gap="small")
-    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="In whole machines.", at=left)
+    number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
     more_options("scale_out", _other_inputs)
 
@@ -145,18 +145,18 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
         "parameters": parameters,
         "gradients": state.gradients,
         "strategy": state.strategy,
-        "total_gpus": state.gpus,
+        "total_gpus": state.total_gpus,
         "images": session.training.images,
         "validation_images": session.training.validation_images,
     }
     question = ask(ScaleoutQuestion, values)
     training = None
     if state.one_gpu == "typed":
-        if state.one_gpu_ms is None or state.one_gpu_on is None:
+        if state.step_ms is None or state.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
         meta, batch_size = None, state.one_gpu_batch
-        question = replace(question, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
+        question = replace(question, step_ms=state.step_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
         found = current_network(resources)
         latency_question(found)
@@ -169,7 +169,7 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
         return None
     if state.batch_kept == "all":
-        question = replace(question, global_batch=state.batch_of_all or batch_size)
+        question = replace(question, global_batch=state.global_batch or batch_size)
     return question, training
 
 
@@ -207,7 +207,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         rows,
         _SHOWN[shows],
         count_axis("GPUs", counts[0], counts[-1], _TICKS),
-        at=state.gpus if state.gpus in counts else None,
+        at=state.total_gpus if state.total_gpus in counts else None,
         crossed=((last, paying), _LAST_PAYING) if last and paying else None,
     )
     show_chart(figure, "scale-out")

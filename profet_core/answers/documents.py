@@ -429,7 +429,7 @@ class AdviceJson(ClosedJson, frozen=True):
 
     anchor: str
     workload: WorkloadJson
-    deadline_h: float | None
+    deadline_hours: float | None
     budget_usd: float | None
     answer: AnswerJson
     plans: list[PlanJson]
@@ -455,7 +455,7 @@ def advice_document(answer: AdviseAnswer) -> AdviceJson:
     return AdviceJson(
         anchor=answer.training.prediction.anchor,
         workload=json_of(WorkloadJson, advice.workload),
-        deadline_h=advice.limits.deadline_h,
+        deadline_hours=advice.limits.deadline_h,
         budget_usd=advice.limits.budget_usd,
         answer=AnswerJson(advice.answer.label, list(answer_sentences(advice))),
         plans=[_plan(plan) for plan in advice.plans],

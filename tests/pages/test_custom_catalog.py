@@ -378,7 +378,7 @@ def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
 def test_what_is_retired_only_shows_with_the_toggle(open_app, chart):
     app = filter_opened(open_app(gpu="K80", preset="all", chart=chart))
     assert not app.error and not app.exception and app.info
-    app.toggle(key="retired").set_value(True).run()
+    app.toggle(key="include_retired").set_value(True).run()
     assert not app.error and not app.exception and not app.info
     app.segmented_control(key="chart").set_value("table").run()
     assert "p2.xlarge" in column(app, "Time")

@@ -84,11 +84,11 @@ def test_the_slider_is_that_of_predict_and_moves_every_number(open_app, advised,
     move(app, f"slider:{axis}", at)
     expected = advised(**{f"at_{axis}": at})
     assert column(app, "Step") == {label: format_ms(plan.latency_ms) for label, plan in expected.items()}
-    assert app.query_params[axis] == str(at)
+    assert app.query_params[f"at_{axis}"] == str(at)
     go(app, "predict")
     assert app.select_slider(key=f"slider:{axis}").value == at
     move(go(app, "sizes"), f"slider:{axis}", SIZE[axis])
-    assert axis not in dict(app.query_params), "the profiled size"
+    assert f"at_{axis}" not in dict(app.query_params), "the profiled size"
 
 
 @pytest.mark.parametrize(("shows", "title"), [("latency", "Step"), ("cost", "Cost"), ("time", "Training time")])
