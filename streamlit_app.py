@@ -15,12 +15,12 @@ from streamlit import App
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
 from profet_http.connections import LimitConnections
-from ui.server import CompressedPage, bounded_uploads, content_policy, recorder_route, warm_up
+from ui.server import StaticFiles, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
 
 def _context() -> Context:
-    """What the pages predict from, for the endpoint beside them."""
+    """Return what the pages predict from, for the endpoint beside them."""
     from ui.resources import load_resources
 
     return load_resources()
@@ -30,9 +30,9 @@ api = Api(SharedContext(_context))
 
 
 @asynccontextmanager
-async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
+async def _warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
-    async with bounded_uploads(), api.lifespan(app):
+    async with api.lifespan(app):
         loading = asyncio.create_task(asyncio.to_thread(warm_up))
         yield
         await loading
@@ -46,11 +46,11 @@ hosts = {st.get_option("server.address") or "", *os.environ.get("PROFET_APP_HOST
 app = App(
     "ui/navigation.py",
     routes=[*api.routes, recorder_route()],
-    lifespan=_bounded_and_warmed_up,
+    lifespan=_warmed_up,
     middleware=[
         Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
         Middleware(SameOrigin, hosts=hosts),
-        Middleware(CompressedPage),
+        Middleware(StaticFiles),
     ],
 )

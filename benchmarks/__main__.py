@@ -84,7 +84,7 @@ def _p95(values: Sequence[float]) -> float:
 
 
 def code(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
-    """The library and the command, beside `--against`."""
+    """Time the library and the command, beside `--against`."""
     checkouts = [Path(__file__).parents[1], *([options.against] if options.against else [])]
 
     def in_turns(name: str, run: Run, target_s: float, most_mb: float) -> list[BenchmarkFigure]:
@@ -142,7 +142,7 @@ _BUDGETS = {
 
 
 def app(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
-    """The first page and the slider, in a headless Chromium."""
+    """Time the first page and the slider, in a headless Chromium."""
     if chromium_path() is None:
         print("app: skipped, no Chromium was found", file=sys.stderr)
         return

@@ -160,7 +160,7 @@ async def answers(port: int, question: str, connections: int, seconds: float) ->
 
 
 def _requests(question: str) -> list[bytes]:
-    """A request about every sample, as bytes on the wire."""
+    """Return a request about every sample, as bytes on the wire."""
     more = {"advise": {"images": 50_000}}.get(question, {})
     found = []
     for sample in load_samples():

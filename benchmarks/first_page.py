@@ -32,7 +32,7 @@ _DRAWN = """() => !document.querySelector('[data-testid=stMain] [data-testid=stS
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless browser."""
+    """Start a headless browser."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_path(), args=list(FLAGS))
         try:

@@ -23,7 +23,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 
 
 def chromium_path() -> str | None:
-    """A Chromium that is installed, None if none is."""
+    """Find a Chromium that is installed, None if none is."""
     return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
@@ -83,7 +83,7 @@ def served_endpoint(workers: int = 1, **environment: str) -> Iterator[int]:
 
 @contextmanager
 def _running(command: Sequence[str], address: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """A server, from when `address` is answered; it is stopped at the end."""
+    """Run a server, from when `address` is answered; it is stopped at the end."""
     server = subprocess.Popen(
         command,
         cwd=REPOSITORY,

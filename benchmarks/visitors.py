@@ -168,7 +168,7 @@ async def visit(url: str, actions: list[Action], interval_s: float, window: tupl
 async def run_level(
     urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, times_s: tuple[float, float]
 ) -> Level:
-    """That many visitors, who act every five seconds; each stays with one of the `servers`.
+    """Send that many visitors, who act every five seconds; each stays with one of the `servers`.
 
     They come one by one, so that the load is that of actions and not of first pages. `times_s`: between two of them,
     and how long actions are timed when all are there.

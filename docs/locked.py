@@ -83,7 +83,7 @@ def write_licenses() -> None:
 
 
 def document(packages: list[tuple[str, str, str]]) -> str:
-    """The table of all packages."""
+    """Write the table of all packages."""
     rows = "".join(f"| {' | '.join(package)} |\n" for package in packages)
     return _HEAD + rows + _TAIL
 

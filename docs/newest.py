@@ -24,7 +24,7 @@ PROFET = Path(sys.executable).with_name("profet")
 
 
 def print_versions() -> None:
-    """What serving needs, as installed here, and what is locked where that is another version."""
+    """Print what serving needs, as installed here, and what is locked where that is another version."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = {pin.name: str(pin.specifier) for pin in locked() if pin.marker is None or pin.marker.evaluate()}
     for required in map(Requirement, project["dependencies"]):
@@ -42,7 +42,7 @@ def predict() -> None:
 
 
 def open_every_page() -> None:
-    """The installed app, each of its pages without an error."""
+    """Open each page of the installed app, without an error."""
 
     async def visit(url: str) -> list[str]:
         address = f"{url.replace('http', 'ws', 1)}/_stcore/stream"

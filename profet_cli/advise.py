@@ -41,6 +41,7 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
     add_every_offer(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
+    parser.add_argument("--launch", action="store_true", help="print the SkyPilot task that rents the answer, alone")
 
 
 def run_advise(options: argparse.Namespace) -> None:
@@ -56,9 +57,20 @@ def run_advise(options: argparse.Namespace) -> None:
         write_output(options.report, report_html(answer.advice, source).encode())
     if options.format == "json":
         print_json(advice_document(answer))
+    elif options.launch:
+        print_warnings(warnings)
+        _print_launch(answer)
     else:
         print_warnings(warnings)
         _print_advice(answer, every=options.every_offer or question.offer_filter.is_specific)
+
+
+def _print_launch(answer: AdviseAnswer) -> None:
+    """A task file that can be written as it is; what is known beside the task are its comments."""
+    launch = answer.launch
+    about = (answer_sentences(answer.advice)[0], launch.availability, launch.page, launch.checklist)
+    print("\n".join(f"# {line}" for line in about if line))
+    print(launch.skypilot or launch.dstack or "# No task: SkyPilot and dstack don't rent this out.", end="")
 
 
 def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
@@ -67,7 +79,8 @@ def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
     first, *others = answer_sentences(advice)
-    print("\n".join([first, *([answer.spot.sentence] if answer.spot else []), *others]), end="\n\n")
+    besides = [one.sentence for one in (answer.spot, answer.best_batch) if one]
+    print("\n".join([first, *besides, *others]), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.row.note) for plan in shown if plan.row.note))
@@ -146,6 +159,8 @@ def run_scaleout(options: argparse.Namespace) -> None:
         print_json(scaleout_document(answer))
         return
     print_warnings(answer.warnings)
+    if answer.how_many is not None:
+        print("\n".join([answer.how_many.sentence, *answer.how_many.batch_sentences]), end="\n\n")
     _print_curve(answer)
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
     print("\nstep latency by strategy")

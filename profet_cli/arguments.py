@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -64,8 +64,11 @@ def asked(options: argparse.Namespace, question: type[Question]) -> Question:
     given = {name: getattr(options, name) for name in fields_of(question) if hasattr(options, name)}
     texts = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
 
-    def read(field: QuestionField, paths: list[str]) -> object:
-        return read_log_file(Path(paths[-1])) if field.is_log else read_profile_file(paths[-1])
+    def read(field: QuestionField, paths: list[str], values: Mapping[str, object]) -> object:
+        path = paths[-1]
+        if field.is_log:
+            return read_log_file(Path(path))
+        return (_called(path, values) if field.name == "profile" else None) or read_profile_file(path)
 
     return ask(question, texts, of_texts=True, read=read)
 
@@ -110,6 +113,13 @@ def add_anchors(parser: argparse.ArgumentParser) -> None:
 
 #: A file that is read sooner than this shows no progress.
 QUIET_S = 1.0
+
+
+def _called(path: str, values: Mapping[str, object]) -> Profile | None:
+    """Return the network without a profile that is meant, where there is no such file."""
+    from profet_core.answers.by_layers import network_called
+
+    return None if Path(path).exists() else network_called(path, values)
 
 
 def read_trace(options: argparse.Namespace) -> Profile:

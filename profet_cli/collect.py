@@ -15,6 +15,7 @@ from profet_cli.arguments import add_format, known_gpus, training_set
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.output import cell, print_json, print_table
 from profet_collect.cell import CellTask
+from profet_collect.networks import missing
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
@@ -147,6 +148,10 @@ def _chosen(
     options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
 ) -> tuple[list[Cell], MeasuringMachine, Expected]:
     """The cells that this machine can measure, and what is expected of them."""
+    for framework in grid.frameworks:
+        for name, reason in missing(framework).items():
+            if name in grid.models:
+                print(f"warning: {name} is skipped in {framework}: {reason}", file=sys.stderr)
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)

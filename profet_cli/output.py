@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from msgspec import to_builtins
 
 from profet_core.answers.documents import plain
-from profet_core.catalog.instance import ON_DEMAND, Instance, price_age_years
+from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, price_age_years
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal
@@ -141,8 +141,8 @@ def gpus_cell(offer: Instance) -> str:
 
 
 def price_date(offer: Instance) -> str:
-    """For a table: when a price is from, '2024, old' if that is over a year ago."""
-    return (f"{offer.as_of}, old" if price_age_years(offer.as_of) else offer.as_of) or MISSING
+    """For a table: when a price is from, 'Dec 2024, old' if that is over a year ago."""
+    return (date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")) or MISSING
 
 
 def fit_words(answer: FitAnswer | None) -> str:

@@ -1,4 +1,4 @@
-"""`profet instances refresh`: today's published prices through gpuhunt, laid over the catalog in the user's file."""
+"""`profet instances refresh`: published prices of gpuhunt or SkyPilot, laid over the catalog in the user's file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -17,6 +18,7 @@ from msgspec import structs
 
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_cli.skypilot_prices import LISTS, SkyPilotLists
 from profet_core.answers.documents import offer_document
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
@@ -48,6 +50,7 @@ PROVIDERS: Mapping[str, str] = {
     "gcp": "gcp",
     "lambda": "lambdalabs",
     "nebius": "nebius",
+    "oci": "oci",
     "runpod": "runpod",
     "vast": "vastai",
     "verda": "verda",
@@ -56,7 +59,11 @@ PROVIDERS: Mapping[str, str] = {
 LIVE_PROVIDERS = frozenset({"vast"})
 #: The region of an offer that is wherever its market finds it.
 ANYWHERE = "any"
-SOURCE_PREFIX = "gpuhunt"
+GPUHUNT, SKYPILOT = "gpuhunt", "skypilot"
+#: How sources of refreshed rows begin.
+SOURCE_PREFIXES = ("gpuhunt", SkyPilotLists.prefix)
+#: All clouds that either source lists.
+REFRESHED = tuple(sorted({*PROVIDERS, *LISTS}))
 #: A folder of CSV files that gpuhunt reads instead of its published ones.
 FOLDER_VARIABLE = "GPUHUNT_CATALOG_DIR"
 #: gpuhunt's names without spaces: 'RTX4090', 'RTX6000Ada', 'H100NVL'.
@@ -75,7 +82,15 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
         "--provider",
         metavar="A,B",
         default=argparse.SUPPRESS,
-        help=f"{', '.join(PROVIDERS)}, or all (default: {DEFAULT_CLOUD})",
+        help=f"{', '.join(REFRESHED)}, or all (default: {DEFAULT_CLOUD})",
+    )
+    parser.add_argument(
+        "--source",
+        choices=(GPUHUNT, SKYPILOT),
+        help="whose lists; SkyPilot's have no new offers (default: gpuhunt's where they have the cloud)",
+    )
+    parser.add_argument(
+        "--version", metavar="VERSION", help="version of gpuhunt's lists, such as 20260818-42 (default: the newest)"
     )
     parser.add_argument(
         "--region", action="append", help="region (default: where the catalog has offers); can be repeated"
@@ -89,7 +104,7 @@ def run_refresh(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
     path, catalog, shipped = writable(custom_path(), CUSTOM_VARIABLE), load_catalog(), load_shipped()
     published, answered = _published(options, catalog)
-    changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
+    changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIXES, with_new=options.new)
     if not changes:
         raise InputError(f"{', '.join(_clouds(options))} lists no catalog instances there: nothing was changed.")
     if not options.force:
@@ -143,9 +158,15 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
     found: list[Instance] = []
     answered: list[str] = []
     problems: dict[str, ProfetError] = {}
-    clouds, lists, damaged = _clouds(options), PriceLists(), 0
-    for name in clouds:
+    clouds, damaged = _clouds(options), 0
+    made: dict[str, PriceLists | SkyPilotLists] = {}
+    for number, name in enumerate(clouds):
+        _show_progress(number, clouds)
         try:
+            source = _source(options, name)
+            if source not in made:
+                made[source] = SkyPilotLists() if source == SKYPILOT else PriceLists(options.version)
+            lists = made[source]
             # Where the catalog has offers of the cloud; one that is wherever its market finds it has no region.
             listed = sorted({offer.region for offer in catalog.all_offers if offer.provider == name})
             usual = [ANYWHERE] if name in LIVE_PROVIDERS else listed or [HOME_REGION]
@@ -155,6 +176,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
             answered.append(name)
         except ProfetError as problem:
             problems[name] = problem
+    _show_progress(len(clouds), clouds)
     if len(problems) == len(clouds):
         raise problems[clouds[0]]
     print_warnings(f"{name} is skipped: {problem}" for name, problem in problems.items())
@@ -167,18 +189,41 @@ def _clouds(options: argparse.Namespace) -> list[str]:
     """The clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
     given = [name.lower() for name in names(getattr(options, "provider", ""))] or [DEFAULT_CLOUD]
     if "all" in given:
-        return list(PROVIDERS)
+        return list(REFRESHED)
     ours = {gpuhunt: name for name, gpuhunt in PROVIDERS.items()}
     clouds = list(dict.fromkeys(ours.get(name, name) for name in given))
-    if unknown := [name for name in clouds if name not in PROVIDERS]:
-        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(PROVIDERS)}, or all.")
+    if unknown := [name for name in clouds if name not in REFRESHED]:
+        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(REFRESHED)}, or all.")
     return clouds
 
 
-class PriceLists:
-    """gpuhunt's lists of every provider, fetched once; raises InputError if gpuhunt is not installed."""
+def _source(options: argparse.Namespace, cloud: str) -> str:
+    """Whose list of a cloud is read; raises InputError if the source asked for has none."""
+    source: str = options.source or (GPUHUNT if cloud in PROVIDERS else SKYPILOT)
+    if cloud not in (LISTS if source == SKYPILOT else PROVIDERS):
+        raise InputError(f"{source} lists no {cloud}: leave --source out.")
+    if options.version and source == SKYPILOT:
+        raise InputError(f"--version is of gpuhunt's lists, and {cloud} is read from SkyPilot's.")
+    return source
 
-    def __init__(self) -> None:
+
+def _show_progress(done: int, clouds: Sequence[str]) -> None:
+    """A bar on a terminal's stderr while several clouds are fetched."""
+    if len(clouds) > 1 and sys.stderr.isatty():
+        bar = "#" * round(20 * done / len(clouds))
+        name = clouds[done] if done < len(clouds) else ""
+        print(f"\r[{bar:<20}] {done}/{len(clouds)} {name:<14}", end="" if name else "\n", file=sys.stderr, flush=True)
+
+
+class PriceLists:
+    """gpuhunt's lists of every provider, fetched once; raises InputError if gpuhunt is not installed.
+
+    `pinned` : their version; "" or None: the newest.
+    """
+
+    prefix = "gpuhunt"
+
+    def __init__(self, pinned: str | None = None) -> None:
         try:
             import gpuhunt
         except ImportError:
@@ -186,13 +231,14 @@ class PriceLists:
         self.errors = (OSError, ValueError, gpuhunt.GPUHuntError)
         self.catalog = gpuhunt.Catalog(auto_reload=False)
         self._is_loaded = FOLDER_VARIABLE in os.environ
+        self.pinned = pinned or ""
 
     def items(self, provider: str) -> list[Any]:
         """A provider's `CatalogItem`s with a GPU, from its list or from the market itself; raises `errors`."""
         if provider in LIVE_PROVIDERS:
             self.catalog.add_provider(_live_provider())
         elif not self._is_loaded:
-            self.catalog.load()
+            self.catalog.load(version=self.pinned or None)
             self._is_loaded = True
         return self.catalog.query(provider=PROVIDERS[provider], min_gpu_count=1)
 
@@ -200,9 +246,13 @@ class PriceLists:
         """Of a provider's list; empty if it has none."""
         return getattr(self.catalog.catalog.get(PROVIDERS[provider]), "version", "")
 
+    def name_of(self, provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str | None:
+        """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
+        return _name_of(provider, item, gpu, catalog)
+
 
 def published_offers(
-    lists: PriceLists, provider: str, regions: Collection[str], known: Catalog
+    lists: PriceLists | SkyPilotLists, provider: str, regions: Collection[str], known: Catalog
 ) -> tuple[list[Instance], int]:
     """On-demand and spot offers that a provider of `PROVIDERS` has in the regions, and how many rows are damaged.
 
@@ -214,7 +264,8 @@ def published_offers(
     with _quiet_and_impatient(), contextlib.suppress(*lists.errors):
         items = lists.items(provider)
     if not items:
-        raise CatalogError(f"The price list of {provider} can't be fetched: check the network or try again later.")
+        of = f" of version {lists.pinned}" if lists.pinned else ""
+        raise CatalogError(f"The price list of {provider}{of} can't be fetched: check the network or try again later.")
     offers = []
     for item in items:
         # Nothing that is part of a cluster, or has to be reserved. RunPod's community cloud has countries; data centers
@@ -231,13 +282,13 @@ def published_offers(
     day = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)
     dated = {
         "as_of": "-".join(day.groups()) if day else date.today().isoformat(),
-        "source": f"{SOURCE_PREFIX} {provider} {version}".strip(),
+        "source": f"{lists.prefix} {provider} {version}".strip(),
     }
     usable: list[Instance] = []
     damaged = 0
     for region, item in found:
         gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
-        name = _name_of(provider, item, gpu, known)
+        name = lists.name_of(provider, item, gpu, known)
         price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "custom": True, **dated}
         price["market"] = market_of(provider, spot=item.spot)
         if name is not None and name in known:

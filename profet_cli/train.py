@@ -309,7 +309,7 @@ VALIDATED = {
     "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
     "estimate": "networks without a profile: the paper's tests and ours",
     "manycore": "many-core models against published predictions",
-    "scaleout": "several GPUs: leave-one-network-out and leave-one-GPU-out",
+    "scaleout": "several GPUs: a network, a GPU, a source or a number of GPUs left out",
 }
 
 

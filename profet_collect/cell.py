@@ -101,7 +101,7 @@ class Seen:
 
 
 def measure(task: CellTask) -> CellResult:
-    """A cell's measurement; whatever becomes of its process is a status. The framework's version is empty."""
+    """Measure a cell; whatever becomes of its process is a status. The framework's version is empty."""
     status, log, document = _run(task)
     if document is not None:
         return result_from(document)
@@ -117,7 +117,7 @@ def measure(task: CellTask) -> CellResult:
 
 
 def look(task: CellTask) -> Seen:
-    """What a framework sees of the machine; raises InputError if it can't be started."""
+    """Return what a framework sees of the machine; raises InputError if it can't be started."""
     _, log, document = _run(task)
     if document is None:
         name = _NAMES[task.framework]
@@ -135,14 +135,14 @@ def _now() -> str:
 
 
 def _last_line(log: str) -> str:
-    """A log's last line that is not the recorder's own, behind a colon; empty without one."""
+    """Return a log's last line that is not the recorder's own, behind a colon; empty without one."""
     lines = (line.strip() for line in reversed(log.splitlines()))
     last = next((line for line in lines if line and not line.startswith("profet: ")), "")
     return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
 
 
 def _run(task: CellTask) -> tuple[int | None, str, Any]:
-    """A process's exit status (None: it took too long), the end of its log, and its answer (None: it gave none)."""
+    """Run a process: its exit status (None: it took too long), the end of its log, and its answer if it gave one."""
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
         with log.open("wb") as log_file:
@@ -214,7 +214,7 @@ def main(task_text: str, answer: str) -> None:
 
 
 def measure_here(task: CellTask) -> CellResult:
-    """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
+    """Measure by the framework's module; an error that it doesn't know ends the process, which is recorded."""
     module: Any = import_module(_MODULES[task.framework])
     assert task.cell is not None
     try:
@@ -237,7 +237,7 @@ def measure_here(task: CellTask) -> CellResult:
 
 
 def _end_with_parent() -> None:
-    """A collector that was killed leaves no process on the GPU."""
+    """End this process with the collector: one that was killed leaves none on the GPU."""
     with suppress(OSError):
         while os.read(0, 1):
             pass
@@ -245,7 +245,7 @@ def _end_with_parent() -> None:
 
 
 def result_of_recording(recording: Recording, task: CellTask) -> CellResult:
-    """What a finished recording found, its profile still on the disk."""
+    """Return what a finished recording found, its profile still on the disk."""
     assert task.cell is not None
     peak_mib = recording.peak_memory_mib
     with recording.plan.output.open("rb") as file:

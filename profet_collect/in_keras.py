@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 import tensorflow as tf
 
 from profet_collect.cell import CellTask, Seen
-from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node
-from profet_collect.networks import network_graph
+from profet_collect.networks import (
+    ALEXNET,
+    ALEXNET_UNITS,
+    DROPPED_SHARE,
+    LEARNING_RATE,
+    MEASURED,
+    OF_KERAS,
+    RESNETS,
+    SMALL_RESNET,
+    VGGS,
+    classes_at,
+    resnet_blocks,
+)
 from profet_core.errors import InputError
 from profet_recorder.in_training import recording_callback
 from profet_recorder.plan import RecordPlan
@@ -22,18 +33,10 @@ from profet_recorder.recording import MAX_REPEATS, Recording
 ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
 #: Steps beyond those that a recording takes at least: the last of an epoch is skipped, an odd one is profiled again.
 _SPARE_STEPS = 1 + MAX_REPEATS
-_ACTIVATIONS = {
-    "swish": "swish",
-    "hard swish": "hard_swish",
-    "gelu": "gelu",
-    "sigmoid": "sigmoid",
-    # The loss takes logits: its softmax is part of it.
-    "softmax": "linear",
-}
 
 
 def load_keras() -> Any:
-    """The Keras that profiles most like the training data: tf_keras, or Keras 3 on TensorFlow."""
+    """Load the Keras that profiles most like the training data: tf_keras, or Keras 3 on TensorFlow."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     return import_module("tf_keras" if find_spec("tf_keras") else "keras")
 
@@ -53,7 +56,7 @@ def seen(task: CellTask) -> Seen:
 
 
 def _only_first_gpu(task: CellTask) -> list[Any]:
-    """The GPU that is measured, if any; TensorFlow would take the memory of all others too."""
+    """Choose the GPU that is measured, if any; TensorFlow would take the memory of all others too."""
     gpus: list[Any] = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")[:1]
     if gpus:
         tf.config.set_visible_devices(gpus, "GPU")
@@ -72,14 +75,14 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
     tf.random.set_seed(task.seed)
     tf.config.experimental.enable_tensor_float_32_execution(cell.precision != "fp32")
     keras.mixed_precision.set_global_policy("mixed_float16" if cell.precision == "amp" else "float32")
-    graph = network_graph(cell.model, cell.pixels)
-    model = build(graph)
+    classes = classes_at(cell.pixels)
+    model = trained_model(cell.model, cell.pixels, classes)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=keras.optimizers.SGD(LEARNING_RATE), loss=loss, jit_compile=False)
     # One batch again and again, from the host's memory: a step copies it, as it does in a training.
     with tf.device("CPU:0"):
         images = tf.random.uniform((cell.batch_size, cell.pixels, cell.pixels, 3))
-        labels = tf.random.uniform((cell.batch_size,), maxval=graph.classes, dtype=tf.int32)
+        labels = tf.random.uniform((cell.batch_size,), maxval=classes, dtype=tf.int32)
     batches = tf.data.Dataset.from_tensors((images, labels)).repeat().prefetch(2)
     # The spare steps are run where they are needed: of a large cell they would take a quarter of its time.
     callback = recording_callback(plan, lambda: setattr(model, "stop_training", True))
@@ -90,126 +93,101 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
     return callback.recording
 
 
-def build(graph: Graph) -> Any:
-    """The model of a graph: images (batch, pixels, pixels, 3) to logits (batch, classes).
+def trained_model(name: str, pixels: int, classes: int) -> Any:
+    """Build a network whose logits are in FP32, as the guide to mixed precision has it."""
+    keras, model = load_keras(), build(name, pixels, classes)
+    return keras.Model(model.inputs, keras.layers.Activation("linear", dtype="float32")(model.output))
+
+
+def build(name: str, pixels: int, classes: int, *, ends: str = "linear") -> Any:
+    """Build the model of a named network: images (batch, pixels, pixels, 3) to logits (batch, classes).
+
+    Parameters
+    ----------
+    ends : activation of what ends in one of its own; a loss that takes logits has the softmax.
 
     Raises
     ------
-    InputError : a kind of layer that can't be built in Keras, by its name.
+    InputError : Keras doesn't have it.
     """
     keras = load_keras()
-    custom = _custom_layers(keras)
-    values: list[Any] = []
-    for node in graph.nodes:
-        if node.kind == "input":
-            values.append(keras.Input(node.shape))
-        else:
-            values.append(_applied(keras, custom, node, [values[index] for index in node.inputs]))
-    # A mixed model ends in FP32, as its guide has it.
-    output = keras.layers.Activation("linear", dtype="float32")(values[-1])
-    return keras.Model(values[0], output, name="network")
+    if name in OF_KERAS:
+        shape = (pixels, pixels, 3)
+        build = getattr(keras.applications, OF_KERAS[name])
+        return build(weights=None, input_shape=shape, classes=classes, classifier_activation=None)
+    image = keras.Input((pixels, pixels, 3))
+    if name == "ResNetSmall":
+        return keras.Model(image, _small_resnet(keras.layers, image, classes))
+    if name.startswith("ResNet") and name in MEASURED:
+        return keras.Model(image, _resnet(keras.layers, image, classes, *RESNETS[name]))
+    layers = _sequence(keras.layers, name, classes, ends)
+    if layers is None:
+        raise InputError(f"{name} can't be built: Keras does not have it.")
+    return keras.Sequential([image, *layers])
 
 
-def _applied(keras: Any, custom: dict[str, Any], node: Node, inputs: list[Any]) -> Any:
-    first, layers = inputs[0], keras.layers
-    match node.kind:
-        case "convolution" | "depthwise convolution":
-            return _convolution(layers, node, first)
-        case "max pooling" | "average pooling":
-            first, padding = _padded(layers, node, first)
-            kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
-            return kind(node.settings["kernel"], node.settings["stride"], padding)(first)
-        case "dense":
-            return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
-        case "global pooling":
-            return layers.GlobalAveragePooling2D(keepdims=node.settings["keep_sides"])(first)
-        case "batch normalization":
-            return layers.BatchNormalization(scale=node.settings["scale"])(first)
-        case "layer normalization":
-            return layers.LayerNormalization(epsilon=1e-6)(first)
-        case "dropout":
-            return layers.Dropout(DROPPED_SHARE)(first)
-        case "add" | "multiply" | "concatenate":
-            return getattr(layers, node.kind.capitalize())()(inputs)
-        case "flatten":
-            return layers.Flatten()(first)
-        case "reshape":
-            return layers.Reshape(node.shape)(first)
-        case "padding":
-            return layers.ZeroPadding2D(node.settings["margins"])(first)
-        case "rescale":
-            return layers.Rescaling(1 / 6)(first)
-        case "shift":
-            return layers.Rescaling(1.0, 3.0)(first)
-        case "relu" | "relu6":
-            # Older Keras has no activation named relu6.
-            return layers.ReLU(6.0 if node.kind == "relu6" else None)(first)
-        case "hard swish" if not hasattr(keras.activations, "hard_swish"):
-            return custom["hard swish"]()(first)
-        case kind if kind in _ACTIVATIONS:
-            return layers.Activation(_ACTIVATIONS[kind])(first)
-        case kind if kind in custom:
-            return custom[kind](**node.settings)(first)
-    raise InputError(f"a layer of kind {node.kind!r} can't be built in Keras.")
+def _sequence(layers: Any, name: str, classes: int, ends: str) -> list[Any] | None:
+    """Build the layers of a network without branches; None if it is none."""
+    relu = {"activation": "relu"}
+    if name == "LeNet5":
+        parts = [(layers.Conv2D(filters, 5, **relu), layers.MaxPooling2D()) for filters in (6, 16)]
+        return [*chain(*parts), layers.Flatten(), *(layers.Dense(n, **relu) for n in (120, 84)), layers.Dense(classes)]
+    if name == "MNIST_CNN":
+        parts = [(layers.Conv2D(filters, 3, **relu), layers.MaxPooling2D()) for filters in (32, 64)]
+        return [*chain(*parts), layers.Flatten(), layers.Dropout(DROPPED_SHARE), layers.Dense(classes)]
+    if name == "CIFAR10_CNN":
+        built = []
+        for filters in (32, 64):
+            built += [layers.Conv2D(filters, 3, padding="same"), layers.Activation("relu"), layers.Conv2D(filters, 3)]
+            built += [layers.Activation("relu"), layers.MaxPooling2D(), layers.Dropout(DROPPED_SHARE)]
+        built += [layers.Flatten(), layers.Dense(512), layers.Activation("relu"), layers.Dropout(DROPPED_SHARE)]
+        return [*built, layers.Dense(classes), layers.Activation(ends)]
+    if name == "AlexNet":
+        built = []
+        for filters, kernel, is_padded, is_pooled in ALEXNET:
+            built += [layers.ZeroPadding2D(1)] if is_padded else []
+            built += [layers.Conv2D(filters, kernel, padding="same"), layers.BatchNormalization()]
+            built += [layers.Activation("relu"), *([layers.MaxPooling2D()] if is_pooled else [])]
+        built.append(layers.Flatten())
+        for units in ALEXNET_UNITS:
+            built += [layers.Dense(units), layers.BatchNormalization(), layers.Activation("relu")]
+            built.append(layers.Dropout(DROPPED_SHARE))
+        return [*built, layers.Dense(classes), layers.BatchNormalization(), layers.Activation(ends)]
+    if name not in VGGS:
+        return None
+    built = []
+    for filters, number in VGGS[name]:
+        built += [layers.Conv2D(filters, 3, padding="same", **relu) for _ in range(number)]
+        built.append(layers.MaxPooling2D())
+    return [*built, layers.Flatten(), *(layers.Dense(4096, **relu) for _ in range(2)), layers.Dense(classes)]
 
 
-def _padded(layers: Any, node: Node, value: Any) -> tuple[Any, str]:
-    """The value with the margins that Keras' custom "same" doesn't make, and the padding that is left to the layer."""
-    if node.settings["is_same"]:
-        return value, "same"
-    margins = node.settings["margins"]
-    if any(side for pair in margins for side in pair):
-        # Before a maximum too: what is pooled was activated, so that zero is the least there is.
-        value = layers.ZeroPadding2D(margins)(value)
-    return value, "valid"
+def _small_resnet(layers: Any, image: Any, classes: int) -> Any:
+    """Build the measurements' small ResNet, whose residual convolutions are 1 x 1."""
+    x = layers.BatchNormalization()(layers.Conv2D(64, 7, 2, padding="same")(image))
+    x = layers.MaxPooling2D(3, 2, padding="same")(x)
+    for filters, stride in SMALL_RESNET:
+        shortcut = layers.BatchNormalization()(layers.Conv2D(filters, 1, 2)(x)) if stride > 1 else x
+        y = layers.BatchNormalization()(layers.Conv2D(filters, 1, stride, padding="same")(x))
+        y = layers.BatchNormalization()(layers.Conv2D(filters, 1, padding="same")(layers.Activation("relu")(y)))
+        x = layers.Activation("relu")(layers.Add()([shortcut, y]))
+    return layers.Dense(classes)(layers.GlobalAveragePooling2D()(x))
 
 
-def _convolution(layers: Any, node: Node, value: Any) -> Any:
-    settings = node.settings
-    value, padding = _padded(layers, node, value)
-    common = {"strides": settings["stride"], "padding": padding, "use_bias": settings["bias"]}
-    if node.kind == "depthwise convolution":
-        return layers.DepthwiseConv2D(settings["kernel"], **common)(value)
-    return layers.Conv2D(settings["filters"], settings["kernel"], groups=settings["groups"], **common)(value)
+def _resnet(layers: Any, image: Any, classes: int, blocks: tuple[int, ...], kernels: tuple[int, ...]) -> Any:
+    """Build the measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
 
+    def normalized(x: Any) -> Any:
+        return layers.Activation("relu")(layers.BatchNormalization()(x))
 
-def _custom_layers(keras: Any) -> dict[str, Any]:
-    """Layers that Keras lacks, or that would ask for data before they are made."""
-
-    class Scale(keras.layers.Layer):
-        """Each channel times a weight of its custom."""
-
-        def build(self, shape: Any) -> None:
-            self.weight = self.add_weight(name="weight", shape=(shape[-1],), initializer="ones")
-
-        def call(self, values: Any) -> Any:
-            return values * tf.cast(self.weight, values.dtype)
-
-    class InputNormalization(keras.layers.Layer):
-        """By a mean and a variance that were found before training, and how many images that was."""
-
-        def build(self, shape: Any) -> None:
-            ones = {"shape": (shape[-1],), "initializer": "ones", "trainable": False}
-            self.mean = self.add_weight(name="mean", **ones)
-            self.variance = self.add_weight(name="variance", **ones)
-            self.count = self.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
-
-        def call(self, values: Any) -> Any:
-            mean, variance = (tf.cast(one, values.dtype) for one in (self.mean, self.variance))
-            return (values - mean) / tf.sqrt(variance)
-
-    class Function(keras.layers.Layer):
-        """A function of values, without parameters."""
-
-        def __init__(self, function: Callable[[Any], Any]) -> None:
-            super().__init__()
-            self._function = function
-
-        def call(self, values: Any) -> Any:
-            return self._function(values)
-
-    return {
-        "scale": Scale,
-        "input normalization": InputNormalization,
-        "hard swish": lambda: Function(lambda values: values * tf.nn.relu6(values + 3.0) / 6.0),
-    }
+    x = normalized(layers.Conv2D(64, 7, 2, padding="same")(image))
+    x = layers.MaxPooling2D(3, 2, padding="same")(x)
+    for stage, block in resnet_blocks(blocks):
+        filters, stride, y = 64 * 2**stage, 2 if stage and not block else 1, x
+        for index, kernel in enumerate(kernels):
+            y = y if not (stage or block or index) else normalized(y)
+            widened = filters * (4 if index == 2 else 1)
+            y = layers.Conv2D(widened, kernel, 1 if index else stride, padding="same")(y)
+        x = layers.Add()([x if x.shape == y.shape else layers.Conv2D(y.shape[-1], 1, stride)(x), y])
+    x = normalized(x)
+    return layers.Dense(classes)(layers.Flatten()(layers.AveragePooling2D(x.shape[1], 1)(x)))

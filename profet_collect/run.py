@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from profet_collect.cell import CellTask, Device, Seen, look, measure
-from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name
+from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name, missing
 from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Precision, Store
 from profet_core.catalog import load_gpus
 from profet_core.catalog.gpus import Gpu
@@ -64,7 +64,7 @@ def parse_models(text: str) -> tuple[str, ...]:
 def grid_cells(grid: Grid) -> list[Cell]:
     """Every cell that can be built, by framework, then from small networks' cells to large ones'.
 
-    An image that a network is too small for (Inception under 75 pixels) is skipped.
+    Skipped are images that are too small for a network (Inception under 75 pixels), and networks a framework lacks.
 
     Raises
     ------
@@ -75,9 +75,11 @@ def grid_cells(grid: Grid) -> list[Cell]:
         with suppress(InputError):
             counts_of(model, pixels)
             sides.append((model, pixels))
-    number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
+    lacking = {framework: missing(framework) for framework in grid.frameworks}
+    built = {name: [side for side in sides if side[0] not in lacking[name]] for name in grid.frameworks}
+    number = sum(map(len, built.values())) * len(grid.batch_sizes) * len(grid.precisions) * grid.repeats
     if not number:
-        raise InputError("None of these networks can be built for these image sizes: use larger --pixels.")
+        raise InputError("None of these networks can be built: use larger --pixels or another framework.")
     if number > MAX_CELLS:
         raise InputError(f"The grid has {number:,} cells; the maximum is {MAX_CELLS:,}.")
     return [
@@ -85,7 +87,7 @@ def grid_cells(grid: Grid) -> list[Cell]:
         for framework in grid.frameworks
         for precision in grid.precisions
         for repeat in range(grid.repeats)
-        for model, pixels in sides
+        for model, pixels in built[framework]
         for batch_size in grid.batch_sizes
     ]
 
@@ -205,7 +207,7 @@ class Expected:
         self.pace[framework] = deep.latency_ms / self.step_ms(deep.cell)
 
     def step_ms(self, cell: Cell) -> float:
-        """Expected step latency before measuring."""
+        """Estimate the step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
         others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
@@ -369,7 +371,7 @@ def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expe
 
 
 def print_result(place: str, result: CellResult, left_s: float) -> None:
-    """A line on stderr that a cell has ended, and what the others are expected to take."""
+    """Print a line on stderr that a cell has ended, and what the others are expected to take."""
     latency_ms = result.batch_latency_ms
     outcome = result.status if latency_ms is None else format_ms(latency_ms)
     why = f" ({result.why})" if result.why else ""
@@ -387,7 +389,7 @@ _UNKNOWN = "Tesla T4"
 
 
 def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> Expected:
-    """Expectations; where `is_timed`, two cells of each framework are run for them.
+    """Form expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises
     ------
@@ -424,7 +426,8 @@ def measure_loading(
 ) -> dict[str, Any]:
     """Decode, crop, flip and batch the folder's images on all vCPUs of this process for some seconds.
 
-    Returns:
+    Returns
+    -------
     `framework`, `images_per_s`, `vcpus` that prepared them, `images` that were taken of the folder, `pixels` that they
     were cropped to, and `images_per_s_per_vcpu`.
 

@@ -289,7 +289,7 @@ def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
 
 @contextmanager
 def locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
-    """The same within `only_collector`."""
+    """Open the store within `only_collector`."""
     frameworks = _checked_frameworks(folder, manifest)
     found = list(whole_lines(read_cells(folder), CELLS_NAME))
     try:
@@ -320,7 +320,7 @@ def _opened(path: Path) -> int:
 
 
 def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The versions at hand and those of frameworks that were measured before; refuses another machine or version."""
+    """Return versions at hand and of frameworks that were measured; refuses another machine or version."""
     at_hand = dict(manifest.get("frameworks", {}))
     there = read_manifest(folder)
     if there is None:

@@ -258,8 +258,12 @@ class Code(WordedEnum):
     )
     UNMEASURED_LINK = (
         "unmeasured_link",
-        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g} Gb/s, so the intervals are widened by "
-        "judgment.",
+        "No steps over {gbit_per_s:,g} Gb/s between machines are among the fitted ones: 80% of it is assumed, by RDMA.",
+    )
+    UNKNOWN_NETWORK = (
+        "unknown_network",
+        "The network between these machines is unknown, so intervals over several machines are wide: "
+        "{low_gbit_per_s:,g} to {high_gbit_per_s:,g} Gb/s are assumed. Give its speed.",
     )
 
 

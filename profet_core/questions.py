@@ -16,6 +16,8 @@ from msgspec import NODEFAULT, Meta, ValidationError, inspect
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, OfferFilter
 from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS
 from profet_core.catalog.instance import ON_DEMAND, SPOT
+from profet_core.catalog.interconnects import NAMED_LINKS
+from profet_core.catalog.launch import USUAL_COMMAND
 from profet_core.errors import InputError
 from profet_core.layers.logs import LOGS, TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
@@ -211,7 +213,14 @@ class ProfileQuestion(StepsQuestion, frozen=True):
     Latencies are milliseconds per step; those of the anchor are of one GPU.
     """
 
-    profile: Annotated[Profile, about("profile of training steps, in any supported format", "TRACE")]
+    profile: Annotated[
+        Profile,
+        about(
+            "profile of training steps, in any supported format; or the name of a network, with profiled_batch, and "
+            "with anchor and latency if a step was measured",
+            "TRACE",
+        ),
+    ]
     anchor: Anchor = None
     steps: Steps = None
     latency_ms: LatencyMs = None
@@ -357,6 +366,11 @@ class AdviseQuestion(OtherCostsQuestion, frozen=True, kw_only=True):
         about("train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)"),
     ] = False
     parameters: Parameters = None
+    any_batch: Annotated[bool, about("also say at which batch size the training is cheapest")] = False
+    launch_command: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)],
+        about(f"what the launch task runs (default: {USUAL_COMMAND})", "COMMAND"),
+    ] = USUAL_COMMAND
 
     @property
     def extras(self) -> Extras:
@@ -470,6 +484,31 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     )
     images: Annotated[Images, about("training images per epoch (default: ImageNet's)", "N")] = USUAL_IMAGES
     validation_images: ValidationImages = 0
+    network_gbit_per_s: Annotated[
+        Number | None,
+        about(
+            "network between machines, in Gb/s, in place of the offers' own (default: theirs; unknown where none is "
+            "published)",
+            "N",
+        ),
+    ] = None
+    link: Annotated[
+        Text | None,
+        about(
+            "link between the GPUs of a machine of your own (default: what its GPU usually has)",
+            choices=tuple(NAMED_LINKS),
+        ),
+    ] = None
+    gpus_per_node: Annotated[Whole | None, about("GPUs in a machine of your own (default: 8)", "N")] = None
+    epochs: Annotated[
+        int,
+        Meta(ge=1, le=MAX_EPOCHS),
+        about("epochs of the training that deadline and budget are for (default: 1)", "N"),
+    ] = 1
+    deadline_hours: Annotated[Number | None, about("deadline; says how many GPUs meet it at the lowest cost", "H")] = (
+        None
+    )
+    budget_usd: Annotated[Number | None, about("budget; says how many GPUs are fastest within it", "USD")] = None
     price: Price = {}
     spot_discount: SpotDiscount = None
 
@@ -507,7 +546,7 @@ COST_FIELDS = tuple(
 
 
 Question = TypeVar("Question", bound=msgspec.Struct)
-ReadFile: TypeAlias = "Callable[[QuestionField, Any], object]"
+ReadFile: TypeAlias = "Callable[[QuestionField, Any, Mapping[str, object]], object]"
 
 
 class QuestionField(NamedTuple):
@@ -605,7 +644,8 @@ def ask(
     Parameters
     ----------
     given : by field; with `of_texts` all texts that were given for it, as in a query, a form or options.
-    read : reads what is given for a profile or a log, if it isn't one: a file, or what JSON has in its place.
+    read : reads what is given for a profile or a log, if it isn't one: its field, a file or
+        what JSON has in its place, and the other values.
 
     Raises
     ------
@@ -629,7 +669,7 @@ def ask(
     _check_together(fields, {**values, **files})
     for name, value in files.items():
         is_read = value is None or isinstance(value, Profile | TrainingLog) or read is None
-        values[name] = value if is_read or read is None else read(fields[name], value)
+        values[name] = value if is_read or read is None else read(fields[name], value, values)
     return question(**values)
 
 
@@ -740,7 +780,7 @@ def _wanted(kind: inspect.Type) -> str:
             return f"a list of at most {kind.max_length} {of}"
     if kind == inspect.type_info(TrainingLog):
         return f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters"
-    return "a profile: an object, or a file"
+    return "a profile: an object, a file, or the name of a network without one"
 
 
 def _bounds(kind: inspect.Type) -> tuple[Any, Any]:
@@ -757,7 +797,7 @@ def _range(kind: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _shown(given: object) -> str:
-    """ ", not 7" for a message; '' for what is no number or short text."""
+    """Write ", not 7" for a message; nothing for what is no number or short text."""
     value = given[0] if isinstance(given, list) and len(given) == 1 else given
     if isinstance(value, str) and value.isprintable():
         return f", not {value[:40]!r}"

@@ -34,6 +34,7 @@ from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checke
 from profet_core.errors import InputError
 from profet_core.questions import (
     MAX_LOG_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
     AdviseQuestion,
     EstimateQuestion,
     InstancesQuestion,
@@ -186,7 +187,11 @@ def openapi_document() -> Document:
     listing = _operation("instances", LISTING.summary, "The offers.", schemas[LISTING.document], "422", "500", "503")
     # Both have several forms; their readers say what is wrong with one.
     components |= {
-        "Profile": {"type": ["object", "array"], "description": "a profile of any of the documented JSON formats"},
+        "Profile": {
+            "type": ["object", "array", "string"],
+            "maxLength": MAX_TEXT_CHARACTERS,
+            "description": "a profile of any of the documented JSON formats, or the name of a network without one",
+        },
         "TrainingLog": {"type": "string", "minLength": 1, "maxLength": MAX_LOG_CHARACTERS},
     }
     del components["ProfileMeta"]

@@ -16,9 +16,10 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from profet_core.answers.by_layers import network_called
 from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
 from profet_core.layers.logs import read_log_guarded
-from profet_core.questions import MAX_LOG_CHARACTERS, Question, QuestionField, ask
+from profet_core.questions import MAX_LOG_CHARACTERS, MAX_TEXT_CHARACTERS, Question, QuestionField, ask
 from profet_profiles import read_profile
 from profet_profiles.profet_json import parse_json
 from profet_profiles.sandbox import read_guarded
@@ -107,8 +108,13 @@ class Received:
         """
         return ask(kind, self.values, of_texts=self.of_texts, read=self._read)
 
-    def _read(self, field: QuestionField, value: Any) -> object:
+    def _read(self, field: QuestionField, value: Any, values: Mapping[str, object]) -> object:
         is_sent = isinstance(value, tuple)
+        if isinstance(value, str) and field.name == "profile" and len(value) <= MAX_TEXT_CHARACTERS:
+            if (network := network_called(value, values)) is None:
+                line = f"Unknown network {value!a}: send a profile, or the name of a network."
+                raise InputError(line, field.name)
+            return network
         fits = isinstance(value, str) and 0 < len(value) <= MAX_LOG_CHARACTERS
         if not is_sent and not (fits if field.is_log else isinstance(value, dict | list)):
             raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)

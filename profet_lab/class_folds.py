@@ -146,7 +146,7 @@ def distances(bank: ClassBank, anchor: str, latency_known: bool) -> np.ndarray:
 
 
 def nearest_other(table: np.ndarray, architectures: np.ndarray, without: Sequence[str] = ()) -> np.ndarray:
-    """Distance of each row to the nearest profile of another architecture, excluding `without`. (rows,)"""
+    """Distance of each row to the nearest profile of another architecture, excluding `without`: (rows,)."""
     names = np.unique(architectures)
     barred = (names[None, :] == architectures[:, None]) | np.isin(names, list(without))[None, :]
     return np.where(barred, np.inf, table).min(axis=1)
@@ -456,7 +456,8 @@ def default_table(
 ) -> pd.DataFrame:
     """Every row of every pair as predicted by models that never saw its architecture, or its family.
 
-    Returns:
+    Returns
+    -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
         (`_family`), both (`_family_and_sizes`), and of each the log half-width of the interval (`_half`, nested but for

@@ -340,7 +340,8 @@ def measurements_from_dataset(
     instances : whose runs; None: all of the dataset.
     framework : cells of this one only; None: whatever there is, if that is one a run.
 
-    Returns:
+    Returns
+    -------
     measurements : as `load_measurements` gives them, instances sorted by name; operations are all those of the
         dataset, so that several calls have the same columns. `workloads` may be empty.
     """
@@ -421,7 +422,8 @@ def check_dataset(dataset: Dataset, gpus: Gpus) -> dict[str, Rows]:
 
     gpus : those with specs.
 
-    Returns:
+    Returns
+    -------
     `instances` : cells by what became of them, most `repeats` of a workload, `step_ratio` (device rows, idle included,
         over latency: the median) and `noise_percent` (mean absolute deviation of a run from its workload's median),
         None where nothing tells.

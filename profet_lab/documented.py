@@ -262,7 +262,8 @@ def documented_table(
     ----------
     networks : those that are held out in turn; None: all.
 
-    Returns:
+    Returns
+    -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, one column a member, with_latency and
         without_latency (the ensembles); all latencies in milliseconds.
     """

@@ -333,6 +333,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     steps, networks, gpus : how much was fitted.
     judged : `error_figures` by what is `held_out`.
     measured_pairs : kind of pair -> errors of a step from another one's measured time.
+    measured_shares : the `layers.measured.Shares` that suit all pairs best.
     inside : case, source or small batch -> those of families held out.
     by_source, by_gpu, by_network : those of published sources and GPUs and of PROFET's networks held out.
     regressions : PROFET's cells by the paper's splits, the regression's and the boosted trees' errors.
@@ -362,6 +363,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "PROFET's cells: GPUs": held["cell GPUs"],
     }
     pairs, parts_ms = held_out_steps(fit_problem, fitted, progress)
+    measured_pairs, shares = pairs_report(pairs, parts_ms, *doubts.of_pairs(pairs), doubts.source)
     inside = {str(case): answered[answered["case"] == str(case)] for case in Case}
     inside |= {f"batch below {SMALL_BATCH}": answered[answered["batch_size"] < SMALL_BATCH]}
     inside |= {str(source): part for source, part in answered.groupby("source")}
@@ -370,7 +372,8 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "networks": rows["network"].nunique(),
         "gpus": rows["gpu"].nunique(),
         "judged": [{"held_out": name, **_figures(part)} for name, part in cases.items()],
-        "measured_pairs": pairs_report(pairs, parts_ms, *doubts.of_pairs(pairs), doubts.source),
+        "measured_pairs": measured_pairs,
+        "measured_shares": shares._asdict(),
         "inside": {name: _figures(part) for name, part in inside.items()},
         "by_source": {name: _figures(part) for name, part in held["sources"].groupby("source")},
         "by_gpu": {name: _figures(part) for name, part in held["gpus"].groupby("gpu")},

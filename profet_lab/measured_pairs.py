@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from profet_core.catalog import load_gpus
-from profet_core.latency import quantile
-from profet_core.layers.measured import Steps, conditional
-from profet_core.layers.rates import SMALL_BATCH, Mode
+from profet_core.latency import LEVEL, quantile
+from profet_core.layers.measured import Shares, Steps, conditional
+from profet_core.layers.rates import SMALL_BATCH, Mode, log_peaks
 from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
 from profet_lab.tasks import Progress, error_figures, run_tasks
 
@@ -34,7 +34,7 @@ def held_out_steps(
     """
     rows = fit_problem.rows
     is_published = ((rows["source"] != PROFET) & (rows["starts"] == 1)).to_numpy()
-    sources = rows["source"].str.replace(r" \d\.\d$", "", regex=True)
+    sources = _programs(rows)
     published = rows[is_published]
     has_pair = published.groupby([*_ALIKE, "batch_size"])["gpu"].transform("nunique") > 1
     has_pair |= published.groupby([*_ALIKE, "gpu"])["batch_size"].transform("nunique") > 1
@@ -61,10 +61,27 @@ def held_out_steps(
     return pd.concat(found, ignore_index=True), [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
+def _programs(rows: pd.DataFrame) -> pd.Series:
+    """The source of each row; rounds of MLPerf are one."""
+    return rows["source"].str.replace(r" \d\.\d$", "", regex=True)
+
+
+#: What `Shares` are chosen from.
+CANDIDATES = (
+    Shares(0.58, 0.18, 0.05, 0.08),
+    Shares(0.58, 0.18, 0.11, 0.08),
+    Shares(0.66, 0.18, 0.05, 0.08),
+    Shares(0.66, 0.18, 0.11, 0.08),
+    Shares(0.74, 0.18, 0.05, 0.08),
+)
+
+
 def pairs_report(
     rows: pd.DataFrame, parts_ms: list[np.ndarray], network_log_sds: np.ndarray, gpu_log_sds: np.ndarray, source: float
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], Shares]:
     """Errors of the second step of each pair from the first one's number, by kind of pair.
+
+    The shares that a source is judged with are those of `CANDIDATES` with the best intervals on all other sources.
 
     Parameters
     ----------
@@ -73,12 +90,12 @@ def pairs_report(
 
     Returns
     -------
-    kinds : each with its `error_figures`, the mean error of the estimate alone, and of the first number times the ratio
-        of both estimates.
+    kinds : each with its `error_figures`, and the mean errors of the estimate alone, and of the first number times the
+        ratio of both estimates (ratio), or of the peak FLOPs of both GPUs and of both batch sizes (peaks).
+    shares : the best on all sources.
     """
-    gpus = [load_gpus()[name] for name in rows["gpu"]]
     steps = Steps(
-        gpus=gpus,
+        gpus=[load_gpus()[name] for name in rows["gpu"]],
         modes=rows["mode"].to_numpy(),
         batch_sizes=rows["batch_size"].to_numpy(float),
         work_ms=parts_ms[0],
@@ -91,22 +108,58 @@ def pairs_report(
         removed=np.zeros(len(rows)),
     )
     measured_ms = rows["latency_ms"].to_numpy()
+    groups = list(_pairs(rows))
+    given = np.repeat([one for one, _ in groups], [len(others) for _, others in groups])
+    other = np.array([row for _, others in groups for row in others])
+    kinds = pd.Series([kind for _, others in groups for kind in others.values()])
+    programs = _programs(rows).to_numpy()[given]
+    judged = [_scaled(steps, groups, measured_ms, shares) for shares in CANDIDATES]
+    scores = [2 * widths + 2 / (1 - LEVEL) * np.maximum(np.abs(errors) - widths, 0) for errors, widths in judged]
+
+    def best(among: np.ndarray) -> int:
+        """The candidate with the best mean score; each kind of pair counts the same."""
+        return int(
+            np.argmin([pd.Series(score[among]).groupby(kinds[among].to_numpy()).mean().mean() for score in scores])
+        )
+
+    errors, widths = np.zeros(len(kinds)), np.zeros(len(kinds))
+    for program in sorted(set(programs)):
+        chosen, here = best(programs != program) if len(set(programs)) > 1 else 0, programs == program
+        errors[here], widths[here] = (values[here] for values in judged[chosen])
     alone = np.log(steps.latency_ms / measured_ms)
-    found = []
-    for given, others in _pairs(rows):
-        scaled, _ = conditional(steps.take(list(others)), steps.take([given]), measured_ms[[given]])
-        errors = np.log(scaled.latency_ms / measured_ms[list(others)])
-        for (row, kind), error, log_sd in zip(others.items(), errors, scaled.log_sd, strict=True):
-            found.append((kind, error, quantile() * log_sd, alone[row], alone[row] - alone[given]))
-    pairs = pd.DataFrame(found, columns=["kind", "error", "half_width", "alone", "ratio"])
+    peaks = np.array([log_peaks(gpu, Mode(mode))[0] for gpu, mode in zip(steps.gpus, rows["mode"], strict=True)])
+    by_peaks = np.log(measured_ms) + peaks - np.log(steps.batch_sizes)
+    pairs = pd.DataFrame(
+        {
+            "kind": kinds,
+            "error": errors,
+            "half_width": widths,
+            "alone": alone[other],
+            "ratio": alone[other] - alone[given],
+            "peaks": by_peaks[given] - by_peaks[other],
+        }
+    )
     return [
         {
             "kind": kind,
             **error_figures(some["error"], some["half_width"]),
-            **{name: float(100 * np.expm1(some[name]).abs().mean()) for name in ("alone", "ratio")},
+            **{name: float(100 * np.expm1(some[name]).abs().mean()) for name in ("alone", "ratio", "peaks")},
         }
         for kind, some in pairs.groupby("kind")
-    ]
+    ], CANDIDATES[best(np.ones(len(kinds), bool))]
+
+
+def _scaled(
+    steps: Steps, groups: Sequence[tuple[int, Mapping[int, str]]], measured_ms: np.ndarray, shares: Shares
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log error and half-width of the interval of each pair's second step, from the first one's number."""
+    errors, widths = [], []
+    for given, others in groups:
+        at = list(others)
+        scaled, _ = conditional(steps.take(at), steps.take([given]), measured_ms[[given]], shares)
+        errors.append(np.log(scaled.latency_ms / measured_ms[at]))
+        widths.append(quantile() * scaled.log_sd)
+    return np.concatenate(errors), np.concatenate(widths)
 
 
 def _pairs(rows: pd.DataFrame) -> Iterator[tuple[int, Mapping[int, str]]]:

@@ -168,8 +168,9 @@ _MIN_ACTIVATION_SHARE = 0.01
 
 
 def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
-    """The cells of `memory_cells` with peak_gib, recorded at `RECORDED_BATCH`, and growth, by which their batch is
-    larger; those of networks without a peak are dropped.
+    """Add to the cells of `memory_cells` peak_gib, recorded at `RECORDED_BATCH`, and growth.
+
+    Their batch is larger by the growth; cells of networks without a peak are dropped.
 
     Parameters
     ----------

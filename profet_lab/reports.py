@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
+import math
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,9 +27,8 @@ from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import load_models
 from profet_core.training import many_core
-from profet_core.training.many_core import check_rows, speedup_row
 from profet_core.training.memory import MemoryModel, load_memory
-from profet_core.training.scaling_model import load_scaleout
+from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
 from profet_core.transfer.model import TransferModel, evidence_of, load_transfer
 from profet_core.transfer.targets import Source
 from profet_lab.cells import measured_cells_report
@@ -188,18 +188,22 @@ PARTS = {
     ),
     "estimate": ReportPart(
         lambda task: estimate_report(*task.data, task.progress),
-        lambda report, folder: {"model": load_rates(folder)},
+        lambda report, folder: {
+            "model": load_rates(folder),
+            "judged": [row for row in report["judged"] if "depthwise" not in row["held_out"]],
+            "pairs": [row for row in report["measured_pairs"] if "below" not in row["kind"]],
+        },
         "estimate_validation.json",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
     "scaleout": ReportPart(
         lambda task: scaleout_report(task.data[1], task.progress),
-        lambda report, folder: _scaleout_section(report),
+        lambda report, folder: _scaleout_section(report, load_scaleout(folder)),
         "scaleout_validation.json",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
     "manycore": ReportPart(
-        lambda _: {"rows": [asdict(row) for row in check_rows()], "speedup": asdict(speedup_row())},
+        lambda _: _manycore_report(),
         lambda report, _: _manycore_section(),
         "",
     ),
@@ -257,12 +261,12 @@ def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
 
 def measured_noise(measurements: Measurements) -> dict[str, float]:
     """Mean absolute deviation of a run from its workload's median, percent, per instance."""
-    found = {}
+    noise = {}
     for instance, latency_ms in measurements.latency_ms.items():
         table = measurements.workloads.assign(latency_ms=latency_ms)
         median = table.groupby(WORKLOAD)["latency_ms"].transform("median")
-        found[instance] = float(100 * (table["latency_ms"] / median - 1).abs().mean())
-    return found
+        noise[instance] = float(100 * (table["latency_ms"] / median - 1).abs().mean())
+    return noise
 
 
 def render(card: str, **values: object) -> str:
@@ -391,8 +395,8 @@ def _models_section(report: Report, manifest: Mapping[str, Any]) -> dict[str, An
             name: {**row, "original": original["by_model"][name][_MAPE[0]]} for name, row in default["by_model"].items()
         },
         "growth": [
-            {"proportional": None, **row, "known": known}
-            for known, rows in report.get("growth", {}).items()
+            {"proportional": None, **row, "known": source}
+            for source, rows in report.get("growth", {}).items()
             for row in rows
             if row.get("knots") is None
         ],
@@ -461,32 +465,62 @@ def _cells_section(report: Report) -> dict[str, Any]:
     return {"by_gpu": lambda cells: " | ".join(cells.replace("NAME", gpu) for gpu in gpus)}
 
 
-def _scaleout_section(report: Report) -> dict[str, Any]:
+def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
     sets = report["data_sets"]
+    what = {"network": "network", "gpu": "GPU model", "group": "framework", "count": "number of GPUs"}
+    parts = [
+        {"data_set": name, "what": words, **found[by]}
+        for name, found in sets.items()
+        for by, words in what.items()
+        if by in found
+    ]
     return {
-        "parts": [
-            {"data_set": name, "what": what, **found[key]}
-            for name, found in sets.items()
-            for key, what in (("networks", "network"), ("gpus", "GPU model"))
-        ],
-        "by_strategy": [
-            {"name": f"{name}, {strategy}", **row}
-            for name, found in sets.items()
-            for strategy, row in found["networks"]["by_strategy"].items()
-        ],
+        "parts": parts,
+        "model": model,
+        "factors": {name: math.exp(log_sd) for name, log_sd in model.log_sds.items()},
     }
 
 
+def _manycore_report() -> dict[str, Any]:
+    return {
+        "rows": [row for name in many_core.PUBLISHED for row in manycore_rows(name, many_core.PUBLISHED_THREADS)],
+        "speedup": manycore_rows("large", [many_core.PUBLISHED_SPEEDUP_THREADS])[0],
+    }
+
+
+def manycore_rows(name: str, threads: Sequence[int]) -> list[dict[str, Any]]:
+    """A published network on numbers of threads: minutes and speed-up by both models, and the published prediction."""
+    network, published = many_core.PUBLISHED[name], many_core.PUBLISHED_PREDICTIONS_MIN[name]
+    found = many_core.manycore(network, many_core.training_of(network), threads)
+    return [
+        {
+            "network": name,
+            "threads": count,
+            "a_min": found["a_total_s"][place].item() / 60,
+            "b_min": found["b_total_s"][place].item() / 60,
+            "speedup_a": found["a_speedup"][place].item(),
+            "speedup_b": found["b_speedup"][place].item(),
+            "published_min": published.get(count),
+        }
+        for place, count in enumerate(found["threads"].tolist())
+    ]
+
+
 def _manycore_section() -> dict[str, Any]:
-    rows = check_rows()
-    published = [row for row in rows if row.published_min is not None]
+    report = _manycore_report()
+    published = [row for row in report["rows"] if row["published_min"] is not None]
     return {
         "published": len(published),
-        "same_digits": "yes" if all(row.same_digits for row in published) else "no",
-        "compared": [{"row": row} for row in rows if row.threads in (240, 3840)],
-        "speedup": speedup_row(),
+        "same_digits": all(f"{row['a_min']:.1f}" == f"{row['published_min']:.1f}" for row in published),
+        "compared": [
+            row | {"apart_percent": 100 * (row["a_min"] / row["b_min"] - 1)}
+            for row in report["rows"]
+            if row["threads"] in (240, 3840)
+        ],
+        "speedup": report["speedup"],
         "published_speedup": many_core.PUBLISHED_SPEEDUP,
-        "processor": many_core.XEON_PHI_7120P,
+        "processor": many_core.PROCESSOR,
+        "cores": many_core.CORES,
     }
 
 

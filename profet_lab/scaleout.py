@@ -1,10 +1,10 @@
-"""Fit `scaleout.json` on published multi-GPU speeds, and validate it on held-out networks and GPU models."""
+"""Fit `scaleout.json` on published multi-GPU speeds, and validate it on held-out networks, GPU models and sources."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import InputError
 from profet_core.files import sha256_hex
-from profet_core.latency import LEVEL, quantile
+from profet_core.latency import quantile
 from profet_core.layers.networks import named_network
 from profet_core.training.scaling_model import (
     NUMBERS,
@@ -58,12 +58,16 @@ _LINKS_OF = {
     "TITAN Xp": "GeForce RTX 2080 Ti",
 }
 #: Sixteen V100 behind switches.
-_DGX_2 = Interconnect(16, Link.NVSWITCH, 150.0, 3, 2, 10.0, "NVIDIA's data sheet")
+_DGX_2 = Interconnect(16, Link.NVSWITCH, 150.0, 3, 2, None, "NVIDIA's data sheet")
 
 
 TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
-#: The two data sets that are judged.
-TENSORFLOW_2017, THROUGHPUTS = "tensorflow 2017", "throughputs"
+DLPERF_FILE = Path("external") / "dlperf_resnet50_v100_1to32gpus.csv"
+FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE, DLPERF_FILE)
+#: The data sets that are judged.
+TENSORFLOW_2017, THROUGHPUTS, DLPERF = "tensorflow 2017", "throughputs", "dlperf"
+#: Gb/s between their machines, as they say.
+_NETWORK_GBIT_PER_S = {TENSORFLOW_2017: 10.0, DLPERF: 100.0}
 
 NO_ONE_GPU = "no one-GPU row of the same machine, framework, precision and batch"
 NO_BATCH = "the batch size is not known"
@@ -75,12 +79,18 @@ FP16_WITHOUT_XLA = (
 )
 SLOW_ONE_GPU = "the one-GPU run is 15% slower than the same GPU's elsewhere, so that two GPUs exceed twice its speed"
 BROKEN_FILE = "four GPUs are 2 to 3 times as slow as three, in every network of this one file"
+#: Eight GPUs of a node below this share of perfect scaling wait for images.
+_WAITING_BELOW = 0.7
+WAITS_FOR_IMAGES = (
+    "real images: eight GPUs of one machine reach less than 70% of perfect scaling, and 16 and 32 no less: the CPU's "
+    "decoding limits them"
+)
 CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five times the speed of one"
 
 
 def has_scale_rows(folder: Path) -> bool:
-    """Whether both files are there."""
-    return all((folder / name).is_file() for name in (TENSORFLOW_2017_FILE, THROUGHPUT_FILE))
+    """Whether all files are there."""
+    return all((folder / name).is_file() for name in FILES)
 
 
 def load_scale_rows(folder: Path) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -88,20 +98,27 @@ def load_scale_rows(folder: Path) -> tuple[pd.DataFrame, dict[str, int]]:
 
     Returns
     -------
-    rows : data_set (`TENSORFLOW_2017` or `THROUGHPUTS`), source, gpu (model, as `gpu_model` has it), network,
-        precision, strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU),
-        latency_ms (on all GPUs), excluded (why it is neither fitted nor judged; "": it is), gradient_bytes (that each
-        GPU shares a step), tensors (of weights), and the columns of `with_nodes`.
+    rows : data_set, source, group (the repository and GPU, or DLPerf's framework), count (DLPerf's number of GPUs; "":
+        of the others), gpu (model, as `gpu_model` has it), network, precision, gradients (of `GRADIENT_BYTES`),
+        strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU), latency_ms (on
+        all GPUs), excluded (why it is neither fitted nor judged; "": it is), gradient_bytes (that each GPU shares a
+        step), tensors (of weights), and the columns of `with_nodes`.
     unusable : reason -> how many throughputs could not be used at all.
     """
     try:
         first = _tensorflow_2017(pd.read_csv(folder / TENSORFLOW_2017_FILE))
         second, unusable = _throughputs(pd.read_csv(folder / THROUGHPUT_FILE))
+        third = _dlperf(pd.read_csv(folder / DLPERF_FILE))
     except (OSError, KeyError) as error:
         raise DataError(f"The published multi-GPU speeds can't be read: {error}.") from None
-    rows = pd.concat([first, second], ignore_index=True)
+    rows = pd.concat([first, second, third], ignore_index=True)
     parameters, tensors = zip(*map(_weights, rows["network"]), strict=True)
-    gradient_bytes = np.array(parameters) * rows["precision"].map(GRADIENT_BYTES)
+    gradient_bytes = np.array(parameters) * rows["gradients"].map(GRADIENT_BYTES)
+    group = rows["source"].str.split(" ").str[0] + " " + rows["gpu"]
+    rows = rows.assign(
+        group=rows["source"].where(rows["data_set"] == DLPERF, group),
+        count=rows["gpus"].astype(str).where(rows["data_set"] == DLPERF, ""),
+    )
     return with_nodes(rows.assign(gradient_bytes=gradient_bytes, tensors=tensors)), unusable
 
 
@@ -122,9 +139,10 @@ def _weights(name: str) -> tuple[float, int] | None:
     return round(counts.parameters, -4), tensors
 
 
-def _links(name: str) -> Interconnect:
-    """The machine of a published GPU or platform, 10 Gb/s between nodes."""
-    return _DGX_2 if name == "Tesla V100-SXM3-32GB" else load_interconnects().of_gpu(_LINKS_OF.get(name, name), 8)
+def _links(name: str, data_set: str) -> Interconnect:
+    """The machine of a published GPU or platform, with the network that its data set states."""
+    node = _DGX_2 if name == "Tesla V100-SXM3-32GB" else load_interconnects().of_gpu(_LINKS_OF.get(name, name), 8)
+    return node.linked(None, _NETWORK_GBIT_PER_S.get(data_set))
 
 
 def with_nodes(rows: pd.DataFrame) -> pd.DataFrame:
@@ -164,9 +182,10 @@ def _tensorflow_2017(table: pd.DataFrame) -> pd.DataFrame:
             "gpu": [gpu_model(name.removesuffix(" (per die)")) for name in rows["gpu"]],
             "network": rows["model"].str.replace("-", ""),
             "precision": "fp32",
+            "gradients": "fp32",
             "strategy": np.select([is_server & on_gpu, is_server], [Strategy.PS_GPU, Strategy.PS_CPU], Strategy.RING),
             "gpus": rows["num_gpus"],
-            "interconnect": rows["platform"].map(_links),
+            "interconnect": [_links(name, TENSORFLOW_2017) for name in rows["platform"]],
             "batch_per_gpu": rows["batch_per_gpu"],
             "one_gpu_ms": rows["alone"],
             "latency_ms": rows["step_ms"],
@@ -220,15 +239,54 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         "gpu": rows["gpu"].map(gpu_model),
         "network": rows["network"],
         "precision": np.where(rows["precision"].isin(_FP32_GRADIENTS), "fp32", "fp16"),
+        # Mixed precision keeps FP32 gradients.
+        "gradients": np.where(rows["precision"].isin([*_FP32_GRADIENTS, "amp"]), "fp32", "fp16"),
         "strategy": np.where(is_one_process, Strategy.ONE_PROCESS, Strategy.RING),
         "gpus": rows["gpus"],
-        "interconnect": rows["gpu"].map(_links),
+        "interconnect": [_links(name, THROUGHPUTS) for name in rows["gpu"]],
         "batch_per_gpu": rows["batch_size"],
         "one_gpu_ms": rows["batch_size"] / rows["alone"] * MS_PER_S,
         "latency_ms": rows["gpus"] * rows["batch_size"] / rows["images_per_s"] * MS_PER_S,
         "excluded": _first_of(excluded),
     }
     return pd.DataFrame(found), unusable
+
+
+#: Images per second of one V100 above which it trains in mixed precision: captions don't always name it.
+_FP32_AT_MOST = 500
+
+
+def _dlperf(table: pd.DataFrame) -> pd.DataFrame:
+    """Each table begins with one GPU; its caption, in `note`, may have the batch size of one GPU."""
+    caption = table["note"].str.split('"').str[1]
+    of_caption = caption.str.extract(r"batch.size ?= ?(\d+)")[0].astype(float)
+    table = table.assign(
+        batch=table["batch_size"].fillna(of_caption),
+        run=(table["gpus"] == 1).cumsum(),
+        # FP16 weights have FP16 gradients.
+        half=caption.str.contains("without amp"),
+    )
+    rows = _with_alone(table, "gpus", ["run"], "images_per_s")
+    share = rows["images_per_s"] / rows["gpus"] / rows["alone"]
+    in_node = share.where(rows["gpus"] == 8).groupby(rows["run"]).transform("max")
+    is_fp32 = rows["alone"] < _FP32_AT_MOST
+    return pd.DataFrame(
+        {
+            "data_set": DLPERF,
+            "source": "DLPerf " + rows["framework"],
+            "gpu": rows["gpu"].map(gpu_model),
+            "network": "ResNet50",
+            "precision": np.where(is_fp32, "fp32", "fp16"),
+            "gradients": np.where(rows["half"], "fp16", "fp32"),
+            "strategy": Strategy.RING,
+            "gpus": rows["gpus"],
+            "interconnect": [_links(name, DLPERF) for name in rows["gpu"]],
+            "batch_per_gpu": rows["batch"],
+            "one_gpu_ms": rows["batch"] / rows["alone"] * MS_PER_S,
+            "latency_ms": rows["gpus"] * rows["batch"] / rows["images_per_s"] * MS_PER_S,
+            "excluded": np.where(in_node < _WAITING_BELOW, WAITS_FOR_IMAGES, ""),
+        }
+    )
 
 
 Array = NDArray[np.float64]
@@ -240,14 +298,19 @@ _PRIOR_WEIGHT = 0.02
 #: How far, in the logarithm, a coefficient may go from its start.
 _RANGE = 6.0
 _LINK = "link "
-#: Coefficient -> where its fit starts. Bridges were in no published machine: they take NVLink's.
+#: Links in no published machine: they take NVLink's efficiency, bridges and AMD's mesh.
+_LIKE_NVLINK = (Link.BRIDGE, Link.FABRIC)
+#: Coefficient -> where its fit starts.
 STARTS = {
-    **{f"{_LINK}{link}": 0.3 for link in Link if link is not Link.BRIDGE},
-    **dict.fromkeys(("host_efficiency", "network_efficiency", "message_ms", "overlap"), 0.5),
-    **{"straggling": 0.01, "network_straggling": 0.01},
-    **{"copy_efficiency": 0.5, "tensor_ms": 0.1, "tensor_gpu_ms": 0.1},
+    **{f"{_LINK}{link}": 0.3 for link in Link if link not in _LIKE_NVLINK},
+    **dict.fromkeys(("host_efficiency", "network_efficiency", "copy_efficiency", "overlap"), 0.5),
+    **{"staged_gb_per_s": 1.5, "network_overlap": 0.8, "backward_left": 0.8},
+    **dict.fromkeys(("straggling", "switched_straggling", "network_straggling"), 0.01),
+    **{"tensor_ms": 0.1, "tensor_gpu_ms": 0.1},
 }
-_SHARES = tuple(name for name in STARTS if name.startswith(_LINK) or name.endswith("efficiency") or name == "overlap")
+_SHARES = tuple(
+    name for name in STARTS if name.startswith(_LINK) or name.endswith(("efficiency", "overlap", "backward_left"))
+)
 
 
 def predicted_ms(model: ScaleoutModel, rows: pd.DataFrame) -> Array:
@@ -256,8 +319,13 @@ def predicted_ms(model: ScaleoutModel, rows: pd.DataFrame) -> Array:
 
 
 def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
-    """Fit the scale-out model to these rows, without interval widths."""
+    """Fit the scale-out model to these rows, without interval widths.
+
+    The weight of a group grows with the square root of its rows: some have hundreds on one machine.
+    """
     predicted = _predictor(rows)
+    weights = rows.groupby("group")["group"].transform("size").to_numpy(float) ** -0.25
+    weights /= weights.mean()
     true_log = np.log(rows["latency_ms"].to_numpy())
     starts = np.log(list(STARTS.values()))
     most = starts + _RANGE
@@ -266,9 +334,11 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
             most[place] = 0.0
 
     def errors(logs: Array) -> Array:
-        return np.concatenate([np.log(predicted(_model(logs))) - true_log, _PRIOR_WEIGHT * (logs - starts)])
+        return np.concatenate([weights * (np.log(predicted(_model(logs))) - true_log), _PRIOR_WEIGHT * (logs - starts)])
 
-    found = least_squares(errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _RANGE, most))
+    found = least_squares(
+        errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _RANGE, most), tr_solver="lsmr"
+    )
     return _model(found.x)
 
 
@@ -288,18 +358,19 @@ def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
 
 def _alike(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
     strategy, link = Strategy(rows["strategy"].iloc[0]), Link(rows["link"].iloc[0])
-    one_gpu_ms, per_node, nodes, shared, tensors = (
-        rows[["one_gpu_ms", "gpus_per_node", "nodes", "gradient_bytes", "tensors"]].to_numpy(float).T
+    one_gpu_ms, gpus, per_node, nodes, shared, tensors = (
+        rows[["one_gpu_ms", "gpus", "gpus_per_node", "nodes", "gradient_bytes", "tensors"]].to_numpy(float).T
     )
-    speeds = ("link_gb_per_s", "pcie_gb_per_s", "gpus_per_root", "network_gb_per_s")
+    network = np.array([node.network_gb_per_s[0] for node in rows["interconnect"]])
+    speeds = ("link_gb_per_s", "pcie_gb_per_s", "gpus_per_root")
     links = Links(link, *(np.array([getattr(node, name) for node in rows["interconnect"]], float) for name in speeds))
 
     def predicted(model: ScaleoutModel) -> Array:
         if strategy is Strategy.ONE_PROCESS:
             return np.asarray(one_process_ms(model, one_gpu_ms, per_node, links, shared, tensors))
         in_node = node_sharing_ms(model, strategy, per_node, links, shared)
-        between = network_sharing_ms(model, strategy, nodes, links, shared)
-        return np.asarray(several_ms(model, one_gpu_ms, per_node, nodes, in_node + between))
+        between = network_sharing_ms(model, strategy, gpus, nodes, network, shared)
+        return np.asarray(several_ms(model, strategy, link, one_gpu_ms, per_node, nodes, in_node, between))
 
     return predicted
 
@@ -307,40 +378,56 @@ def _alike(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
 def _model(logs: Array) -> ScaleoutModel:
     values = dict(zip(STARTS, np.exp(logs).tolist(), strict=True))
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
-    links[Link.BRIDGE] = links[Link.NVLINK]
-    no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
-    return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths})
+    links |= dict.fromkeys(_LIKE_NVLINK, links[Link.NVLINK])
+    none = Width(0.0, 0.0, 0.0)
+    no_widths = dict.fromkeys(Link, none)
+    return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths}, network_width=none)
 
 
-#: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
-ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
+#: Links that share a width, where few machines were measured.
+ALIKE = ((Link.NVSWITCH,), (Link.NVLINK, *_LIKE_NVLINK), (Link.PCIE,), (Link.PCIE_HOST,))
 #: Smallest width: published speeds themselves vary as much from run to run.
 _MIN_WIDTH = 0.04
+#: Share of held-out errors that widths hold: new machines differ somewhat more.
+_HELD_SHARE = 0.92
 #: Where no row speaks of a link.
 _UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
 
 
-def widths(rows: pd.DataFrame, held_out_ms: Array) -> tuple[dict[Link, Width], dict[Link, Width]]:
-    """Widths that hold `LEVEL` of these errors, at few GPUs as at many: of a process per GPU, and of one in all.
+@dataclass(frozen=True)
+class Widths:
+    """Widths of a process per GPU in a node, of one in all, and of several nodes."""
+
+    several: Mapping[Link, Width]
+    one_process: Mapping[Link, Width]
+    network: Width
+
+    def of(self, strategy: str, link: Link, nodes: float) -> Width:
+        """The width of one step."""
+        in_node = self.one_process if strategy == Strategy.ONE_PROCESS else self.several
+        return in_node[link] if nodes == 1 else self.network
+
+
+def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
+    """Widths that hold `_HELD_SHARE` of these errors, at few GPUs as at many.
 
     Parameters
     ----------
     held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
-    links = rows["link"].to_numpy()
+    links, in_node = rows["link"].to_numpy(), rows["nodes"].to_numpy() == 1
     by_one = (rows["strategy"] == Strategy.ONE_PROCESS).to_numpy()
     errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
     added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
 
-    def fitted(among: np.ndarray) -> dict[Link, Width]:
-        found: dict[Link, Width] = {}
-        for alike in ALIKE:
-            here = among & np.isin(links, alike)
-            width = _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
-            found.update(dict.fromkeys(alike, width))
-        return found
+    def fitted(here: np.ndarray) -> Width:
+        return _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
 
-    return fitted(~by_one), fitted(by_one)
+    def by_link(among: np.ndarray) -> dict[Link, Width]:
+        of_kind = {kind: fitted(among & np.isin(links, kind)) for kind in ALIKE}
+        return {link: width for kind, width in of_kind.items() for link in kind}
+
+    return Widths(by_link(in_node & ~by_one), by_link(by_one), fitted(~in_node))
 
 
 def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
@@ -348,13 +435,11 @@ def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
     return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
 
 
-def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Sequence[Mapping[Link, Width]]) -> Array:
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
     """Of each row's interval, in the logarithm, by `widths`; shape (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
-    kinds = zip(rows["strategy"], rows["link"], rows["gpus"], added, strict=True)
-    log_sds = [
-        found[strategy == Strategy.ONE_PROCESS][link].log_sd(share, gpus) for strategy, link, gpus, share in kinds
-    ]
+    kinds = zip(rows["strategy"], rows["link"], rows["nodes"], rows["gpus"], added, strict=True)
+    log_sds = [found.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
     return quantile() * np.array(log_sds)
 
 
@@ -370,7 +455,7 @@ def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
     n = len(errors)
     features = np.column_stack([np.ones(n), added, doublings])
     found = linprog(
-        np.concatenate([np.zeros(3), np.full(n, LEVEL), np.full(n, 1 - LEVEL)]),
+        np.concatenate([np.zeros(3), np.full(n, _HELD_SHARE), np.full(n, 1 - _HELD_SHARE)]),
         A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
         b_eq=errors,
         bounds=[(_MIN_WIDTH, None), *[(0, None)] * (2 + 2 * n)],
@@ -379,8 +464,8 @@ def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
     return Width(*(float(value) for value in found.x[:3]))
 
 
-#: Columns whose values are held out in turn.
-NETWORK, GPU = "network", "gpu"
+#: Columns whose values are held out in turn; empty ones are not.
+NETWORK, GPU, GROUP, COUNT = "network", "gpu", "group", "count"
 #: Inner folds for the interval widths.
 _INNER = 5
 
@@ -390,7 +475,7 @@ def held_out_fold(rows: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    by : `NETWORK` or `GPU`.
+    by : `NETWORK`, `GPU`, `GROUP` or `COUNT`.
     """
     out, others = rows[rows[by] == name], rows[rows[by] != name]
     latency_ms = predicted_ms(fitted_model(others), out)
@@ -406,27 +491,34 @@ def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Ar
 
 
 def scaleout_content(folder: Path) -> dict:
-    """What `scaleout.json` holds: coefficients, and widths from held-out networks and GPU models."""
+    """What `scaleout.json` holds: coefficients, and widths from held-out networks, GPU models and sources."""
     rows = kept(load_scale_rows(folder)[0])
     model = fitted_model(rows)
-    held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])
-    several, one_process = (
-        {str(link): asdict(width) for link, width in found.items()}
-        for found in widths(pd.concat([rows, rows]), held_out)
-    )
-    files = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
+    times_ms = {by: held_out_ms(rows, by) for by in (NETWORK, GPU, GROUP)}
+    found = widths(pd.concat([rows] * len(times_ms)), np.concatenate(list(times_ms.values())))
+    # Without K80, or without DLPerf's one network and GPU, nothing speaks of one of the two networks.
+    found = replace(found, network=widths(rows, times_ms[GROUP]).network)
     content = {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": several,
-        "one_process_widths": one_process,
+        "widths": {str(link): asdict(width) for link, width in found.several.items()},
+        "one_process_widths": {str(link): asdict(width) for link, width in found.one_process.items()},
+        "network_width": asdict(found.network),
+        "log_sds": _log_sds(rows),
         "fitted_on": {
             "rows": dict(Counter(rows["data_set"])),
-            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in files},
+            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in FILES},
         },
     }
     return signed(content)
+
+
+def _log_sds(rows: pd.DataFrame) -> dict[str, float]:
+    """Standard deviation of each coefficient's logarithm: the jackknife over sources."""
+    models = [fitted_model(rows[rows[GROUP] != name]) for name in sorted(set(rows[GROUP]))]
+    logs = np.log([[getattr(model, name) for name in NUMBERS] for model in models])
+    return dict(zip(NUMBERS, (np.sqrt(len(logs) - 1) * logs.std(axis=0)).tolist(), strict=True))
 
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
@@ -436,21 +528,20 @@ HARD_BELOW = 0.9
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps."""
     rows, unusable = load_scale_rows(folder)
-    judged = {name: judged_steps(kept(rows), by, progress) for name, by in (("networks", NETWORK), ("gpus", GPU))}
+    judged = {by: judged_steps(kept(rows), by, progress) for by in (NETWORK, GPU, GROUP, COUNT)}
 
     def predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
         return predicted_ms(fitted_model(others[others["excluded"] == ""]), out)
 
     # Excluded steps are predicted, and nothing is fitted on them.
     with_excluded = rows.assign(predicted_ms=held_out(rows, rows["network"].to_numpy(str), predicted_by_kept))
-    on_64 = judged["networks"].query("gpus == 64")
+    on_64 = judged[NETWORK].query("gpus == 64")
     network_64 = zip(on_64["network"], on_64["batch_per_gpu"], on_64["predicted_ms"] / on_64["latency_ms"], strict=True)
     return {
         "data_sets": {
             name: {
                 "n": int((part["excluded"] == "").sum()),
-                "networks": _figures(judged["networks"], name, NETWORK),
-                "gpus": _figures(judged["gpus"], name, GPU),
+                **{by: _figures(judged[by], name, by) for by in HELD_OUT[str(name)]},
                 "excluded": dict(
                     Counter(part.loc[part["excluded"] != "", "excluded"])
                     + Counter(unusable if name == THROUGHPUTS else {})
@@ -459,15 +550,35 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
             }
             for name, part in with_excluded.groupby("data_set", sort=False)
         },
+        "links": {
+            kind: {**scale_errors(part), **_covered(part)}
+            for kind, part in judged[GROUP].groupby(link_kinds(judged[GROUP]))
+        },
         "on_64": scale_errors(on_64),
         "network_64": {f"{name}, batch {batch:.0f}": float(100 * (off - 1)) for name, batch, off in network_64},
     }
 
 
+#: Data set -> what of it is held out in turn.
+HELD_OUT = {TENSORFLOW_2017: (NETWORK, GPU), THROUGHPUTS: (NETWORK, GPU), DLPERF: (GROUP, COUNT)}
+
+
+def link_kinds(rows: pd.DataFrame) -> list[str]:
+    """Kind of link of each row, in words: in a machine, or between machines with the precision."""
+    return [
+        Link(link).words + " (one process)" * (strategy == Strategy.ONE_PROCESS)
+        if nodes == 1
+        else f"{node.network_gbit_per_s:g} Gb/s between machines, {'AMP' if precision == 'fp16' else 'FP32'}"
+        for link, strategy, nodes, node, precision in zip(
+            rows["link"], rows["strategy"], rows["nodes"], rows["interconnect"], rows["precision"], strict=True
+        )
+    ]
+
+
 def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) -> pd.DataFrame:
     """The rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
-    tasks = [(rows, by, name) for name in sorted(set(rows[by]))]
-    found = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).loc[rows.index]
+    tasks = [(rows, by, name) for name in sorted(set(rows[by]) - {""})]
+    found = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).sort_index()
     return found.assign(inside=covered(found, found["predicted_ms"].to_numpy(), found["log_half_width"].to_numpy()))
 
 

@@ -84,11 +84,11 @@ def growth_rows(
     workloads = groups.size().index.to_frame(index=False)
     classes_ms = pd.DataFrame(bank.inputs[anchor, False].classes_ms).groupby(groups.ngroup().to_numpy()).median()
     runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median().reset_index()
-    known = workloads.assign(profile=np.arange(len(workloads))).merge(runs, on=WORKLOAD)
+    profiled = workloads.assign(profile=np.arange(len(workloads))).merge(runs, on=WORKLOAD)
     others = runs.rename(
         columns={"pixels": "other_pixels", "batch_size": "other_batch", "batch_latency_ms": "other_ms"}
     )
-    table = known.merge(others, on=["instance", "model"])
+    table = profiled.merge(others, on=["instance", "model"])
     if predicted_ms is not None:
         table = table.drop(columns="batch_latency_ms").join(
             predicted_ms.rename("batch_latency_ms"), on=_KEYS, how="inner"
@@ -240,7 +240,9 @@ def growth_content(measurements: Measurements) -> dict:
     content = {
         "schema_version": GROWTH_VERSION,
         "laws": {
-            anchor: rounded({name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in model.items()})
+            anchor: rounded(
+                {key: part.tolist() if isinstance(part, np.ndarray) else part for key, part in model.items()}
+            )
             for anchor, model in models.items()
         },
         "error": asdict(fit_error(pd.concat(rows.values(), ignore_index=True))),
@@ -272,9 +274,9 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     if predictions is not None:
         chained = []
         for anchor, part in predictions.groupby("anchor"):
-            known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
-            chain = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
-            halves = chain.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
+            predicted = part.rename(columns={"target": "instance"}).set_index(_KEYS)
+            chain = growth_rows(measurements, bank, str(anchor), predicted["predicted_ms"])
+            halves = chain.join(predicted["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
             chained.append(_with_intervals(with_growth(chain, models[str(anchor)]), errors, halves))
         report["chain"] = _by_distance(pd.concat(chained, ignore_index=True))
     return report
@@ -306,14 +308,14 @@ def _with_intervals(
 
 def _by_distance(table: pd.DataFrame) -> list[dict]:
     """Figures by axis and distance in knots, of all of an axis, and of both axes at once."""
-    found: list[dict] = []
+    rows: list[dict] = []
     for axis, own, other in (("batch", "batch_knots", "pixel_knots"), ("pixels", "pixel_knots", "batch_knots")):
         along = table[table[other] == 0]
         parts = along.groupby(along[own].abs())
-        found += [{"axis": axis, "knots": int(str(knots)), **_figures(part)} for knots, part in parts]
-        found.append({"axis": axis, "knots": None, **_figures(along)})
+        rows += [{"axis": axis, "knots": int(str(knots)), **_figures(part)} for knots, part in parts]
+        rows.append({"axis": axis, "knots": None, **_figures(along)})
     both = table[(table["pixel_knots"] != 0) & (table["batch_knots"] != 0)]
-    return [*found, {"axis": "both", "knots": None, **_figures(both)}]
+    return [*rows, {"axis": "both", "knots": None, **_figures(both)}]
 
 
 def _figures(rows: pd.DataFrame) -> dict[str, float]:

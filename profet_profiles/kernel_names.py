@@ -4,7 +4,8 @@ Names of NVIDIA's libraries (cuDNN, cuBLAS, CUTLASS, NCCL), of AMD's (MIOpen, ro
 TensorFlow and of PyTorch. Checked against the kernels of recorded ResNets whose operations are known: cuDNN's `scudnn`
 kernels are a filter's gradient with `splitK`, an input's gradient with `stridedB`, else forward. Winograd's and FFT's
 kernels run forward and for the input's gradient alike and count as forward; products of matrices that cuDNN starts for
-1 x 1 convolutions can't be distinguished from dense layers."""
+1 x 1 convolutions can't be distinguished from dense layers.
+"""
 
 from __future__ import annotations
 

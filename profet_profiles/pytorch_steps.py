@@ -1,6 +1,7 @@
 """Finds the training steps of a PyTorch trace: by the profiler's marks, the optimizers' updates, or what repeats.
 
-Steps that are not like the others, such as a smaller last batch, are left out of the mean."""
+Steps that are not like the others, such as a smaller last batch, are left out of the mean.
+"""
 
 from __future__ import annotations
 

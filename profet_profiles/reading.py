@@ -1,6 +1,7 @@
 """Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name.
 
-Of many files, an archive's or a run's folder, the one that tells most is read, and `ignored` says which it was."""
+Of many files, an archive's or a run's folder, the one that tells most is read, and `ignored` says which it was.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from profet_profiles.limits import (
     smaller_trace,
 )
 from profet_profiles.limits import SMALL_BYTES as UPLOAD_BYTES
+from profet_profiles.queues import BEAT_S, BoundedQueue
 from profet_profiles.reading import find_reader, read_profile, shown_file_name
 from profet_profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_profiles.unpacking import HEAD_BYTES
@@ -47,8 +48,6 @@ AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
 SMALL_BYTES = 64 * 2**10
 #: What waits is held in memory.
 MAX_WAITING, MAX_WAITING_BYTES = 100, 512 * 2**20
-#: Seconds between two checks whether somebody still waits.
-BEAT_S = 0.25
 #: Seconds that a caller waits for its result. A file is judged by processor time: beyond this the machine is too busy.
 MAX_WALL_S = 600.0
 
@@ -58,63 +57,8 @@ Waiting = Callable[[int], None]
 T = TypeVar("T")
 
 
-class ReadingQueue:
-    """Lets `at_once` threads through at a time, in the order they came."""
-
-    def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._at_once = at_once
-        self._changed = threading.Condition()
-        self._waiting: list[object] = []
-        self._waiting_bytes = 0
-        self._reading = 0
-
-    @contextmanager
-    def turn(self, size: int, waiting: Waiting | None = None) -> Iterator[None]:
-        """Wait for one's turn, and have it until the block ends.
-
-        Raises
-        ------
-        BusyError : the queue is full.
-        """
-        ticket = object()
-        with self._changed:
-            if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
-                raise BusyError("Too many files are waiting on this server: try again in a minute.")
-            self._waiting.append(ticket)
-            self._waiting_bytes += size
-        try:
-            while place := self._place(ticket):
-                if waiting:
-                    waiting(place)
-        finally:
-            with self._changed:
-                self._waiting.remove(ticket)
-                self._waiting_bytes -= size
-                self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._reading -= 1
-                self._changed.notify_all()
-
-    def _place(self, ticket: object) -> int:
-        """Place in the queue after a moment, 0 when it is one's turn."""
-
-        def is_next() -> bool:
-            return self._reading < self._at_once and self._waiting[0] is ticket
-
-        with self._changed:
-            if not is_next():
-                self._changed.wait(BEAT_S)
-            if is_next():
-                self._reading += 1
-                return 0
-            return self._waiting.index(ticket) + 1
-
-
 #: The whole server's.
-QUEUE = ReadingQueue()
+QUEUE = BoundedQueue(AT_ONCE, places=MAX_WAITING, places_bytes=MAX_WAITING_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

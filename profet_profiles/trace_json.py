@@ -2,7 +2,8 @@
 
 Every event of the host named "name:Type" (in `long_name`, if it has one) counts with its total time, a thread is idle
 for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`. On
-recorded traces the result is that of the xplane.pb they were made from, idle times included."""
+recorded traces the result is that of the xplane.pb they were made from, idle times included.
+"""
 
 from __future__ import annotations
 

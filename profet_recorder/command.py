@@ -294,7 +294,6 @@ def _run(script: str, module: bool) -> int | None:
 
 def _comes_of_stopping(error: BaseException | None) -> bool:
     """True for the exception that stops the script, and for one of a clean-up that it led to."""
-
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, RecordingDone):

@@ -37,7 +37,7 @@ def share_recording() -> None:
 
 
 def take_turn() -> None:
-    """This process begins to record."""
+    """Begin to record in this process."""
     global _turn, _has_turn
     if _turn is not None and os.getpid() != _turn[1]:
         try:

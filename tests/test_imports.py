@@ -55,7 +55,7 @@ answers
 #: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
 errors
-units, whole_files
+units, whole_files, queues
 limits
 record
 unpacking
@@ -80,7 +80,7 @@ DISTRIBUTIONS = {
 SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
 #: Imported and not declared: brought by tensorflow, the user's in a recording or a timed loader, installed to
 #: count their networks, known to type checkers only.
-UNDECLARED = {"keras", "torch", "PIL", "timm", "torchvision", "_typeshed"}
+UNDECLARED = {"keras", "torch", "PIL", "timm", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
 UNIMPORTED = {
     *("tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"),

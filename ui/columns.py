@@ -265,7 +265,7 @@ def predict_columns(per: Period, unit: TimeUnit) -> tuple[Column[TableRow], ...]
                 "usd_per_hour": row.plan.offer.usd_per_hour,
                 "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
             },
-            tip="Of the whole machine, with all its GPUs. A year marks a price that is not of this year.",
+            tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
         ),
         basis_column("cost"),
         *map(_hidden, more),

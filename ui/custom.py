@@ -15,7 +15,7 @@ from profet_core.layers.network import Network as NetworkLayers
 from profet_core.prediction.targets import recorded_on
 from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
-from ui.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
+from ui.session import PARAMETER, Network, Slot, latency_text, session
 from ui.words import error_words, sentence
 
 #: One visitor's list; each holds a few kilobytes.
@@ -85,7 +85,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         wanted = resources.samples[slot.sample] if slot.source == "sample" else custom_profile_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
-        session.custom.link_missing = "reload" if RELOADED in st.query_params else "link"
+        session.custom.link_missing = True
         wanted = replace(resources.samples[slot.sample], origin="stand-in")
     if wanted is not None:
         if current is None or (wanted.key, wanted.origin) != (current.key, current.origin):
@@ -177,17 +177,19 @@ def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -
     return line
 
 
-#: Value of `link_missing` -> what to do.
-_MISSING = {
-    "reload": "Your upload is gone after a reload. Upload it again, or switch on *Share with this profile* next time.",
-    "link": "The uploaded profile isn't in this link, so a sample is shown. Upload it, or ask for a link made "
-    "with *Share with this profile*.",
-}
+_RELOADED = "Your upload is gone after a reload. Upload it again, or switch on *Share with this profile* next time."
+_NOT_IN_LINK = (
+    "The uploaded profile isn't in this link, so a sample is shown. Upload it, or ask for a link made with *Share with "
+    "this profile*."
+)
 
 
 def missing_link_words() -> str:
     """Why a sample is shown in the place of an upload that a link led to; empty if none is missing."""
-    return "" if session.custom.profiles else _MISSING.get(session.custom.link_missing, "")
+    if session.custom.profiles or not session.custom.link_missing:
+        return ""
+    # What ui/assets/page.js says.
+    return _RELOADED if getattr(st.session_state.get("page"), "reloaded", False) else _NOT_IN_LINK
 
 
 def custom_profile_in(slot: Slot) -> Held | None:

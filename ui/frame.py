@@ -26,7 +26,7 @@ from ui.predicted import MissingAnchorError
 from ui.profile import missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, RELOADED, RENAMED, Network, Part, session
+from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, Network, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
@@ -207,7 +207,7 @@ def write_link(linked: Linked, resources: Resources) -> None:
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER, RELOADED)}
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER)}
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
 

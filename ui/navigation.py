@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.streamlit_internals import component
 from ui.words import page_path
 
 _PAGES = "navigation:pages"
@@ -44,4 +45,6 @@ if _PAGES not in st.session_state:
         ]
         for group, pages in _GROUPS.items()
     }
+# Scripts and style of all pages.
+component("page", Path(__file__).parent / "assets")(key="page", on_reloaded_change=lambda: None)
 st.navigation(st.session_state[_PAGES], position="top").run()

@@ -17,7 +17,7 @@ from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
-from profet_core.prediction.targets import anchor_in_text
+from profet_core.prediction.targets import anchor_in_text, recorded_on
 from profet_core.training.cost import MAX_IMAGES
 from profet_profiles.limits import MAX_STEPS
 from profet_profiles.reading import sizes_in_name
@@ -88,7 +88,7 @@ def network_input(resources: Resources) -> None:
 def _take_log(resources: Resources, log: TrainingLog) -> None:
     """Fill in what a log says: its time, its GPU, and the sizes of a network without a profile."""
     session.profile.latency = log.time
-    if log.gpu and (gpu := anchor_in_text(resources.models, resources.catalog, log.gpu)):
+    if gpu := recorded_on(resources.models, log.gpu):
         session.network.anchor = session.custom.chosen_anchor = gpu
     if session.profile.source == "name":
         session.file.net_batch = log.batch_size or session.file.net_batch

@@ -16,6 +16,7 @@ from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
 from profet_core.catalog.gpus import AMP, AS_PROFILED, BF16, CODES, FP32, TF32
 from profet_core.catalog.instance import SPOT
+from profet_core.catalog.interconnects import NAMED_NETWORKS
 from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
@@ -46,8 +47,6 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
-#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
-RELOADED = "reloaded"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -406,6 +405,10 @@ class ScaleOut(Part):
     gradients = one_of({"fp32": "FP32", "fp16": "Half"})
     #: With what one was checked on, where that is little.
     strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    #: Gb/s between machines.
+    machine_network = one_of(
+        {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
+    )
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     global_batch: Field[int | None] = number(None, 2, MAX_IMAGES)
     total_gpus: Field[int | None] = number(None, 2, MAX_GPUS)
@@ -448,12 +451,9 @@ class Texts(Part):
 class ManyCore(Part):
     """The network on many-core CPUs, and its training."""
 
-    manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
+    manycore_from = one_of({"published": "Published", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
-    manycore_name = Field("resnet50", _network_name)
-    manycore_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_flops = number(1e9)
-    manycore_file_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
@@ -481,8 +481,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
-    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing` is
-    "link" or "reload" if the page opened without the upload that its address asks for.
+    `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
+    the page opened without the upload that its address asks for.
     """
 
     profiles: Field[Mapping[str, Held]] = Field({})
@@ -491,7 +491,7 @@ class Custom(Part):
     share_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
-    link_missing: Field[str] = Field("")
+    link_missing: Field[bool] = Field(False)
     chosen_anchor: Field[str | None] = Field(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 
@@ -512,7 +512,6 @@ class Session:
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, compare_table = Table("scale_out"), Table("compare")
-    manycore_table = Table("manycore")
 
     @property
     def prediction_inputs(self) -> tuple[Part, ...]:

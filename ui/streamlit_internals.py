@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 from streamlit import net_util
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
-from streamlit.runtime import get_instance
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.typing import UploadedFile
 
-__all__ = ["MemoryUploadedFileManager", "UploadedFileRec"]
 #: The page, and what it loads.
 STATIC = Path(st.__file__).parent / "static"
 
@@ -41,11 +37,6 @@ def keep_to_itself() -> None:
             raise RuntimeError(f"Streamlit has no {name} any more: see ui/streamlit_internals.py.")
         setattr(owner, name, lambda *_: None)
     logging.getLogger("uvicorn.error").addFilter(lambda record: "WebSocket" not in str(record.msg))
-
-
-def uploads_of_all() -> MemoryUploadedFileManager:
-    """What holds the uploads of all sessions of the app that is served."""
-    return cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr)
 
 
 def forget_upload(file: UploadedFile) -> None:

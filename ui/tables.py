@@ -180,7 +180,6 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
 
 def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
     """One mapping a row, of all that its columns export."""
-
     found: list[dict[str, Value]] = [{} for _ in rows]
     for column in columns:
         for one, row in zip(found, rows, strict=True):

@@ -12,14 +12,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
-from profet_core import InputError, ProfetError, Profile
+from profet_core import ProfetError, Profile
 from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_profiles.sandbox import read_guarded, taken
 from ui.custom import GivenNetwork, add_profile, given_network
 from ui.resources import Held, Resources
-from ui.server import is_dropped, others_first
+from ui.server import others_first
 from ui.streamlit_internals import forget_upload
 from ui.words import log_failure, plain, show_code, show_error
 
@@ -55,8 +55,6 @@ def _let_go(file: UploadedFile) -> None:
 
 def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
     """Read a copy of a file, and let the file go before."""
-    if is_dropped(file):
-        raise InputError("the server dropped it before it was read: upload fewer or smaller files at a time.")
     with taken(file) as copy:
         _let_go(file)
         with others_first():

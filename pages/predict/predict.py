@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
-from msgspec.structs import replace
+from msgspec import structs
 
 from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, spot_plan
+from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import machine_words, offer_name, price_line
 from profet_core.errors import Code
@@ -117,6 +118,8 @@ def main(resources: Resources) -> None:
             st.markdown(plain(headline(advice.recommended)))
         if spot := spot_plan(resources, advice):
             st.markdown(plain(spot.sentence))
+        if found := best_batch(resources, replace(answer, advice=advice)):
+            st.caption(plain(found.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
@@ -172,7 +175,7 @@ def _advised(resources: Resources, network: Predicted) -> Answered:
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
-    wanted = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    wanted = with_offers(resources, structs.replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     if network.held.is_network and network.question.latency_ms is None:

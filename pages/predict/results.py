@@ -22,6 +22,7 @@ from profet_core.catalog.instance import (
     price_source,
     price_words,
 )
+from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import Code
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
@@ -393,11 +394,24 @@ def show_details(
         _corrections(resources, network, row)
         if row.plan is not None:
             _against(plans, row.plan)
+            with st.expander("Rent it"):
+                _rent(launch_of(row.plan.offer, resources.gpus.get(row.plan.offer.gpu)))
             if lines := _computed(resources, network, row, row.plan):
                 with st.expander("How was this computed?"):
                     st.markdown("\n".join(f"- {line}" for line in lines))
 
     dialog()
+
+
+def _rent(launch: Launch) -> None:
+    """The provider's page, what is known of the offer, and a task to copy."""
+    link = f"[The provider's page]({launch.page}) · " if launch.page else ""
+    st.markdown(f"{link}{plain(sentence(launch.availability))}. {launch.checklist}".strip())
+    tasks = {"SkyPilot": launch.skypilot, "dstack": launch.dstack}
+    for name, task in tasks.items():
+        if task:
+            st.caption(f"{name} task")
+            st.code(task, language="yaml")
 
 
 def _corrections(resources: Resources, network: Predicted, row: OfferRow) -> None:

@@ -10,13 +10,13 @@ import streamlit as st
 from msgspec.structs import replace
 
 from profet_core.answers.predict import NO_BATCH
-from profet_core.answers.scaleout import ScaledTraining, scaleout_plans
+from profet_core.answers.scaleout import HowMany, ScaledTraining, scaleout_plans
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.questions import ScaleoutQuestion, TrainingQuestion, ask
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan
+from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan, scaling_notes
 from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
@@ -44,6 +44,10 @@ from ui.session import STRATEGIES, ScaleOut, Training, session
 from ui.tables import result_table
 from ui.words import page_path, plain
 
+_NETWORK_TIP = (
+    "Each offer's own where its cloud publishes it. Otherwise it counts as 10 to 100 Gb/s, or 100 to 1,600 Gb/s with "
+    "NVSwitch, and the intervals over several machines are wide."
+)
 _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
 
 
@@ -63,15 +67,22 @@ def sidebar(resources: Resources) -> None:
         parameters_input(None)
     else:
         network_input(resources)
-        parameters_input(held_in(resources, session.profile).profile.meta)
+        # Until they are known, the main area asks for them.
+        meta = held_in(resources, session.profile).profile.meta
+        if session.training.network or chosen_parameters(meta) is not None:
+            parameters_input(meta)
     choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")
     choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
         number_field("Global batch", ScaleOut.global_batch, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
+    number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.")
+    select("Network between machines", ScaleOut.machine_network, help=_NETWORK_TIP)
     left, right = st.columns(2, gap="small")
-    number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.", at=left)
-    number_field("Images", Training.images, tip="Training images per epoch.", at=right)
+    number_field("Images", Training.images, tip="Training images per epoch.", at=left)
+    number_field("Epochs", Training.epochs, tip="Deadline and budget are for all of them.", at=right)
+    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=left)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=right)
     more_options("scale_out", _other_inputs)
 
 
@@ -110,8 +121,12 @@ def main(resources: Resources) -> None:
     answering = scaleout_plans(resources, question, training)
     if not answering.plans:
         raise InputError(_why_none(question))
+    how_many = answering.how_many
+    if how_many is not None:
+        _answer(how_many)
+    # The opened row, else the answer's.
+    keep = session.scale_out_table.open or (how_many.plan.label if how_many else "")
     # Where a step doesn't fit, only among all offers.
-    keep = session.scale_out_table.open
     fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
     every = answering.plans if session.offers.preset == "all" or not fitting else fitting
     rows = chosen_rows(every, keep=keep, every_node=True)
@@ -146,6 +161,10 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
         "gradients": state.gradients,
         "strategy": state.strategy,
         "total_gpus": state.total_gpus,
+        "network_gbit_per_s": None if state.machine_network == "own" else float(state.machine_network),
+        "epochs": session.training.epochs,
+        "deadline_hours": session.training.deadline_hours,
+        "budget_usd": session.training.budget_usd,
         "images": session.training.images,
         "validation_images": session.training.validation_images,
     }
@@ -166,11 +185,20 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
             raise InputError(NO_BATCH)
         training = found.question
     if chosen_parameters(meta) is None:
-        st.info("Choose the network, or enter its number of parameters, in the sidebar.")
+        if state.one_gpu != "typed" and not session.training.network:
+            parameters_input(meta)
+        st.info("Choose the network, or enter its number of parameters: GPUs exchange a gradient for each.")
         return None
     if state.batch_kept == "all":
         question = replace(question, global_batch=state.global_batch or batch_size)
     return question, training
+
+
+def _answer(how_many: HowMany) -> None:
+    """How many GPUs, first of all; below it what the batch is, and what that does to the learning rate."""
+    st.markdown(f"#### {plain(how_many.sentence)}")
+    if how_many.batch_sentences:
+        st.caption(plain(" ".join(how_many.batch_sentences)))
 
 
 def _why_none(question: ScaleoutQuestion) -> str:
@@ -195,6 +223,8 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         with st.popover("Link assumptions", type="tertiary"):
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
+    if notes := scaling_notes((row.step for row in answer.curve), links):
+        st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
     drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.strategy) for each in drawn]

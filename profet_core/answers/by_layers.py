@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from profet_core.answers.context import Context
 from profet_core.catalog import Instance
@@ -17,7 +18,7 @@ from profet_core.layers.measured import MeasuredTime
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.table import Prediction, StepTable, Target
-from profet_core.questions import ProfileQuestion
+from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.transfer.targets import host_named
 from profet_profiles.record import Profile, ProfileMeta
@@ -75,6 +76,17 @@ def named_profile(
         optimizer=optimizer,
         frozen_backbone=frozen_backbone,
     )
+
+
+def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
+    """The network that the field `profile` names, at the sizes of the other fields; None if it names none."""
+    try:
+        known_as = network_name(str(name))
+    except InputError:
+        return None
+    if values.get("profiled_batch") is None:
+        raise InputError(f"{known_as} is a network without a profile: give {{profiled_batch}}.", "profiled_batch")
+    return named_profile(str(name), values["profiled_batch"], values.get("profiled_pixels"))
 
 
 def file_profile(
@@ -144,7 +156,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
 
     def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
         asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
-        wanted = None if instances is None else [name for name in context.catalog if name in instances]
+        wanted = None if instances is None else list(instances)
         found = estimate(context.models, context.catalog, asked, wanted, measured)
         is_own = (size, asked.network.pixels) == (batch_size, counts.pixels)
         fits = dict(found.fits)
@@ -172,7 +184,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             fits=fits,
         )
 
-    return at(batch_size, None, None)
+    return at(batch_size, None, question.targets if isinstance(question, PredictQuestion) else None)
 
 
 def _table(context: Context, found: NetworkEstimate) -> tuple[StepTable, tuple[tuple[Instance, int], ...]]:

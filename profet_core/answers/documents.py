@@ -10,6 +10,7 @@ from msgspec import Struct
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import amp_words, supported_precisions
 from profet_core.catalog.instance import old_price_note
+from profet_core.catalog.launch import Launch
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.table import Similarity
 from profet_core.training.memory import FitAnswer
@@ -424,6 +425,16 @@ class AnswerJson(ClosedJson, frozen=True):
     sentences: list[str]
 
 
+class BestBatchJson(ClosedJson, frozen=True):
+    """The batch size at which the training is cheapest."""
+
+    batch_size: int
+    plan: str
+    total_usd: float
+    saves_percent: float
+    sentence: str
+
+
 class AdviceJson(ClosedJson, frozen=True):
     """Answer of `advise`; `within` is null without limits, `comparison` unless two plans were compared."""
 
@@ -442,6 +453,8 @@ class AdviceJson(ClosedJson, frozen=True):
     excluded: list[ExcludedJson]
     comparison: ComparisonJson | None
     spot: SpotJson | None
+    best_batch: BestBatchJson | None
+    launch: Launch
     memory: Mapping[str, FitAnswer]
     warnings: list[str]
 
@@ -451,7 +464,7 @@ def advice_document(answer: AdviseAnswer) -> AdviceJson:
     # Here alone: `profet predict` starts without what words a recommendation.
     from profet_core.training.words import answer_sentences
 
-    advice = answer.advice
+    advice, best = answer.advice, answer.best_batch
     return AdviceJson(
         anchor=answer.training.prediction.anchor,
         workload=json_of(WorkloadJson, advice.workload),
@@ -471,9 +484,15 @@ def advice_document(answer: AdviseAnswer) -> AdviceJson:
         excluded=[ExcludedJson(name, reason) for name, reason in advice.excluded.items()],
         comparison=None if answer.comparison is None else _comparison(answer.comparison),
         spot=_spot(answer),
+        best_batch=None if best is None else json_of(BestBatchJson, best, _planned(best.plan)),
+        launch=answer.launch,
         memory=answer.fits,
         warnings=texts(answer.training.warnings),
     )
+
+
+def _planned(plan: Plan) -> dict[str, object]:
+    return {"plan": plan.label, "total_usd": plan.total_usd}
 
 
 def _label(plan: Plan | None) -> str | None:

@@ -211,8 +211,6 @@ def fits_in_training(
     at : batch size and pixels, if not the training's.
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
-    if isinstance(training.prediction, NetworkPrediction):
-        return training.prediction.at(batch_size, pixels, set(instances)).fits
     size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
     return memory_fits(context, training.known, training.ran_on, instances, **size)
 
@@ -231,6 +229,9 @@ def memory_fits(
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
+    if isinstance(only := known[0], NetworkPrediction):
+        sizes = size.get("batch_size") or only.batch_size or 1, size.get("pixels")
+        return only.at(*sizes, list(instances)).fits
     first, second = known[0], known[1].profile if len(known) > 1 else None
     half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share

@@ -10,7 +10,8 @@ from importlib import resources
 from string import Template
 
 from profet_core.answers.by_layers import NetworkPrediction
-from profet_core.catalog.instance import gpu_words
+from profet_core.catalog.instance import date_words, gpu_words
+from profet_core.catalog.launch import Launch, launch_of
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction
@@ -81,6 +82,7 @@ def report_html(advice: Advice, source: ReportSource) -> str:
         sentences="\n".join(f"<p>{escape(line)}</p>" for line in others),
         inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
         plans="\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown),
+        rent=_rent(launch_of(advice.answer.offer)),
         notes=_notes(advice, source),
         versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
     )
@@ -119,7 +121,7 @@ def _training(work: Workload) -> str:
 def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
     offer, ends = plan.offer, plan.interval
     code = plan.code
-    price_of = ", ".join(part for part in (offer.region, offer.as_of) if part) or offer.market
+    price_of = ", ".join(part for part in (offer.region, date_words(offer.as_of)) if part) or offer.market
     cells = (
         (_NUMBER, unit.words(plan.total_s)),
         (_NUMBER, "–" if ends is None else unit.range_words(ends.low_s, ends.high_s)),
@@ -133,6 +135,13 @@ def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
     row = "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in cells)
     name = f"{escape(plan.name)}<br><small>{escape(code)}</small>"
     return f'<tr{marked}><th scope="row">{name}</th>{row}</tr>'
+
+
+def _rent(launch: Launch) -> str:
+    """The provider's page, what is known and to be checked, and the task."""
+    lines = map(escape, (launch.page, launch.availability, launch.checklist))
+    task = f"<pre>{escape(launch.skypilot or launch.dstack)}</pre>" if launch.skypilot or launch.dstack else ""
+    return f"<p>{'<br>'.join(filter(None, lines))}</p>{task}"
 
 
 def _notes(advice: Advice, source: ReportSource) -> str:

@@ -20,7 +20,7 @@ from profet_core.answers.context import (
 from profet_core.answers.documents import ClosedJson, ends, json_of, rented, texts
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError
-from profet_core.catalog.instance import Instance, frame_of
+from profet_core.catalog.instance import RETIRED, Instance, frame_of
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
 from profet_core.latency import LEVEL, Basis, Estimate, StepTime
@@ -28,7 +28,7 @@ from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.questions import ScaleoutQuestion, TrainingQuestion
 from profet_core.training.cost import Workload, cost_usd
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import plan_confidence, plan_of
+from profet_core.training.plans import Limits, plan_confidence, plan_of
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     MAX_GPUS,
@@ -43,7 +43,7 @@ from profet_core.training.several_gpus import (
     scaling_notes,
 )
 from profet_profiles.record import ProfileMeta
-from profet_profiles.units import MS_PER_S, positive_number, whole_number
+from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,111 @@ def profiled_training(question: ScaleoutQuestion) -> TrainingQuestion | None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledTraining:
-    """A training on several GPUs: scaling curve and plans.
+def epoch_limits(question: ScaleoutQuestion) -> Limits:
+    """Return the limits of one epoch, kept with the usual certainty."""
+    deadline_h, budget_usd = question.deadline_hours, question.budget_usd
+    return Limits(deadline_h and deadline_h / question.epochs, budget_usd and budget_usd / question.epochs)
+
+
+@dataclass(frozen=True, slots=True)
+class HowMany:
+    """How many GPUs, of which offer.
 
     Attributes
     ----------
+    plan : the cheapest within the deadline, or the fastest within the budget, with a chance of 90%; without limits,
+        on the machine where the product of time and cost is least.
+    epochs : of the training that limits are for.
+    is_limited, within : whether there are limits, and whether the plan keeps to them.
+    is_given : whether the number of GPUs was given: the plan is the cheapest with so many.
+    more : twice as many machines, if they save more than they cost; None otherwise.
+    one_gpu_batch : images per step on one GPU.
+    other_batch : images per GPU with the batch kept the other way: one step's images shared by all GPUs instead of as
+        many on each, or the reverse.
+    other : that plan; None if no step is known at that batch.
+    """
+
+    plan: WholeNodePlan
+    epochs: int
+    is_limited: bool
+    within: bool
+    is_given: bool
+    more: WholeNodePlan | None
+    one_gpu_batch: int
+    other_batch: float
+    other: WholeNodePlan | None
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all epochs."""
+        return self.epochs * self.plan.epoch_s
+
+    @property
+    def total_usd(self) -> float:
+        """Cost of all epochs."""
+        return self.epochs * self.plan.epoch_usd
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min an epoch, $0.47'."""
+        said = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
+        if not self.is_limited:
+            why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
+            if (more := self.more) is not None:
+                time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
+                why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
+            return f"{said}; {why}."
+        if self.epochs > 1:
+            said += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
+        if self.within:
+            return f"{said}, within your limits."
+        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}."
+
+    @property
+    def batch_sentences(self) -> tuple[str, ...]:
+        """What a step's images are, the same with the batch kept the other way, and the learning rate's usual rule."""
+        step, gpus = self.plan.step, self.plan.step.gpus
+        if gpus == 1:
+            return ()
+        said = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
+        if self.other is None:
+            other = (
+                f"Kept at {step.batch_size if self.other_batch > step.batch_per_gpu else self.one_gpu_batch} images in "
+                f"all, each GPU would have {self.other_batch:g}: no step is known at that batch."
+            )
+        else:
+            one = self.other
+            other = (
+                f"With {one.step.batch_per_gpu} per GPU, {one.step.batch_size:,} in all: "
+                f"{format_time(one.epoch_s)} an epoch, {format_usd(one.epoch_usd)}."
+            )
+        times = step.batch_size / self.one_gpu_batch
+        if times == 1:
+            return said, other, "The learning rate can stay, as a step has as many images as on one GPU."
+        return (
+            said,
+            other,
+            f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
+            "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",
+        )
+
+
+def _product(plan: WholeNodePlan) -> float:
+    return plan.epoch_s * plan.epoch_usd
+
+
+def _words(plan: WholeNodePlan) -> str:
+    nodes = f" ({plan.nodes} machines)" if plan.nodes > 1 else ""
+    return f"{'1 × ' * (plan.step.gpus == 1)}{plan.plan.phrase}{nodes}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledTraining:
+    """A training on several GPUs: how many, scaling curve and plans.
+
+    Attributes
+    ----------
+    how_many : the answer first; None if no offer has a plan.
     offer : node type of the curve; None: `gpu` in a default node.
     one_gpu : starting point of the curve.
     last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
@@ -187,6 +286,7 @@ class ScaledTraining:
 
     question: ScaleoutQuestion
     network: NetworkParameters
+    how_many: HowMany | None
     offer: Instance | None
     gpu: str
     one_gpu: StepTime
@@ -228,6 +328,13 @@ def scaleout_plans(
     model = scaleout_model(context)
     if question.total_gpus is not None:
         nodes_of(question.total_gpus, MAX_GPUS)
+    if question.instance is not None and (question.link or question.gpus_per_node):
+        raise InputError(
+            "{link} and {gpus_per_node} describe a machine of your own: remove {instance}.",
+            "link",
+            "gpus_per_node",
+            "instance",
+        )
     return ScaleoutPlans(context, question, training or profiled_training(question), model)
 
 
@@ -244,11 +351,14 @@ class ScaleoutPlans:
         """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question, source, offer = self.question, self.source, None
         if instance is None:
-            links = load_interconnects().of_gpu(source.gpu, _USUAL_NODE)
+            given = question.gpus_per_node
+            per_node = _USUAL_NODE if given is None else whole_number("The number of GPUs per machine", given)
+            links = load_interconnects().of_gpu(source.gpu, per_node).linked(question.link, None)
         else:
             planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
             offer = planned or self._offers[1][instance]
             links = load_interconnects().of(offer)
+        links = links.linked(None, question.network_gbit_per_s)
         curve = tuple(self._curve_row(gpus, offer, links) for gpus in self._counts(links.gpus))
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
@@ -256,6 +366,7 @@ class ScaleoutPlans:
         return ScaledTraining(
             question=question,
             network=self._network,
+            how_many=self.how_many,
             one_gpu=source.step_at(source.instance if offer is None else offer.name, curve[0].step.batch_per_gpu),
             gpu=source.gpu if offer is None else offer.gpu,
             offer=offer,
@@ -270,6 +381,9 @@ class ScaleoutPlans:
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
         question, offer_filter = self.question, self.question.offer_filter
+        if not self.source.known and self.training is None:
+            # A GPU that nobody rents out: its curve needs no offer.
+            return (), self.context.catalog
         if question.market is not None:
             found, _ = market_offers(
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
@@ -326,8 +440,9 @@ class ScaleoutPlans:
     def _can_share(self, gpus: int) -> bool:
         """Whether the batch divides evenly among that many GPUs, into a size at which steps are known."""
         batch = self.question.global_batch
-        if batch is None:
-            return True
+        return batch is None or self._can_divide(batch, gpus)
+
+    def _can_divide(self, batch: int, gpus: int) -> bool:
         return batch % gpus == 0 and _scalable(batch // gpus) and self.source.supports_batch(batch // gpus)
 
     def _batch(self, gpus: int) -> int:
@@ -366,29 +481,96 @@ class ScaleoutPlans:
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
-        found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
-        least = self.question.offer_filter.least_confidence
-        sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
+        total = self.question.total_gpus
+        several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
+        found = [plan for offer in several if (plan := self._plan(offer, total or offer.gpu_count)) is not None]
+        sure = [plan for plan in found if self._is_sure(plan)]
         if found and not sure:
             best = max(plan_confidence(plan.plan) for plan in found)
             raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
-    def _plan(self, offer: Instance) -> WholeNodePlan | None:
-        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
+    def _is_sure(self, plan: WholeNodePlan) -> bool:
+        return plan_confidence(plan.plan) >= self.question.offer_filter.least_confidence
+
+    @cached_property
+    def how_many(self) -> HowMany | None:
+        """The number of GPUs and the offer to take.
+
+        Several machines only of two GPUs or more, for a given number, or within limits over a known network.
+        """
         question, total = self.question, self.question.total_gpus
-        gpus = total or offer.gpu_count
-        if gpus > MAX_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
+        limits = epoch_limits(question)
+        spans = limits.given and Strategy(question.strategy) is not Strategy.ONE_PROCESS
+        planned = [
+            self._plan(offer, gpus)
+            for offer in self._offers[0]
+            for gpus in ([total] if total else usual_counts(offer.gpu_count))
+            if offer.status != RETIRED
+            and gpus >= offer.gpu_count
+            and (
+                gpus == offer.gpu_count
+                or (offer.gpu_count > 1 and (total or (spans and self._is_network_known(offer))))
+            )
+        ]
+        plans = [plan for plan in planned if plan is not None and not does_not_fit(plan.fit) and self._is_sure(plan)]
+        if not plans:
             return None
-        if offer.name not in self.source.known or not self._can_share(gpus):
+        within = [
+            plan
+            for plan in plans
+            if limits.excess(plan.plan) <= 1
+            and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
+        ]
+        if not limits.given:
+            best = min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan))
+        elif not within:
+            best = min(plans, key=lambda plan: limits.excess(plan.plan))
+        else:
+            best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
+        gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
+        can_grow = best.offer.gpu_count > 1 and not total and Strategy(question.strategy) is not Strategy.ONE_PROCESS
+        more = self._plan(best.offer, 2 * gpus) if can_grow else None
+        if more is not None and _product(more) >= _product(best):
+            more = None
+        if question.global_batch is None:
+            other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
+        else:
+            other_batch, can = float(one_gpu_batch), True
+        other = self._plan(best.offer, gpus, int(other_batch)) if can else None
+        return HowMany(
+            best,
+            question.epochs,
+            limits.given,
+            bool(within),
+            total is not None,
+            more,
+            one_gpu_batch,
+            other_batch,
+            other,
+        )
+
+    def _links(self, offer: Instance) -> Interconnect:
+        """Return an offer's links, with the network between machines that was given."""
+        return load_interconnects().of(offer).linked(None, self.question.network_gbit_per_s)
+
+    def _is_network_known(self, offer: Instance) -> bool:
+        return self._links(offer).network_gbit_per_s is not None
+
+    def _plan(self, offer: Instance, gpus: int, batch_per_gpu: int | None = None) -> WholeNodePlan | None:
+        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
+        question = self.question
+        if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
             return None
-        batch_size, links = self._batch(gpus), load_interconnects().of(offer)
+        if batch_per_gpu is None and not self._can_share(gpus):
+            return None
+        batch_size, links = batch_per_gpu or self._batch(gpus), self._links(offer)
         one = self.source.step_at(offer.name, batch_size)
         shared = self._one_gpu(one, batch_size)
         step = scaled_step(self.model, shared, links, gpus, Strategy(question.strategy))
         paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.images, batch_size, validation_images=question.validation_images)
-        plan = plan_of(work, node_time(one, links, step), paid)
+        plan = plan_of(work, node_time(one, links, step), paid, epoch_limits(question))
         return WholeNodePlan(
             offer=offer,
             step=step,
@@ -499,9 +681,28 @@ class NodesJson(OnGpusJson, frozen=True):
     status: str
 
 
+class HowManyJson(ClosedJson, frozen=True):
+    """How many GPUs, of which offer."""
+
+    sentence: str
+    instance: str
+    nodes: int
+    epoch_s: float
+    epoch_usd: float
+    gpus: int
+    batch_per_gpu: int
+    batch_size: int
+    epochs: int
+    total_s: float
+    total_usd: float
+    within: bool
+    batch_sentences: list[str]
+
+
 class ScaleoutJson(ClosedJson, frozen=True):
     """Answer of `scaleout`."""
 
+    how_many: HowManyJson | None
     network: str | None
     parameters: float
     gradients: str
@@ -531,6 +732,7 @@ def scaleout_document(answer: ScaledTraining) -> ScaleoutJson:
         place = {"region": plan.offer.region, "market": plan.offer.market, "usd_per_hour": plan.usd_per_hour}
         plans.append(json_of(NodesJson, plan.step, rented(plan.offer) | _on_gpus(plan) | place))
     others = {
+        "how_many": None if answer.how_many is None else _how_many(answer.how_many),
         "network": answer.network.name or None,
         "parameters": answer.network.count,
         "instance": offer and offer.name,
@@ -544,6 +746,13 @@ def scaleout_document(answer: ScaledTraining) -> ScaleoutJson:
         "warnings": texts(answer.warnings),
     }
     return json_of(ScaleoutJson, answer.question, others)
+
+
+def _how_many(found: HowMany) -> HowManyJson:
+    plan = {name: getattr(found.plan, name) for name in ("nodes", "epoch_s", "epoch_usd")}
+    step = {name: getattr(found.plan.step, name) for name in ("gpus", "batch_per_gpu", "batch_size")}
+    more = {"instance": found.plan.offer.name, "batch_sentences": list(found.batch_sentences)}
+    return json_of(HowManyJson, found, plan | step | more)
 
 
 def _on_gpus(row: CurveRow | WholeNodePlan) -> dict[str, object]:

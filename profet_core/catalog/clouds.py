@@ -18,6 +18,7 @@ from profet_profiles.units import listed_price
 A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
 V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
+RTX_PRO = "RTX PRO 6000 Blackwell Server Edition"
 
 #: GPU in SkyPilot's lists -> its specs, if the cloud has only one variant.
 USUAL_GPUS = {
@@ -27,21 +28,30 @@ USUAL_GPUS = {
     "A10G": "A10G",
     "A40": "A40",
     "B200": "B200",
+    "B300": "B300",
+    "GH200": "GH200-96GB",
     "H100-NVL": "H100-NVL-94GB",
     "H100-PCIe": "H100-PCIE-80GB",
     "H100-SXM": "H100-SXM5-80GB",
     "H200": "H200-SXM-141GB",
     "L4": "L4",
+    "L40": "L40",
     "L40S": "L40S",
     "M60": "Tesla M60",
     "P100": "Tesla P100-PCIE-16GB",
     "RTX-3090": "GeForce RTX 3090",
     "RTX-4090": "GeForce RTX 4090",
     "RTX-5090": "GeForce RTX 5090",
+    "RTX-6000": "Quadro RTX 6000",
     "RTX-6000-Ada": "RTX 6000 Ada Generation",
+    "RTX-A4000": "RTX A4000",
+    "RTX-A4500": "RTX A4500",
+    "RTX-A5000": "RTX A5000",
     "RTX-A6000": "RTX A6000",
+    "RTX-PRO-6000": RTX_PRO,
     "T4": "Tesla T4",
     "V100-16GB": V100,
+    "V100-32GB": "Tesla V100-SXM2-32GB",
 }
 
 
@@ -82,6 +92,9 @@ def market_of(provider: str, *, spot: bool) -> str:
 
 _P3 = "AWS migration notice 2025-12-20; no longer described by the AWS API in 2026-05"
 _SXM2 = "V100 form factor unknown, SXM2 assumed"
+_SXM = "SXM assumed"
+_PCIE = "PCIe assumed"
+_SERVER = "RTX PRO 6000 Server Edition assumed"
 
 #: Cloud -> its machines. The first match counts, and a machine without a match has an unknown host.
 CLOUDS: dict[str, tuple[Machines, ...]] = {
@@ -93,7 +106,7 @@ CLOUDS: dict[str, tuple[Machines, ...]] = {
         Machines("g5", host="rome"),
         Machines("g6|p5\\.", host="milan"),
         Machines("p5en", host="sapphire-rapids"),
-        Machines("p6-b200", host="emerald-rapids"),
+        Machines("p6-b200|g7e", host="emerald-rapids"),
     ),
     "gcp": (
         Machines("n1", host="skylake"),
@@ -125,9 +138,42 @@ CLOUDS: dict[str, tuple[Machines, ...]] = {
         Machines("gpu-l40s-a", host="ice-lake"),
         Machines("gpu-l40s-d", host="genoa"),
     ),
-    "runpod": (Machines(r"\dx_A100-80GB_", gpu=A100_80_PCIE),),
-    "vast": (Machines(r"\dx-A100_PCIE", gpu=A100_80_PCIE), Machines(r"\dx-Tesla_V100", assumed=_SXM2)),
-    "verda": (Machines(r"\dA100", assumed="SXM4 assumed"), Machines(r"\dV100", assumed=_SXM2)),
+    "runpod": (Machines(r"\dx_A100-80GB_", gpu=A100_80_PCIE), Machines(r"\dx_RTXPRO6000", assumed=_SERVER)),
+    "vast": (
+        Machines(r"\dx-A100_PCIE", gpu=A100_80_PCIE),
+        Machines(r"\dx-RTX_PRO_6000_WS", gpu="RTX PRO 6000 Blackwell Workstation Edition"),
+        Machines(r"\dx-Tesla_V100", assumed=_SXM2),
+    ),
+    "verda": (
+        Machines(r"\dA100", assumed="SXM4 assumed"),
+        Machines(r"\dV100", assumed=_SXM2),
+        Machines(r"\dRTXPRO6000", assumed=_SERVER),
+    ),
+    "oci": (
+        Machines(r"VM\.GPU2|BM\.GPU2", assumed=_PCIE),
+        Machines(r"VM\.GPU3|BM\.GPU3", host="skylake"),
+        Machines(r"(VM|BM)\.GPU\.A10\.", host="ice-lake"),
+        Machines(r"BM\.GPU4", host="rome"),
+        Machines(r"BM\.GPU\.A100", host="milan"),
+        Machines(r"BM\.GPU\.(L40S|H100|H200)", host="sapphire-rapids"),
+    ),
+    "jarvislabs": (Machines(r"\dx_H100", assumed=_SXM), Machines(r"\dx_RTXPRO6000", assumed=_SERVER)),
+    "yotta": (),
+    # Listed by Shadeform, which rents out their machines, and Hyperstack's by itself too.
+    "crusoe": (Machines("crusoe_A100-80GB", gpu=A100_80_PCIE),),
+    "denvr": (),
+    "hyperstack": (),
+    "massedcompute": (
+        Machines("massedcompute_A100-80GB", gpu=A100_80_PCIE),
+        Machines("massedcompute_H100", assumed=_PCIE),
+        Machines("massedcompute_RTXPro6000", assumed=_SERVER),
+    ),
+    "paperspace": (
+        Machines("paperspace_A100$", gpu=A100_40_PCIE, assumed=_PCIE),
+        Machines("paperspace_H100", assumed=_SXM),
+        Machines("paperspace_V100", assumed=_SXM2),
+    ),
+    "scaleway": (Machines("scaleway_H100", assumed=_PCIE),),
 }
 
 
@@ -136,6 +182,8 @@ def offer_name(provider: str, machine: str) -> str:
 
     >>> offer_name("runpod", "1x_A40_SECURE"), offer_name("vast", "1x-A100_SXM4-32-65536")
     ('runpod/1x-A40', 'vast/1x-A100_SXM4')
+    >>> offer_name("crusoe", "crusoe_A100-80GB")
+    'crusoe/A100-80GB'
     """
     if provider == "runpod":
         # All listed machines belong to the secure cloud.
@@ -143,6 +191,10 @@ def offer_name(provider: str, machine: str) -> str:
     elif provider == "vast":
         # vCPUs and memory are the market's minimum, not a machine's.
         machine = re.sub(r"-\d+-\d+$", "", machine)
+    elif provider == "yotta":
+        # "1x14v119g_NVIDIA_GeForce_RTX_5090_32G_SECURE": the GPUs before the vCPUs and memory.
+        machine = re.sub(r"^(\d+x)\d+v\d+g_(?:NVIDIA_GeForce_)?(.+?)(?:_\d+G)?_SECURE$", r"\1-\2", machine)
+    machine = machine.removeprefix(f"{provider}_")
     return machine if provider == "aws" else f"{provider}/{machine}"
 
 
@@ -184,7 +236,7 @@ class PriceChange:
 
 
 def price_changes(
-    catalog: Catalog, published: Iterable[Instance], *, source_prefix: str, with_new: bool = False
+    catalog: Catalog, published: Iterable[Instance], *, source_prefix: str | tuple[str, ...], with_new: bool = False
 ) -> list[PriceChange]:
     """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
 
@@ -222,7 +274,7 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
         raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force to accept it.")
 
 
-def _change(catalog: Catalog, offer: Instance, source_prefix: str) -> PriceChange:
+def _change(catalog: Catalog, offer: Instance, source_prefix: str | tuple[str, ...]) -> PriceChange:
     offers = catalog.offers(offer.name) if offer.name in catalog else ()
     old = next((row for row in offers if row.offer_key == offer.offer_key), None)
     doubt, what = "", f"{offer.name} ({offer.region}, {offer.market})"

@@ -85,6 +85,11 @@ class Gpu:
         # Many offers share a GPU, and GPU names are unique.
         return hash(self.name)
 
+    @property
+    def speed(self) -> tuple[float, float]:
+        """What differs between GPUs of one name that aren't equally fast: TFLOP/s and bandwidth."""
+        return self.fp32_tflops, self.bandwidth_gb_per_s
+
     def has_memory(self, memory_gib: float) -> bool:
         """Whether its memory matches: reported and nominal memory differ by up to a tenth."""
         return abs(self.memory_gib / memory_gib - 1) <= _MEMORY_TOLERANCE
@@ -133,8 +138,9 @@ class Gpus(dict[str, Gpu]):
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
         """The GPU that a name in a catalog or a profile identifies: full, or with its model, such as "NVIDIA L4".
 
-        Its memory distinguishes GPUs of one name. If the name gives no form factor (SXM, PCIe, NVL), the first one in
-        the table is used. Raises InputError if no GPU, or more than one, matches.
+        Its memory distinguishes GPUs of one name; without it, of equally fast ones the first counts. If the name gives
+        no form factor (SXM, PCIe, NVL), the first one in the table is used. Raises InputError if no GPU, or more than
+        one, matches.
 
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
@@ -144,7 +150,8 @@ class Gpus(dict[str, Gpu]):
         else:
             same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
         found = _of_form(name, same) if len(same) > 1 else same
-        if len(found) == 1:
+        if found and (memory_gib is None or len(found) == 1) and len({gpu.speed for gpu in found}) == 1:
+            # As fast with more memory, as the V100 is: the first one, which has less.
             return found[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")

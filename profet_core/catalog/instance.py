@@ -71,7 +71,7 @@ class Instance:
     vcpus : None if unknown.
     usd_per_hour : of the whole instance with all its GPUs.
     region, os, market : what the price is for; market is one of `MARKETS`, or `CUSTOM_PRICE`.
-    as_of : date of the price: year, year-month or year-month-day.
+    as_of : date of the price: year-month-day in shipped offers; yours may be a year or year-month.
     source : source of the price.
     custom : the row comes from the user's file.
     machine_source : source of GPU and status; for a retired instance also why it is retired.
@@ -190,15 +190,24 @@ def step_cells(step: StepTime) -> dict[str, object]:
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
+    "crusoe": "Crusoe",
+    "denvr": "Denvr",
     "gcp": "GCP",
+    "hyperstack": "Hyperstack",
+    "jarvislabs": "Jarvislabs",
     "lambda": "Lambda",
+    "massedcompute": "Massed Compute",
     "nebius": "Nebius",
+    "oci": "Oracle",
+    "paperspace": "Paperspace (DigitalOcean)",
     "runpod": "RunPod",
+    "scaleway": "Scaleway",
     "vast": "Vast",
     "verda": "Verda",
+    "yotta": "Yotta",
 }
-#: Form factors as NVIDIA writes them, and models sold with several memory sizes.
-_FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, ("A100",)
+#: Form factors as NVIDIA writes them, and GPUs whose memory is part of their name.
+_FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, re.compile(r"A100-|.*V100-.*-32GB")
 
 
 def cloud_words(provider: str) -> str:
@@ -222,7 +231,7 @@ def gpu_words(offer: Instance) -> str:
     """Short GPU model and variant: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
     short = re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", offer.gpu_model)
     form = re.search(r"-(SXM|PCIE|NVL)", offer.gpu)
-    memory = re.search(r"-(\d+)GB$", offer.gpu) if offer.gpu_model in _BY_MEMORY else None
+    memory = re.search(r"-(\d+)GB$", offer.gpu) if _BY_MEMORY.match(offer.gpu) else None
     parts = (short, f"{memory[1]} GB" if memory else "", _FORMS[form[1]] if form else "")
     return " ".join(part for part in parts if part)
 
@@ -245,6 +254,30 @@ def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
     return f"{gpu}{joined}{cloud_words(offer.provider)}{market}{retired}"
 
 
+#: A price this old says its month beside the number.
+FRESH_DAYS = 60
+
+
+def latest_day(as_of: str) -> date:
+    """The last day that a date may mean: of a month or a year its end.
+
+    >>> latest_day("2026-02"), latest_day("2024")
+    (datetime.date(2026, 2, 28), datetime.date(2024, 12, 31))
+    """
+    year, *more = map(int, as_of.split("-"))
+    month = more[0] if more else 12
+    return date(year, month, more[1] if len(more) > 1 else calendar.monthrange(year, month)[1])
+
+
+def is_fresh(as_of: str, today: date | None = None) -> bool:
+    """Whether a price may be no more than `FRESH_DAYS` days old; so is one without a date.
+
+    >>> is_fresh("2026-09-23", date(2026, 11, 22)), is_fresh("2026-09-22", date(2026, 11, 22))
+    (True, False)
+    """
+    return not as_of or ((today or date.today()) - latest_day(as_of)).days <= FRESH_DAYS
+
+
 def price_age_years(as_of: str, today: date | None = None) -> int:
     """Minimum age of a price in whole years: "2024" may mean that year's last day; 0 without a date.
 
@@ -253,45 +286,53 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
     """
     if not as_of:
         return 0
-    today = today or date.today()
-    year, *more = map(int, as_of.split("-"))
-    month = more[0] if more else 12
-    day = more[1] if len(more) > 1 else calendar.monthrange(year, month)[1]
-    return max(0, today.year - year - ((today.month, today.day) < (month, day)))
+    today, day = today or date.today(), latest_day(as_of)
+    return max(0, today.year - day.year - ((today.month, today.day) < (day.month, day.day)))
+
+
+def date_words(as_of: str) -> str:
+    """The month of a date as people read it; a year alone stays.
+
+    >>> date_words("2026-11-03"), date_words("2024"), date_words("")
+    ('Nov 2026', '2024', '')
+    """
+    year, _, month = as_of[:7].partition("-")
+    return f"{calendar.month_abbr[int(month)]} {year}" if month else year
 
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
-    """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
+    """Note for a price that is more than a year old: 'price from Dec 2021, over 4 years old'; else empty."""
     years = price_age_years(offer.as_of, today)
-    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old" if years else ""
+    age = "a year" if years == 1 else f"{years} years"
+    return f"price from {date_words(offer.as_of)}, over {age} old" if years else ""
 
 
-def price_words(offer: Instance) -> str:
-    """US dollars an hour of the whole machine, with the year where that is not this one."""
-    old = f" · {offer.as_of[:4]}" if offer.as_of and int(offer.as_of[:4]) != date.today().year else ""
+def price_words(offer: Instance, today: date | None = None) -> str:
+    """US dollars an hour of the whole machine, with the month of a price that is older than `FRESH_DAYS` days."""
+    old = "" if is_fresh(offer.as_of, today) else f" · {date_words(offer.as_of)}"
     return f"{format_usd(offer.usd_per_hour)}{old}"
 
 
 def price_source(entry: Instance) -> str:
-    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
+    """Where a price is from: 'Jul 2026, us-east-1, on-demand', on one line."""
     if not entry.as_of:
         return entry.market
-    text = f"{entry.as_of}, {entry.region}, {entry.market}"
+    text = f"{date_words(entry.as_of)}, {entry.region}, {entry.market}"
     return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, the month where it is known: 'Prices as of June 2026; 2021: M60 · AWS.'"""
+    """Say when the prices are from: 'Prices as of June 2026; 2021: M60 · AWS.'."""
     by_month: dict[str, dict[str, None]] = {}
     for offer in sorted(offers, key=lambda offer: offer.as_of, reverse=True):
         by_month.setdefault(offer.as_of[:7], {})[offer_name(offer).removesuffix(RETIRED_MARK)] = None
     by_month.pop("", None)
     if not by_month:
         return ""
-    words = {month: _date_words(month, list(names)) for month, names in by_month.items()}
+    words = {month: _month_words(month, list(names)) for month, names in by_month.items()}
     most = max(by_month, key=lambda month: len(by_month[month]))
     if len(by_month[most]) > _NAMED_PRICES or len(words) == 1:
-        words = {most: _date_words(most, [])} | {month: text for month, text in words.items() if month != most}
+        words = {most: _month_words(most, [])} | {month: text for month, text in words.items() if month != most}
     return f"Prices as of {'; '.join(words.values())}."
 
 
@@ -299,11 +340,11 @@ def price_line(offers: Iterable[Instance]) -> str:
 _NAMED_PRICES = 4
 
 
-def _date_words(month: str, names: Sequence[str]) -> str:
+def _month_words(month: str, names: Sequence[str]) -> str:
     year, _, number = month.partition("-")
-    date_words = f"{calendar.month_name[int(number)]} {year}" if number else year
+    words = f"{calendar.month_name[int(number)]} {year}" if number else year
     named = ", ".join(names) if len(names) <= _NAMED_PRICES else f"{len(names)} offers"
-    return f"{date_words}: {named}" if names else date_words
+    return f"{words}: {named}" if names else words
 
 
 def instance_words(entry: Instance) -> str:

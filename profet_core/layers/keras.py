@@ -24,7 +24,7 @@ from profet_core.layers.network import (
     shown,
     whole,
 )
-from profet_core.layers.rules import AUGMENTATION, KINDS, Settings, elementwise, is_function, layers_of, resized
+from profet_core.layers.rules import AUGMENTATION, KINDS, Settings, apply_rule, elementwise, is_function, resized
 from profet_profiles.unpacking import Content, files_in_archive
 
 #: In names of recurrent layers, also ConvLSTM2D and StackedRNNCells.
@@ -58,7 +58,7 @@ def layer_records(layers: object) -> list[LayerRecord]:
     """The layers of a model's config."""
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
-    found: dict[str, LayerRecord] = {}
+    records: dict[str, LayerRecord] = {}
     for number, record in enumerate(layers, 1):
         match record:
             case {"class_name": str(class_name), "config": dict(config)}:
@@ -68,11 +68,11 @@ def layer_records(layers: object) -> list[LayerRecord]:
                 name = nodes = None
         if not isinstance(name, str) or not isinstance(nodes, list):
             raise InputError(f"its layer {number} is not written as Keras writes layers: save the model again.")
-        if name in found:
+        if name in records:
             raise InputError(f"two of its layers are called {shown(name)}: save the model again.")
-        called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
-        found[name] = LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
-    return list(found.values())
+        called = [[node.get("args"), node.get("kwargs")] if isinstance(node, dict) else node for node in nodes]
+        records[name] = LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(node)) for node in called))
+    return list(records.values())
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -86,8 +86,8 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield (name, call), index, None
             yield from _tensors(rest)
         case dict() | list():
-            for each in value.values() if isinstance(value, dict) else value:
-                yield from _tensors(each)
+            for inner in value.values() if isinstance(value, dict) else value:
+                yield from _tensors(inner)
 
 
 def recorded_shape(shape: object) -> _Stated:
@@ -225,14 +225,14 @@ class KerasModel:
             raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
         self._counted.add(here)
         output: Shape = ()
-        for each in made:
+        for made_layer in made:
             if is_shared:
                 # It has the parameters it had.
-                each = replace(each, parameters=0, trainable=0)
-            elif each.trainable and layer.config.get("trainable") is False:
+                made_layer = replace(made_layer, parameters=0, trainable=0)
+            elif made_layer.trainable and layer.config.get("trainable") is False:
                 self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
-                each = replace(each, trainable=0)
-            output = self.layers.put(each, name=shown(layer.name))
+                made_layer = replace(made_layer, trainable=0)
+            output = self.layers.put(made_layer, name=shown(layer.name))
         return [output]
 
     def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
@@ -246,7 +246,7 @@ class KerasModel:
         if _is_keras(layer.record.get("module")) and ".ops" in shown(layer.record["module"]):
             # Of Keras 3, called on tensors; some have the name of a layer and do otherwise.
             if f"ops.{name}" in KINDS:
-                return layers_of(f"ops.{name}", settings, shapes)
+                return apply_rule(f"ops.{name}", settings, shapes)
             if is_function(name) and name not in _OTHER_OPERATIONS:
                 return [elementwise(*shapes)]
             if (output := _operation_output(name, shapes, recorded)) is None:
@@ -257,7 +257,7 @@ class KerasModel:
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
             if name.isidentifier() and name in KINDS:
-                return layers_of(name, settings, shapes)
+                return apply_rule(name, settings, shapes)
             function = layer.config.get("function") if name == "TFOpLambda" else name
             if isinstance(function, str) and is_function(function):
                 return [elementwise(*shapes)]
@@ -297,8 +297,11 @@ def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
 
 
 def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded) -> Shape | None:
-    """What an operation of Keras puts out that has no rule: one that keeps shapes, and the two that take channels apart
-    and together, as the preprocessing of Keras' own networks does."""
+    """Return the output's shape of an operation of Keras that has no rule, None where it isn't known.
+
+    Known are operations that keep shapes, and the two that take channels apart and together, as the preprocessing of
+    Keras' own networks does.
+    """
     before, after = recorded
     if _keeps_shape(shapes, recorded):
         return shapes[0]
@@ -375,7 +378,7 @@ def _note_other_size(model: KerasModel, document: Mapping[str, Any], pixels: int
         own = KerasModel(document, None)
     except InputError:
         return
-    here, there = (sum(layer.parameters for layer in each.layers) for each in (model, own))
+    here, there = (sum(layer.parameters for layer in network.layers) for network in (model, own))
     if here != there:
         change = f"At {pixels} pixels it has {here:,} parameters, and {there:,} at the file's {own.image[0]}"
         model.caveats.add(f"{change}: its dense layers take all of the image")

@@ -58,9 +58,9 @@ class TrainingLog:
 
 
 def read_log(source: bytes | BinaryIO, name: str = "log") -> TrainingLog:
-    """Read a log, plain or gzip; InputError: one line that says what is wrong with it and what to do.
+    r"""Read a log, plain or gzip; InputError: one line that says what is wrong with it and what to do.
 
-    >>> read_log(b"epoch,time,train/loss\\n1,61.5,2\\n2,121.5,1\\n3,181.5,1\\n").time
+    >>> read_log(b"epoch,time,train/loss\n1,61.5,2\n2,121.5,1\n3,181.5,1\n").time
     '60 s/epoch'
     """
     shown = shown_file_name(name)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -179,11 +179,31 @@ def _refusal(typed: str) -> InputError:
     return InputError(f"{_shown(typed)!r} is not a measured time: write it like {ways}.", "measured")
 
 
-# What one step says of another: chosen on pairs of published steps whose source and family no fit saw, see
-# `profet_lab.measured_pairs`. Launches are shared on one GPU alone: other GPUs are in other hosts.
-#: Parts of the variance of a network's error that steps share: on every GPU; in one generation; and on one GPU near in
-#: batch size. The rest is a step's own.
-EVERYWHERE, IN_GENERATION, AT_SIZE = 0.5, 0.2, 0.15
+class Shares(NamedTuple):
+    """What one step says of another, as `profet validate --estimate` chooses it on pairs of published steps.
+
+    Launches are shared on one GPU alone: other GPUs are in other hosts. The uncertainty of a GPU is that of its
+    generation, whose GPUs are known from the same specs and benchmarks.
+
+    Attributes
+    ----------
+    everywhere, in_generation, at_size : parts of the variance of a network's error that steps share: on every GPU; in
+        one generation; and on one GPU near in batch size. The rest is a step's own.
+    fade : how fast the first two fade with each fourfold batch size.
+    """
+
+    everywhere: float = 0.66
+    in_generation: float = 0.18
+    at_size: float = 0.11
+    fade: float = 0.08
+
+    @property
+    def own(self) -> float:
+        """The part that no other step shares."""
+        return 1 - self.everywhere - self.in_generation - self.at_size
+
+
+SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 _WIDER = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
@@ -263,7 +283,7 @@ class Steps:
         return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
 
 
-def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
+def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray, FloatArray]:
     """Of the logarithms of work, and of launches, (steps, given)."""
 
     def same(one: Sequence[object], other: Sequence[object]) -> FloatArray:
@@ -274,24 +294,25 @@ def _covariances(steps: Steps, given: Steps) -> tuple[FloatArray, FloatArray]:
     in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
     here = on_gpu * (steps.modes[:, None] == given.modes)
     apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
-    alike = EVERYWHERE + IN_GENERATION * in_generation + here * AT_SIZE * np.exp(-(apart**2) / 2)
+    alike = (shares.everywhere + shares.in_generation * in_generation) * np.exp(-shares.fade * np.abs(apart))
+    alike += shares.at_size * here * np.exp(-(apart**2) / 2)
     work = (
         np.outer(steps.shared_log_sd, given.shared_log_sd)
         + np.outer(steps.network_log_sd, given.network_log_sd) * alike
-        + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * on_gpu
+        + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * in_generation
     )
     return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu
 
 
-def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps, Steps]:
+def conditional(steps: Steps, given: Steps, given_ms: FloatArray, shares: Shares = SHARES) -> tuple[Steps, Steps]:
     """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
     step at the mean counts, so the mean is found in some iterations.
     """
     steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
-    of_work, of_launch = _covariances(given, given)
-    own = given.network_log_sd**2 * (1 - EVERYWHERE - IN_GENERATION - AT_SIZE)
+    of_work, of_launch = _covariances(given, given, shares)
+    own = given.network_log_sd**2 * shares.own
     # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
     for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
     for _ in range(_ITERATIONS):
@@ -308,7 +329,7 @@ def conditional(steps: Steps, given: Steps, given_ms: FloatArray) -> tuple[Steps
         for_work += _STEP * (by_work * weights - for_work)
         for_launch += _STEP * (by_launch * weights - for_launch)
         now = _moved(given, of_work @ for_work, of_launch @ for_launch)
-    to_work, to_launch = _covariances(steps, given)
+    to_work, to_launch = _covariances(steps, given, shares)
     found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
     launched = found.by_host[:, None]
     cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch

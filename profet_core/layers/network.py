@@ -30,7 +30,7 @@ def elements(shape: Shape) -> int:
 
 
 def check_shape(shape: Shape) -> Shape:
-    """The shape itself."""
+    """Return the shape itself; refuse one that makes no sense."""
     if len(shape) > MAX_DIMENSIONS or min(shape, default=1) < 1:
         raise InputError(f"it would put out {shape_text(shape)}: the image is too small, or the file is damaged.")
     if elements(shape) > MAX_ELEMENTS:
@@ -39,7 +39,7 @@ def check_shape(shape: Shape) -> Shape:
 
 
 def shape_text(shape: Shape) -> str:
-    """ "112 x 112 x 64"."""
+    """Write a shape as "112 x 112 x 64"."""
     return " x ".join(str(side) if abs(side) < 10**12 else "very many" for side in shape[: MAX_DIMENSIONS + 1])
 
 

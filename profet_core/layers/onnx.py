@@ -253,7 +253,7 @@ class _Followed:
         is_static = all(value is None or value.is_static for value in inputs)
         kind = _kind(node.op_type, is_static)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
-        attribute = next((one for one in node.attribute if one.name == "value"), None)
+        attribute = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
         if node.op_type == "Constant" and attribute is not None and node.output:
             value = _tensor(attribute.t, node.output[0])
             self._put_out(node.output[0], value)
@@ -317,7 +317,8 @@ class _Followed:
             window = Window(_attribute(node, "kernel_shape", ()), _attribute(node, "strides", None), margins, dilations)
             pooled = (*shape[:2], *window.output(shape[2:], round_up=True))
             types = {
-                name: helper.make_tensor_type_proto(one.tensor_type.elem_type, pooled) for name, one in types.items()
+                name: helper.make_tensor_type_proto(type_.tensor_type.elem_type, pooled)
+                for name, type_ in types.items()
             }
         if not types:
             raise ValueError
@@ -430,7 +431,7 @@ def _work(node: onnx.NodeProto, kind: Kind, inputs: Sequence[Value | None], outp
 
 def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
     """An attribute's value."""
-    given = next((one for one in node.attribute if one.name == name), None)
+    given = next((attribute for attribute in node.attribute if attribute.name == name), None)
     return default if given is None else helper.get_attribute_value(given)
 
 

@@ -26,7 +26,7 @@ from profet_core.layers.network import (
     whole,
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.rules import TABLE_KINDS, Settings, layers_of
+from profet_core.layers.rules import TABLE_KINDS, Settings, apply_rule
 from profet_profiles.reading import is_text, other_file, shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.unpacking import Content, is_archive
@@ -52,7 +52,7 @@ _ONNX_STARTS = (b"\x08", b"\x12", b"\x3a")
 
 
 def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels: int | None = None) -> Network:
-    """Read a network from a `.keras` file, a Keras model's JSON, an ONNX file or a layer table.
+    r"""Read a network from a `.keras` file, a Keras model's JSON, an ONNX file or a layer table.
 
     No code of the file is run, no weights are read, and no other file is opened.
 
@@ -66,7 +66,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     ------
     InputError : one line that says what is wrong with this file and what to do.
 
-    >>> read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters
+    >>> read_network(b"kind,channels\nflatten,\ndense,10", "mine.csv", 28).counts.parameters
     23530
     """
     shown = shown_file_name(name)
@@ -159,9 +159,9 @@ _FLAGS = dict.fromkeys(("yes", "true", "1", "y"), True) | dict.fromkeys(("no", "
 
 
 def read_table(data: bytes, name: str, pixels: int | None) -> Network:
-    """The network in a layer table, a CSV file with one layer a line.
+    r"""Read the network in a layer table, a CSV file with one layer a line.
 
-    >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
+    >>> read_table(b"kind,channels,kernel\nconvolution,6,5\nflatten,,\ndense,10,", "mine.csv", 28).counts.parameters
     35026
     """
     net = LayerList()
@@ -230,7 +230,7 @@ def _table_layers(kind: str, row: Mapping[str, str], shapes: Mapping[str, Shape]
         raise InputError(f"its kind is {shown(kind)}: one of {', '.join(TABLE_KINDS)} is needed.")
     given = {column: _setting(column, row[column]) for column in _SETTINGS if row.get(column)}
     values = {setting: given[column] for setting, column in _NAMES.items() if column in given}
-    return layers_of(TABLE_KINDS[kind], Settings(values, _NAMES), tuple(shapes[name] for name in names) or (last,))
+    return apply_rule(TABLE_KINDS[kind], Settings(values, _NAMES), tuple(shapes[name] for name in names) or (last,))
 
 
 def _setting(column: str, text: str) -> Any:
@@ -290,8 +290,8 @@ def network_in(document: object) -> Network:
     """The network in a document of `network_document`."""
     import msgspec  # late, as few commands read a network's file
 
-    found = msgspec.convert(document, _Document)
-    layers, texts = found["layers"], [found["name"], found["source_format"], *found["caveats"]]
+    fields = msgspec.convert(document, _Document)
+    layers, texts = fields["layers"], [fields["name"], fields["source_format"], *fields["caveats"]]
     numbers = (
         number
         for layer in layers
@@ -300,14 +300,14 @@ def network_in(document: object) -> Network:
     if (
         not 0 < len(layers) <= MAX_LAYERS
         or len(texts) > _MAX_CAVEATS
-        or min(found["pixels"], found["classes"]) < 1
+        or min(fields["pixels"], fields["classes"]) < 1
         or min(numbers) < 0
         or not all(map(is_line, (*texts, *(layer.name for layer in layers))))
     ):
         raise ValueError("no network")
     # Summed again: the counts are those of the layers, whatever the process says.
-    counts = count(layers, found["pixels"], found["classes"])
-    return Network(found["name"], found["source_format"], layers, counts, tuple(found["caveats"]))
+    counts = count(layers, fields["pixels"], fields["classes"])
+    return Network(fields["name"], fields["source_format"], layers, counts, tuple(fields["caveats"]))
 
 
 TASK = Task(__name__, network_in, InputError, "give the model's config.json, or a layer table", _MAX_ANSWER_BYTES)

@@ -37,10 +37,10 @@ def broadcast(first: Shape, second: Shape) -> Shape:
     length = max(len(first), len(second))
     pairs = zip((1,) * (length - len(first)) + first, (1,) * (length - len(second)) + second, strict=True)
     sides = []
-    for one, other in pairs:
-        if one != other and 1 not in (one, other):
+    for size, other in pairs:
+        if size != other and 1 not in (size, other):
             raise InputError(f"its inputs, {shape_text(first)} and {shape_text(second)}, don't fit each other.")
-        sides.append(other if one == 1 else one)
+        sides.append(other if size == 1 else size)
     return tuple(sides)
 
 
@@ -208,9 +208,9 @@ def flattening(shape: Shape) -> Layer:
 
 def reshaping(shape: Shape, target: Shape) -> Layer:
     """The same values in another shape; one side may be -1, which is what is left."""
-    known = prod(side for side in target if side != -1)
-    if target.count(-1) == 1 and known > 0 and elements(shape) % known == 0:
-        target = tuple(elements(shape) // known if side == -1 else side for side in target)
+    rest = prod(side for side in target if side != -1)
+    if target.count(-1) == 1 and rest > 0 and elements(shape) % rest == 0:
+        target = tuple(elements(shape) // rest if side == -1 else side for side in target)
     if min(target, default=1) < 1 or elements(target) != elements(shape):
         raise InputError(f"{shape_text(shape)} values don't fill {shape_text(target)}: other pixels than its own?")
     return Layer(Kind.SHAPING, target)
@@ -276,7 +276,7 @@ class Settings(NamedTuple):
         values = value if isinstance(value, list) else [value] * length
         if len(values) != length:
             raise InputError(f"its {name} has {len(values):,} numbers, {length} are needed.")
-        return tuple(whole(each, name, least) for each in values)
+        return tuple(whole(number, name, least) for number in values)
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
@@ -291,7 +291,7 @@ class Settings(NamedTuple):
         return Window(kernel, strides, self.padding(), self.wholes("dilation_rate", 2, 1))
 
     def padding(self) -> Padding:
-        """ "same", "valid" (the default), or how much on each side."""
+        """Return "same", "valid" (the default), or how much on each side."""
         value = self.values.get("padding", "valid")
         if isinstance(value, list):
             return self.margins("padding")
@@ -331,8 +331,8 @@ class Settings(NamedTuple):
 Rule = Callable[[Settings, tuple[Shape, ...]], Layer | list[Layer]]
 
 
-def layers_of(kind: str, settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    """The layers that one of a file is; `kind` is one of `KINDS`."""
+def apply_rule(kind: str, settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """Return the layers that one of a file is; `kind` is one of `KINDS`."""
     made = KINDS[kind](settings, shapes)
     layers = made if isinstance(made, list) else [made]
     if settings.values.get("activation") not in (None, "linear") and layers[-1].flops:

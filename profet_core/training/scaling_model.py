@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -17,20 +17,25 @@ from profet_core.files import JsonObject, finite_number, load_coefficients, mode
 from profet_core.latency import FloatArray, log_sd_of
 
 SCALEOUT_NAME = "scaleout.json"
-SCALEOUT_VERSION = 2
+SCALEOUT_VERSION = 3
 
 #: Scalar coefficients.
 NUMBERS = (
     "host_efficiency",
     "network_efficiency",
-    "message_ms",
+    "staged_gb_per_s",
     "overlap",
+    "network_overlap",
+    "backward_left",
     "straggling",
+    "switched_straggling",
     "network_straggling",
     "copy_efficiency",
     "tensor_ms",
     "tensor_gpu_ms",
 )
+#: Those that are divided by.
+POSITIVE = ("host_efficiency", "network_efficiency", "staged_gb_per_s", "copy_efficiency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +70,37 @@ class ScaleoutModel:
     ----------
     link_efficiency : share of the specified bandwidth that gradients attain, by type of link between GPUs of a node.
     host_efficiency : the same for PCIe to a parameter server on the CPU.
-    network_efficiency : between nodes.
-    message_ms : latency per message, within a node and between nodes. At 10 Gb/s, the only measured bandwidth, it can't
-        be separated from the bandwidth term, and on faster networks it is what remains.
-    overlap : share of communication that the backward pass may hide.
-    straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
+    network_efficiency : between nodes, without RDMA.
+    staged_gb_per_s : bandwidth of copies through host memory, which limits networks without RDMA.
+    overlap, network_overlap : share of communication that the backward pass may hide: over links between GPUs, where it
+        takes part of the GPUs, and through host memory or between nodes.
+    backward_left : share of the backward pass that is left when the first bucket of gradients is ready.
+    straggling, switched_straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, in a
+        node with NVSwitch, and of nodes.
     copy_efficiency : share of the specified bandwidth at which one process copies weights to all GPUs of a node.
     tensor_ms, tensor_gpu_ms : cost of each weight tensor for that process, and the increment per additional GPU.
     widths : whether one process trains on all GPUs -> type of link in a node -> width.
+    network_width : of several nodes.
+    log_sds : coefficient -> standard deviation of its logarithm, by leaving out each source.
     checksum : of the file's content.
     """
 
     link_efficiency: Mapping[Link, float]
     host_efficiency: float
     network_efficiency: float
-    message_ms: float
+    staged_gb_per_s: float
     overlap: float
+    network_overlap: float
+    backward_left: float
     straggling: float
+    switched_straggling: float
     network_straggling: float
     copy_efficiency: float
     tensor_ms: float
     tensor_gpu_ms: float
     widths: Mapping[bool, Mapping[Link, Width]]
+    network_width: Width
+    log_sds: Mapping[str, float] = field(default_factory=dict)
     checksum: str = ""
 
 
@@ -99,14 +113,20 @@ def _model(content: JsonObject) -> ScaleoutModel:
     """Parse a file's content; raises `ValueError` or similar for invalid content."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
-    names = [part.name for part in fields(Width)]
+
+    def width(row: JsonObject) -> Width:
+        return Width(**{part.name: finite_number(row[part.name]) for part in fields(Width)})
+
     widths, by_one_process = (
-        {Link(link): Width(**{name: finite_number(row[name]) for name in names}) for link, row in content[key].items()}
-        for key in ("widths", "one_process_widths")
+        {Link(link): width(row) for link, row in content[key].items()} for key in ("widths", "one_process_widths")
     )
-    shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith("efficiency"))]
-    parts = [part for width in (*widths.values(), *by_one_process.values()) for part in astuple(width)]
-    if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(*numbers.values(), *parts) < 0:
+    network_width = width(content["network_width"])
+    log_sds = {name: finite_number(value) for name, value in content["log_sds"].items()}
+    shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith(("efficiency", "overlap")))]
+    parts = [part for one in (*widths.values(), *by_one_process.values(), network_width) for part in astuple(one)]
+    if min(*efficiency.values(), *(numbers[name] for name in POSITIVE)) <= 0:
+        raise ValueError("a speed is not positive")
+    if max(*shares, numbers["backward_left"]) > 1 or min(*numbers.values(), *parts, *log_sds.values()) < 0:
         raise ValueError("no multi-GPU model")
     if any(set(table) != set(Link) for table in (efficiency, widths, by_one_process)):
         raise ValueError("not every link")
@@ -114,21 +134,41 @@ def _model(content: JsonObject) -> ScaleoutModel:
         MappingProxyType(efficiency),
         **numbers,
         widths=MappingProxyType({False: widths, True: by_one_process}),
+        network_width=network_width,
+        log_sds=MappingProxyType(log_sds),
         checksum=content["checksum"],
     )
 
 
 # The formulas work on scalars or on arrays of equal shape. They are standard forms, after Pei et al., IEEE Access 2019
-# (doi 10.1109/ACCESS.2019.2916550), whose equations were not read. Deviations based on published measurements are
-# noted.
+# (doi 10.1109/ACCESS.2019.2916550), whose equations were not read; overlap in buckets is that of Li et al., VLDB 2020
+# (doi 10.14778/3415478.3415530). Deviations based on published measurements are noted.
 
 Values: TypeAlias = "float | FloatArray"
 
 #: Share of the backward pass in a step: two convolutions per forward convolution.
 BACKWARD_SHARE = 2 / 3
 _BYTES_PER_MS = 1e6
-#: The only strategy measured between nodes.
-_MEASURED_NETWORK_GB_PER_S = 10.0 / 8
+#: Gradients are exchanged in buckets: PyTorch's default size.
+BUCKET_BYTES = 25e6
+#: Latency of one message of a bucket; the order of NCCL's own constants, too small to be fitted.
+LINK_LATENCY_MS: Mapping[Link, float] = MappingProxyType(
+    {
+        Link.NVSWITCH: 0.01,
+        Link.NVLINK: 0.01,
+        Link.BRIDGE: 0.01,
+        Link.FABRIC: 0.01,
+        Link.PCIE: 0.02,
+        Link.PCIE_HOST: 0.03,
+    }
+)
+NETWORK_LATENCY_MS = 0.05
+#: Networks from here on are taken to have RDMA from GPU to GPU: InfiniBand HDR, EFA, Slingshot, RoCE. Slower ones stage
+#: gradients in host memory, as all measured ones do (10 Gb/s Ethernet; InfiniBand 100 Gb/s, where DLPerf's frameworks
+#: attain 1 to 2 GB/s).
+RDMA_GB_PER_S = 200 / 8
+#: Share of an RDMA network that NCCL attains; from its own benchmarks, not fitted.
+RDMA_EFFICIENCY = 0.8
 
 
 class Strategy(WordedEnum):
@@ -153,7 +193,6 @@ class Links:
     link_gb_per_s: FloatArray
     pcie_gb_per_s: FloatArray
     gpus_per_root: FloatArray
-    network_gb_per_s: FloatArray
 
 
 def node_sharing_ms(
@@ -168,41 +207,71 @@ def node_sharing_ms(
     if strategy is Strategy.PS_CPU:
         once_ms = _ms(gradient_bytes, links.pcie_gb_per_s * model.host_efficiency)
         several = np.minimum(gpus, links.gpus_per_root)
-        return np.where(np.greater(gpus, 1), 2 * several * once_ms + gpus * model.message_ms, 0.0)
+        sent_ms = 2 * several * once_ms + gpus * LINK_LATENCY_MS[links.link]
+        return np.where(np.greater(gpus, 1), sent_ms, 0.0)
     once_ms = _ms(gradient_bytes, links.link_gb_per_s * model.link_efficiency[links.link])
-    return all_reduce_ms(strategy, gpus, once_ms, model.message_ms)
+    return all_reduce_ms(strategy, gpus, gpus, once_ms, _message_ms(gradient_bytes, LINK_LATENCY_MS[links.link]))
 
 
 def network_sharing_ms(
-    model: ScaleoutModel, strategy: Strategy, nodes: Values, links: Interconnect | Links, gradient_bytes: Values
+    model: ScaleoutModel,
+    strategy: Strategy,
+    gpus: Values,
+    nodes: Values,
+    network_gb_per_s: Values,
+    gradient_bytes: Values,
 ) -> Values:
-    """Time to exchange sums between nodes, milliseconds; 0 on one node. Parameter servers are sharded over nodes."""
-    once_ms = _ms(gradient_bytes, links.network_gb_per_s * model.network_efficiency)
-    return all_reduce_ms(strategy, nodes, once_ms, model.message_ms)
+    """Time to exchange gradients between nodes, milliseconds; 0 on one node.
+
+    A ring of all GPUs passes each network adapter once in each direction (measured: 16 and 32 GPUs take as long).
+    Parameter servers are sharded over nodes.
+    """
+    staged = 1 / (1 / (network_gb_per_s * model.network_efficiency) + 1 / model.staged_gb_per_s)
+    attained = np.where(
+        np.greater_equal(network_gb_per_s, RDMA_GB_PER_S), RDMA_EFFICIENCY * np.asarray(network_gb_per_s), staged
+    )
+    message_ms = _message_ms(gradient_bytes, NETWORK_LATENCY_MS)
+    sent_ms = all_reduce_ms(strategy, gpus, nodes, _ms(gradient_bytes, attained), message_ms)
+    return np.where(np.greater(nodes, 1), sent_ms, 0.0)
 
 
-def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_ms: float) -> Values:
-    """Time of a tree or a ring; `once_ms`: time of all gradients over one link.
+def _message_ms(gradient_bytes: Values, latency_ms: float) -> Values:
+    """Latency of one message of each bucket."""
+    return np.ceil(np.asarray(gradient_bytes) / BUCKET_BYTES) * latency_ms
 
-    >>> float(all_reduce_ms(Strategy.RING, 4, 10, 0.5)), float(all_reduce_ms(Strategy.TREE, 4, 10, 0.5))
+
+def all_reduce_ms(strategy: Strategy, gpus: Values, hops: Values, once_ms: Values, message_ms: Values) -> Values:
+    """Time of a tree or a ring of `gpus`; `once_ms`: time of all gradients over one link; `hops`: links that matter.
+
+    >>> float(all_reduce_ms(Strategy.RING, 4, 4, 10, 0.5)), float(all_reduce_ms(Strategy.TREE, 4, 4, 10, 0.5))
     (18.0, 42.0)
     """
     if strategy is Strategy.TREE:
-        return 2 * np.ceil(np.log2(members)) * (once_ms + message_ms)
-    return 2 * (members - 1) / members * once_ms + 2 * (members - 1) * message_ms
+        return 2 * np.ceil(np.log2(hops)) * (once_ms + message_ms)
+    return 2 * (gpus - 1) / gpus * once_ms + 2 * (hops - 1) * message_ms
 
 
 def several_ms(
-    model: ScaleoutModel, one_gpu_ms: Values, gpus_per_node: Values, nodes: Values, sharing_ms: Values
+    model: ScaleoutModel,
+    strategy: Strategy,
+    link: Link,
+    one_gpu_ms: Values,
+    gpus_per_node: Values,
+    nodes: Values,
+    in_node_ms: Values,
+    between_ms: Values,
 ) -> Values:
     """Step latency in milliseconds on several GPUs with one process each; at least one GPU's.
 
-    The part of communication that can overlap is hidden by the backward pass. The rest, and straggling, adds up.
+    Communication starts when the first bucket of gradients is ready. What the rest of the backward pass can't hide, and
+    straggling, adds up.
     """
-    backward_ms = BACKWARD_SHARE * one_gpu_ms
-    overlapped_ms = model.overlap * sharing_ms
-    waiting = model.straggling * np.log2(gpus_per_node) + model.network_straggling * np.log2(nodes)
-    longer_ms = np.maximum(overlapped_ms - backward_ms, 0.0) + sharing_ms - overlapped_ms
+    in_node = model.network_overlap if strategy is Strategy.PS_CPU else model.overlap
+    straggling = model.switched_straggling if link is Link.NVSWITCH else model.straggling
+    hidden_ms = in_node * in_node_ms + model.network_overlap * between_ms
+    left_ms = model.backward_left * BACKWARD_SHARE * one_gpu_ms
+    waiting = straggling * np.log2(gpus_per_node) + model.network_straggling * np.log2(nodes)
+    longer_ms = np.maximum(hidden_ms - left_ms, 0.0) + in_node_ms + between_ms - hidden_ms
     return one_gpu_ms * (1 + waiting) + longer_ms
 
 
@@ -228,17 +297,6 @@ def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Interconnect | Link
     """Time to copy the input to all GPUs behind one root port of the host, milliseconds."""
     sharing_port = np.minimum(gpus, links.gpus_per_root)
     return sharing_port * _ms(input_bytes, links.pcie_gb_per_s * model.host_efficiency)
-
-
-def network_doubt(network_gb_per_s: float) -> float:
-    """Factor on the half-width of a step over several nodes, for networks that were not measured.
-
-    A judgment: the half-width grows by its own size for each factor of ten from the 10 Gb/s of all measurements.
-
-    >>> network_doubt(1.25), round(network_doubt(125), 3)
-    (1.0, 3.0)
-    """
-    return 1 + abs(math.log10(network_gb_per_s / _MEASURED_NETWORK_GB_PER_S))
 
 
 def _ms(amount_bytes: Values, gb_per_s: Values) -> Values:

@@ -15,10 +15,10 @@ from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import NodeTime, Plan
 from profet_core.training.scaling_model import (
+    RDMA_GB_PER_S,
     ScaleoutModel,
     Strategy,
     input_copy_ms,
-    network_doubt,
     network_sharing_ms,
     node_sharing_ms,
     one_process_ms,
@@ -38,8 +38,6 @@ CHECKED_ON = {
 }
 #: Number of GPUs from which machines that communicate through host memory vary.
 _MANY = 4
-#: Maximum factor between a network and the measured one for which results apply: 2.
-_LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,25 +200,36 @@ def scaled_step(
         raise InputError(f"One process can use the {per_node} GPUs of one machine only: choose another strategy.")
     if alone and step.tensors is None:
         raise InputError("Give the number of weight tensors: one process spends time on each.")
-    in_node = between = copy_ms = 0.0
+    in_node = copy_ms = 0.0
+    # Over the slowest and the fastest network that the nodes may have.
+    between = [0.0, 0.0]
     if not alone:
         in_node = float(node_sharing_ms(model, strategy, per_node, links, shared))
-        between = float(network_sharing_ms(model, strategy, nodes, links, shared))
+        between = [
+            float(network_sharing_ms(model, strategy, gpus, nodes, gb_per_s, shared))
+            for gb_per_s in links.network_gb_per_s
+        ]
         # The part of the copy in one GPU's step is already in its latency.
         copy_ms = 0.0 if gpus == 1 else float(input_copy_ms(model, per_node, links, step.input_bytes))
 
-    def scaled_ms(one_gpu_ms: float) -> float:
+    def over_ms(one_gpu_ms: float, between_ms: float) -> float:
         if alone:
             return float(one_process_ms(model, one_gpu_ms, float(gpus), links, shared, float(step.tensors or 0)))
-        return max(float(several_ms(model, one_gpu_ms, per_node, nodes, in_node + between)), copy_ms)
+        of_all = several_ms(model, strategy, links.link, one_gpu_ms, per_node, nodes, in_node, between_ms)
+        return max(float(of_all), copy_ms)
+
+    def scaled_ms(one_gpu_ms: float) -> float:
+        return math.sqrt(math.prod(over_ms(one_gpu_ms, between_ms) for between_ms in between))
 
     # One GPU's error as it affects the whole step, and that of scaling.
     factor = math.exp(quantile() * (step.log_sd or 0.0))
     least_ms, latency_ms = step.latency_ms / factor, scaled_ms(step.latency_ms)
     log_sd, estimate = None, Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
     if gpus > 1:
-        log_sd = model.widths[alone][links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
-        log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
+        width = model.widths[alone][links.link] if nodes == 1 else model.network_width
+        log_sd = width.log_sd(1 - step.latency_ms / latency_ms, gpus)
+        slowest_ms, fastest_ms = (over_ms(step.latency_ms, between_ms) for between_ms in between)
+        log_sd = combined_sd(log_sd, log_sd_of(math.log(slowest_ms / fastest_ms) / 2))
         scaled_log_sd = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
         # The error of scaling alone is not the error of the step.
         of_both = None if step.log_sd is None else combined_sd(scaled_log_sd, log_sd)
@@ -232,7 +241,7 @@ def scaled_step(
         batch_per_gpu=step.batch_size,
         estimate=estimate,
         one_gpu_ms=step.latency_ms,
-        sharing_ms=None if alone else (in_node, between),
+        sharing_ms=None if alone else (in_node, math.sqrt(math.prod(between))),
         log_sd=log_sd,
     )
 
@@ -247,8 +256,12 @@ def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note
     found, notes = list(steps), []
     if any(shares_host_memory(step, links) for step in found):
         notes.append(Note(Code.NO_PEER_ACCESS))
-    if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
-        notes.append(Note(Code.UNMEASURED_LINK, gbit_per_s=links.network_gbit_per_s))
+    if any(step.nodes > 1 for step in found):
+        low, high = links.network_gb_per_s
+        if links.network_gbit_per_s is None:
+            notes.append(Note(Code.UNKNOWN_NETWORK, low_gbit_per_s=8 * low, high_gbit_per_s=8 * high))
+        elif low >= RDMA_GB_PER_S:
+            notes.append(Note(Code.UNMEASURED_LINK, gbit_per_s=links.network_gbit_per_s))
     return notes
 
 

@@ -75,7 +75,7 @@ def closest_sentence(found: Recommended) -> str:
 
 
 def skipped_sentence(plan: Plan, limits: Limits, totals: str = "") -> str:
-    """'RTX 5090 at RunPod (33.0 h, $30.11) meets both on paper but is only 50% likely to.'
+    """Say "RTX 5090 at RunPod (33.0 h, $30.11) meets both on paper but is only 50% likely to.".
 
     `totals`: its time and cost as they are shown beside it.
     """
@@ -224,7 +224,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
 
 
 def _speed_line(found: Comparison) -> str:
-    """'V100 at AWS is 3.0 times as fast as T4 at AWS (2.9 to 3.1; over 99% sure).'"""
+    """Say "V100 at AWS is 3.0 times as fast as T4 at AWS (2.9 to 3.1; over 99% sure)."."""
     low, high = found.latency_ratio_low, found.latency_ratio_high
     spread = ""
     if low is not None and high is not None and low != high:

@@ -72,8 +72,12 @@ _MAX_GPUS, _MIN_SUBMITTED_BATCH = 16, 100
 
 
 def mlperf_speeds(folder: Path) -> pd.DataFrame:
-    """MLPerf Training speeds of ResNet-50: gpu (of the catalog), round, images_per_s (per GPU, the best),
-    batch_size (the median), results."""
+    """Return MLPerf Training speeds of ResNet-50.
+
+    Returns
+    -------
+    speeds : columns gpu (of the catalog), round, images_per_s (per GPU, the best), batch_size (the median), results.
+    """
     table = pd.read_csv(found_file(folder, MLPERF_FILE))
     table = table[(table.gpus <= _MAX_GPUS) & (table.batch_size >= _MIN_SUBMITTED_BATCH)]
     called = table.gpu.str.upper().str.removeprefix("NVIDIA ")

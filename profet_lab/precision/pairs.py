@@ -295,8 +295,12 @@ _MISNAMED = "GeForce RTX 2080"
 
 
 def training_rows(folder: Path, shares: NetworkShares, gpus: Collection[str]) -> pd.DataFrame:
-    """Published speeds of training on GPUs with specs, median of a table: table, network, pixels, gpu, precision,
-    images_per_s, and `shares` of the step's work on the reference GPU.
+    """Return published speeds of training on GPUs with specs, medians of a table.
+
+    Returns
+    -------
+    speeds : columns table, network, pixels, gpu, precision, images_per_s, and `shares` of the step's work on the
+        reference GPU.
     """
     rows = _rows(folder)
     rows["gpu"] = rows["gpu"].replace(dict.fromkeys(_LARGE_V100, "Tesla V100-SXM2-16GB"))

@@ -157,7 +157,8 @@ def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.ran
     allowed : boolean mask of the workloads to choose among.
     count : at most this many.
 
-    Returns:
+    Returns
+    -------
     rows : (count,), each once, in the order of choice.
     """
     if allowed.sum() < count:

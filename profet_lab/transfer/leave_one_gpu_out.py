@@ -186,7 +186,6 @@ def _spread_within(errors: np.ndarray) -> float:
 
 def measured_latencies(steps: Steps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
-
     return lambda anchor, instance, latency_known: Estimate(
         latency_ms=steps.latency_ms[instance], log_sd=np.zeros(len(steps.latency_ms[instance]))
     )

@@ -501,7 +501,8 @@ def _judged_rows(evidence: Evidence, gpu: str) -> list[_Row]:
 def held_out_rows(evidence: Evidence, start: np.ndarray, gpu: str, keep: Collection[str]) -> pd.DataFrame:
     """Rows of a GPU by a fit that saw only those of its tables `keep`; none of a table that has no other GPU.
 
-    Returns:
+    Returns
+    -------
     Columns gpu, kept (their number), table, precision, log error, and log_sd, of the benchmark's speed there.
     """
     seen = {key for row in evidence.rows if row.gpu != gpu or row.table in keep for key in row.offset}
@@ -520,7 +521,8 @@ def held_out_rows(evidence: Evidence, start: np.ndarray, gpu: str, keep: Collect
 def held_out_tables(evidence: Evidence, spread: Spread, progress: Progress | None = None) -> pd.DataFrame:
     """Published speeds of every GPU but the profiled ones, by fits that saw none, one, and all others of its tables.
 
-    Returns:
+    Returns
+    -------
     `held_out_rows`, and of each: away, the absolute error in standard deviations of a step by `spread`.
     """
     profiled = {row.gpu for row in evidence.rows if row.table == _MEASURED} | {evidence.reference}

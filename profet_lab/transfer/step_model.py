@@ -179,11 +179,10 @@ def benchmark_floor_ms(step_model: StepModel, steps: Steps) -> np.ndarray:
 
 
 def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """The launch floor of each row's network on the reference host, milliseconds; NaN where the GPU bounds even its
-    shortest step.
+    """Return the launch floor of each row's network on the reference host, milliseconds.
 
-    A floor is the network's: the shortest of its latencies on any of the instances, if launches bound that step, which
-    then has more gaps than work.
+    NaN where the GPU bounds even its shortest step. A floor is the network's: the shortest of its latencies on any of
+    the instances, if launches bound that step, which then has more gaps than work.
     """
     floors_ms = np.full(len(rows), np.nan)
     for name in np.unique(steps.architectures[rows]):
@@ -214,8 +213,9 @@ def _kind_log_speeds(steps: Steps, instances: Sequence[str], rows: np.ndarray) -
 
 
 def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[float, float]:
-    """Factor of the copy and the start on the reference host, ms: least absolute relative error where the GPU bounds
-    the step.
+    """Return the factor of the copy and the start on the reference host, ms.
+
+    They have the least absolute relative error where the GPU bounds the step.
     """
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     chosen = rows & (parts.busy_ms > GPU_BOUND * latency_ms)

@@ -20,9 +20,9 @@ APP = """
 from starlette.middleware import Middleware
 from streamlit import App
 from profet_http.app import SecurityHeaders
-from ui.server import CompressedPage, content_policy
+from ui.server import content_policy
 
-app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy()), Middleware(CompressedPage)])
+app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
 """
 PAGE = """
 import streamlit as st

@@ -222,7 +222,7 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
     expect(line).to_contain_text("_*bad*.json can't be used: No operation was found")
     expect(line).to_contain_text("The sample is still shown.")
     expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_have_count(0)
-    expect(page.get_by_test_id("stSidebar").get_by_text("profet profile train.py")).to_be_visible()
+    expect(page.get_by_test_id("stSidebar").get_by_text("profet-record train.py")).to_be_visible()
     assert column(page, "Time") == before
     assert page.locator("[data-testid=stAlert] img").count() == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from profet_collect.store import CELLS_NAME, read_cells, whole_lines
+from profet_core.catalog import Instance, load_shipped
+from profet_core.catalog.launch import launch_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = 40
@@ -90,6 +93,29 @@ def test_skypilot_reads_the_tasks_and_refuses_what_is_wrong(tmp_path):
     assert (spot["use_spot"], spot["mounts"]) == (True, {"/profet-bucket": ["s3://some-bucket", "MOUNT"]})
     assert spot["recovery"]["max_restarts_on_errors"] == 2
     assert [task for task in refused if "refused" not in task] == []
+
+
+def test_skypilot_reads_what_rents_each_offer(tmp_path):
+    catalogs = tmp_path / ".sky" / "catalogs" / "v8" / "shadeform"
+    catalogs.mkdir(parents=True)
+    rows = ["InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"]
+    tasks: dict[str, Instance] = {}
+    for offer in load_shipped().all_offers:
+        if task := launch_of(offer, command="cd work\npython train.py").skypilot:
+            tasks.setdefault(task, offer)
+        if "instance_type: " in task:
+            of = dict(re.findall(r"(accelerators|instance_type): (\S+)", task))
+            name, count = of["accelerators"].split(":")
+            rows.append(f"{of['instance_type']},{name},{count},8,64,{offer.usd_per_hour},{offer.region},GPU,")
+    (catalogs / "vms.csv").write_text("\n".join(rows) + "\n")
+    files = []
+    for number, task in enumerate(tasks):
+        files.append((tmp_path / f"{number}.yaml", {}))
+        files[-1][0].write_text(task)
+    assert len(tasks) > 150
+    for (task, offer), found in zip(tasks.items(), parsed(tmp_path, files), strict=True):
+        assert "refused" not in found, (task, found)
+        assert (list(found["accelerators"].values()), found["use_spot"]) == ([offer.gpu_count], offer.market == "spot")
 
 
 def started(task: Path, tmp_path: Path, machine: str) -> subprocess.Popen:

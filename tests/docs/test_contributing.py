@@ -59,9 +59,9 @@ def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_ma
     assert "verda/1V100.6V" in listed and "gcp/" not in listed
 
 
-def test_a_network_is_a_function_and_a_line(contributing, tree):
+def test_a_network_is_two_lines(contributing, tree):
     output, stated = followed(contributing, tree, "Add a network")
-    assert "1 passed" in output and "TwoLayers" in stated
+    assert "1 passed" in output and "convolutions=53" in stated
 
 
 def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):

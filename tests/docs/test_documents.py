@@ -36,7 +36,7 @@ CALLS = {
     "cost": f"cost {SAMPLE} --anchor g3s.xlarge --images 50000",
     # Of one cloud: where one offer is the cheapest and the fastest, no list of upgrades has an entry.
     "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3 --compare g4dn.xlarge,g5.xlarge "
-    "--provider aws",
+    "--provider aws --any-batch",
     "scaleout": f"scaleout {SAMPLE} --anchor g3s.xlarge --network VGG16 --instance p3.16xlarge --gpus 1,8",
     "scale": "scale --instance p3.2xlarge --axis batch --min-ms 10 --max-ms 100 --at 128",
     "manycore": "manycore medium",

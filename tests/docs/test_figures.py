@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from profet_core.layers.measured import SHARES
 from profet_core.prediction.counts import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,22 +126,34 @@ def test_accuracy_s_other_figures_are_the_reports():
 
 def test_several_gpus_are_the_report_s():
     found, scaleout = rows("docs/ACCURACY.md"), report("scaleout_validation.json")
-    names = {"tensorflow 2017": ("TensorFlow 2017", 89), "throughputs": ("published throughputs", 1510)}
-    for name, (title, steps) in names.items():
+    networks, frameworks = (
+        (("network", "network"), ("gpu", "GPU model")),
+        (("group", "framework"), ("count", "number of GPUs")),
+    )
+    for name, title, steps, folds in (
+        ("tensorflow 2017", "TensorFlow 2017", 89, networks),
+        ("throughputs", "published throughputs", 1510, networks),
+        ("dlperf", "DLPerf", 95, frameworks),
+    ):
         data = scaleout["data_sets"][name]
         assert data["n"] == steps
-        for label, what in ((f" ({steps:,} steps), network", "networks"), (", GPU model", "gpus")):
-            every, hard = data[what]["every"], data[what]["hard"]
+        for count, (by, what) in zip((f" ({steps:,} steps)", ""), folds, strict=True):
+            every, hard = data[by]["every"], data[by]["hard"]
             errors = [part[kind] for part in (every, hard) for kind in ("mape", "perfect_mape")]
-            assert found[f"{title}{label} held out"] == percent(*errors, data[what]["covered_90"])
+            assert found[f"{title}{count}, {what} held out"] == percent(*errors, data[by]["covered_90"])
+    for kind, row in scaleout["links"].items():
+        if "one process" not in kind:
+            n, mape, bias, *rest = found[kind]
+            assert [mape, *rest] == percent(row["mape"], row["perfect_mape"], row["covered_90"]), kind
+            assert (n, bias) == (str(row["n"]), f"{row['bias']:+.1f}%")
     on_64 = percent(*(scaleout["on_64"][kind] for kind in ("mape", "perfect_mape")))
     assert found["64 K80 over a network, network held out"][:2] == on_64
     throughputs = scaleout["data_sets"]["throughputs"]
-    by_strategy = {name: data["networks"]["by_strategy"] for name, data in scaleout["data_sets"].items()}
-    ring = by_strategy["throughputs"]["ring"]
+    by_strategy = throughputs["network"]["by_strategy"]
+    ring = by_strategy["ring"]
     for title, errors in (
         ("ring all-reduce of the throughputs", ring),
-        ("DataParallel of the throughputs", by_strategy["throughputs"]["one-process"]),
+        ("DataParallel of the throughputs", by_strategy["one-process"]),
         ("throughputs with excluded rows", throughputs["with_excluded"]),
     ):
         stated = found[f"{title} ({errors['n']:,}), network held out"]
@@ -148,7 +161,7 @@ def test_several_gpus_are_the_report_s():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     mape, perfect = percent(ring["mape"], ring["perfect_mape"])
     assert f"| **{mape}** (perfect scaling: {perfect}) | 2 to 8 GPUs with ring all-reduce" in readme
-    geforce = throughputs["gpus"]["by_fold"]["GeForce RTX 3090"]["mape"]
+    geforce = throughputs["gpu"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f}%)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 
 
@@ -166,10 +179,14 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
     for row in accuracy["judged"]:
         assert found[row["held_out"]] == [str(row["n"]), *percent(row["mape"], row["median"], row["coverage_90"])]
     for row in accuracy["measured_pairs"]:
-        figures = percent(row["mape"], row["alone"], row["ratio"], row["coverage_90"])
+        figures = percent(row["mape"], row["alone"], row["ratio"], row["peaks"], row["coverage_90"])
         assert found[row["kind"]] == [str(row["n"]), *figures]
+    assert accuracy["measured_shares"] == SHARES._asdict()
     judged = {row["held_out"]: row for row in accuracy["judged"]}
     names = ("families, all other published rows", "families, RTX 3090 AMP, NCHW", "PROFET's cells: networks")
     published, amp, known = (judged[name]["mape"] for name in names)
     stated = rows("README.md")[f"{published:.1f}% (RTX 3090 in AMP: {amp:.1f}%, PROFET's networks: {known:.1f}%)"]
     assert stated[0].startswith("published networks without a profile")
+    (pair,) = [row for row in accuracy["measured_pairs"] if row["kind"] == "FP32 or TF32: other generation"]
+    stated = rows("README.md")[f"{pair['mape']:.1f}% (peak FLOPs: {pair['peaks']:.1f}%)"]
+    assert stated[0].endswith("from a step on another generation")

@@ -243,6 +243,14 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
     assert refused.status == 422 and "anchor" in refused.error
 
 
+def test_a_network_s_name_in_the_place_of_a_profile_needs_a_batch_size_and_to_be_known(post):
+    for body, said in (({"profile": "nonet", "profiled_batch": 8}, "nonet"), ({"profile": "vgg16"}, "profiled_batch")):
+        refused = post("/v1/predict", body)
+        assert refused.status == 422 and said in refused.error
+    found = post("/v1/predict", {"profile": "vgg16", "profiled_batch": 8, "targets": ["p3.2xlarge"]}).document
+    assert [row["instance"] for row in found["predictions"]] == ["p3.2xlarge"] and found["anchor"] == ""
+
+
 def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample):
     more = {"images": 50000, "epochs": 2, "optimizer": "adam", "gpu": ["V100", "A100"]}
     values = {"network": "VGG16", "batch": 16, "pixels": 224, **more}

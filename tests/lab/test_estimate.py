@@ -8,6 +8,7 @@ import pytest
 
 from profet_core.catalog import load_gpus
 from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.measured import SHARES
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode, load_rates
 from profet_lab.estimate_fit import (
@@ -26,7 +27,7 @@ from profet_lab.estimate_fit import (
     problem,
 )
 from profet_lab.estimate_report import RATES_TABLE, coefficients, conformal, folds_of, rates_table
-from profet_lab.measured_pairs import held_out_steps, pairs_report
+from profet_lab.measured_pairs import CANDIDATES, held_out_steps, pairs_report
 from profet_lab.measurements.tables import data_folder
 
 
@@ -165,7 +166,8 @@ def test_a_pair_has_one_source_network_and_precision_and_what_its_program_shares
     # All estimates are a quarter too short.
     latency_ms = rows["latency_ms"].to_numpy()
     parts_ms = [latency_ms / 1.25, np.full(len(rows), 1e-6), np.zeros(len(rows))]
-    found = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
+    found, shares = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
+    assert shares in CANDIDATES and SHARES in CANDIDATES
     kinds = {one["kind"]: one for one in found}
     assert {"batch: twice the batch size", "FP32 or TF32: other generation"} <= set(kinds)
     for one in found:

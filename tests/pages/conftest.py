@@ -252,8 +252,8 @@ def has_results(app: AppTest) -> bool:
 
 
 def _result_tables(app: AppTest) -> list[dict]:
-    """Charts have components too."""
-    found = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    """Charts, and the scripts of every page, have components too."""
+    found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
     return [data for data in found if "rows" in data]
 
 

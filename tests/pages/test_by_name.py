@@ -9,9 +9,9 @@ from profet_core.answers.predict import predicted_question
 from profet_core.layers.reading import read_network
 from profet_core.questions import ProfileQuestion
 from profet_profiles.units import format_ms
+from tests.core.layers.test_logs import YOLO
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, type_in
 from ui.resources import load_resources
-from ui.server import DROPPED_TYPE
 
 TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64,3\nflatten,,\ndense,10,\n"
 ALONE = {"source": "name", "per": "step", "preset": "original"}
@@ -142,9 +142,6 @@ def test_a_file_is_counted_and_what_is_wrong_with_the_next_one_is_one_line(open_
         (line,) = lines(app.error)
         assert line.startswith("<b>x</b>.keras") and "\n" not in line and column(app, "Time") == before
         assert not app.exception
-    uploader = next(one for one in app.file_uploader if one.key.startswith("network:file"))
-    app = uploader.set_value(("mine.csv", b"", DROPPED_TYPE)).run()
-    assert "dropped it" in lines(app.error)[0]
 
     def fail(*_):
         raise RuntimeError("secret")
@@ -152,6 +149,15 @@ def test_a_file_is_counted_and_what_is_wrong_with_the_next_one_is_one_line(open_
     monkeypatch.setattr("ui.uploads.read_network_guarded", fail)
     (line,) = lines(give(app, ("next.csv", TABLE), slot="network").error)
     assert "next.csv" in line and "our side" in line and "secret" not in line
+
+
+def test_a_log_fills_in_its_time_its_gpu_and_the_network_s_sizes(open_app):
+    app = open_app(**{**ALONE, "net": "yolov8n", "preset": "gpus"})
+    uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
+    app = uploader.set_value(("yolo.log", YOLO.encode(), "text/plain")).run()
+    said = {"anchor": "GeForce RTX 4090", "latency": "100 ms", "net_batch": 16, "net_pixels": 640}
+    assert {name: app.session_state[name] for name in said} == said
+    assert {"Measured", "Scaled"} == set(column(app, "Basis").values()) and not app.error
 
 
 def test_runs_multiply_a_training_s_cost(open_app):

@@ -33,7 +33,6 @@ from tests.pages.conftest import (
     upload,
 )
 from ui.custom import MAX_NAME_LETTERS, MAX_PROFILES, content_key
-from ui.server import DROPPED_TYPE
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(
@@ -253,9 +252,6 @@ def test_the_list_is_bounded_and_bad_files_leave_a_line_each(open_app, samples):
     give(app, ("x" * 300 + ".json", samples[VGG].data), ("\u202e\n", samples[LENET].data))
     long, empty = custom(app)
     assert len(long) == MAX_NAME_LETTERS and empty == "unnamed" and not app.error
-    uploader = app.segmented_control(key="source").set_value("upload").run().file_uploader[0]
-    app = uploader.set_value([("net.json", b"", DROPPED_TYPE)]).run()
-    assert "net.json can't be used: the server dropped it" in lines(app.error)[0]
 
 
 def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkeypatch):
@@ -328,13 +324,10 @@ def test_a_link_to_an_upload_that_is_not_in_it_says_so(open_app):
         asked = {"source": "upload", "anchor": "p2.xlarge", "latency": "88"}
         (line,) = lines(open_app(page, **asked).info)
         assert "isn't in this link" in line
-        app = open_app(page, **asked, reloaded="1")
-        (line,) = lines(app.info)
-        assert line.startswith("Your upload is gone") and "reloaded" not in app.query_params
 
 
 def test_a_sample_in_the_place_of_an_upload_leaves_the_latency_to_it(open_app):
-    app = open_app(source="upload", anchor="p2.xlarge", reloaded="1")
+    app = open_app(source="upload", anchor="p2.xlarge")
     assert (app.session_state["latency"], app.session_state["anchor"]) == (None, "p2.xlarge")
     assert "latency" not in app.query_params and "profiled on T4" in " ".join(lines(app.markdown))
     app.segmented_control(key="source").set_value("sample").run()

@@ -315,6 +315,20 @@ def test_a_measured_time_without_a_profile(open_app, models, catalog, port, caps
     assert {name: app.query_params[name] for name in ("anchor", "latency")} == {"anchor": gpu, "latency": time}
 
 
+def test_a_network_by_name_in_the_place_of_a_profile(open_app, port, capsys):
+    app = open_app(source="name", net_batch="64", anchor="g4dn.xlarge", latency="500 ms", preset="all", market="spot")
+    asked = {"profile": "resnet50", "profiled_batch": 64, "anchor": "g4dn.xlarge", "latency_ms": 500.0}
+    asked |= {"images": 1_281_167, "epochs": 90, "market": "spot"}
+    document = posted(asked | {"include_retired": True}, port, "/v1/advise")
+    capsys.readouterr()
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items() if name != "profile"]
+    assert main(["advise", "resnet50", *options, "--include-retired", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == document
+    costs = {plan["plan"]: format_usd(plan["total_usd"]) for plan in document["plans"]}
+    shown = column(app, "Cost")
+    assert len(shown) > 15 and shown == {name: costs[name] for name in shown}
+
+
 def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
     path = tmp_path / "train.log"
     path.write_text(DETECTRON)

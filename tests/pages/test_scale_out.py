@@ -16,6 +16,7 @@ from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
+from ui.words import plain
 
 MODEL = load_models().scaleout
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -132,6 +133,17 @@ def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
     assert set(traces) == {"ring", "More GPUs than this cost more than they save"}
     assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in stated["curve"]])
     assert traces["More GPUs than this cost more than they save"]["x"] == [stated["last_paying"]]
+
+
+def test_how_many_gpus_is_first_and_follows_deadline_and_network(open_app, samples):
+    asked = ("scaleout", samples[SAMPLE].path, "--images", 50_000, "--epochs", 90, "--market", "on-demand")
+    limits = ("--deadline-hours", 0.2, "--network-gbit-per-s", 3200)
+    stated = [printed(*asked)["how_many"], printed(*asked, *limits)["how_many"]]
+    app = open_page(open_app)
+    assert app.main.markdown[0].value == f"#### {plain(stated[0]['sentence'])}"
+    app = open_page(open_app, deadline_h="0.2", machine_network="3200")
+    assert app.main.markdown[0].value == f"#### {plain(stated[1]['sentence'])}"
+    assert stated[1]["gpus"] > stated[0]["gpus"] and stated[1]["nodes"] > 1
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ import pytest
 from profet_core import ProfileError, read_profile
 from profet_core.errors import BusyError, InputError
 from profet_profiles import sandbox
+from profet_profiles.queues import BoundedQueue
 from profet_profiles.record import Profile, ProfileMeta
-from profet_profiles.sandbox import SMALL_BYTES, ReadingQueue, Task, profile_document, profile_in, read_guarded, taken
+from profet_profiles.sandbox import SMALL_BYTES, Task, profile_document, profile_in, read_guarded, taken
 
 FORMATS = Path(__file__).resolve().parents[2] / "sample_traces" / "formats"
 
@@ -105,7 +106,7 @@ def test_a_file_is_blamed_for_processor_time_and_a_busy_machine_for_the_rest(
 
 
 def test_whoever_leaves_ends_the_reading(started, monkeypatch):
-    queue, shares = ReadingQueue(1), []
+    queue, shares = BoundedQueue(1), []
     monkeypatch.setattr(sandbox, "QUEUE", queue)
 
     def leave(share: float) -> None:
@@ -278,7 +279,7 @@ COUNT = 5
 
 def test_no_more_than_so_many_have_their_turn_at_once_and_first_come_is_first_served():
     at_once = 2
-    queue, lock = ReadingQueue(at_once), threading.Lock()
+    queue, lock = BoundedQueue(at_once), threading.Lock()
     now: set[int] = set()
     served: list[int] = []
     most: list[int] = []
@@ -325,7 +326,7 @@ class LeftError(BaseException):
 
 
 def test_whoever_leaves_makes_room():
-    queue = ReadingQueue(1)
+    queue = BoundedQueue(1)
 
     def leave(place: int) -> None:
         assert place == 1
@@ -341,10 +342,9 @@ def test_whoever_leaves_makes_room():
         pass
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MAX_WAITING", 2), ("MAX_WAITING_BYTES", 20)])
-def test_a_full_queue_is_reported_at_once(monkeypatch, limit, value):
-    monkeypatch.setattr(sandbox, limit, value)
-    queue = ReadingQueue(1)
+@pytest.mark.parametrize(("limit", "value"), [("places", 2), ("places_bytes", 20)])
+def test_a_full_queue_is_reported_at_once(limit, value):
+    queue = BoundedQueue(1, **{limit: value})
 
     def third(_: int) -> None:
         with pytest.raises(BusyError, match="try again in a minute"), queue.turn(10):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import io
 import logging
 import subprocess
@@ -18,99 +17,17 @@ import streamlit
 from packaging.requirements import Requirement
 from streamlit import net_util
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from profet_core import read_profile
 from profet_core.prediction.models import EnsembleRule
 from profet_core.training.plans import Confidence
 from tests.test_imports import MAY_IMPORT, modules_of, syntax_tree
-from ui import server
-from ui.server import DROPPED_TYPE, Turns, UploadsHeld, bounded_uploads, is_dropped
+from ui.server import Turns
 from ui.streamlit_internals import keep_to_itself
 from ui.words import log_failure
 
-KIB = 2**10
 
-
-@pytest.fixture
-def manager(monkeypatch) -> MemoryUploadedFileManager:
-    """Streamlit's, bounded to 4 KiB a session and 10 KiB in all."""
-    monkeypatch.setattr(server, "SESSION_BYTES", 4 * KIB)
-    monkeypatch.setattr(server, "ALL_BYTES", 10 * KIB)
-    return MemoryUploadedFileManager("/upload")
-
-
-def file(number: int, size: int = KIB) -> UploadedFileRec:
-    return UploadedFileRec(str(number), f"{number}.json", "application/json", b"x" * size)
-
-
-def sizes(manager: MemoryUploadedFileManager, session: str) -> dict[str, int]:
-    return {number: len(each.data) for number, each in manager.file_storage[session].items()}
-
-
-def test_a_session_holds_its_budget_and_what_nobody_reads_is_let_go_of(manager):
-    held = UploadsHeld(manager)
-    for number in range(6):
-        held.add_file("one", file(number))
-    assert sizes(manager, "one") == {"0": KIB, "1": KIB, "2": KIB, "3": KIB, "4": 0, "5": 0}
-    (record,) = manager.get_files("one", ["5"])
-    assert (record.name, record.type) == ("5.json", DROPPED_TYPE)
-    assert is_dropped(UploadedFile(record, None))
-    assert not is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
-    # What is read makes room again.
-    manager.remove_file("one", "0")
-    held.add_file("one", file(6))
-    assert sizes(manager, "one")["6"] == KIB
-    held = UploadsHeld(manager)
-    held.add_file("two", file(0))
-    now_s = time.monotonic()
-    held.sweep(now_s + server.UNREAD_S - 1)
-    assert sizes(manager, "two") == {"0": KIB}
-    held.sweep(now_s + server.UNREAD_S + 1)
-    assert sizes(manager, "two") == {"0": 0}
-    assert is_dropped(UploadedFile(manager.get_files("two", ["0"])[0], None))
-    manager.remove_session_files("two")
-    held.sweep(now_s)
-    assert "two" not in manager.file_storage
-
-
-def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
-    monkeypatch.setattr(server, "SWEEP_S", 0.01)
-    monkeypatch.setattr(server, "UNREAD_S", 0.0)
-    monkeypatch.setattr(server, "uploads_of_all", lambda: manager)
-
-    async def serve() -> dict[str, int]:
-        async with bounded_uploads():
-            manager.add_file(session_id="one", file=file(0))
-            manager.add_file(session_id="one", file=file(1, 5 * KIB))
-            before = sizes(manager, "one")
-            for _ in range(500):
-                await asyncio.sleep(0.01)
-                if not any(sizes(manager, "one").values()):
-                    break
-            return before
-
-    assert asyncio.run(serve()) == {"0": KIB, "1": 0}
-    assert sizes(manager, "one") == {"0": 0, "1": 0}
-
-
-_SERVES = """
-import asyncio
-from streamlit.runtime import get_instance
-from streamlit_app import app
-
-async def serve():
-    async with app.lifespan()(app):
-        print(type(getattr(get_instance().uploaded_file_mgr.add_file, "__self__", None)).__name__)
-
-asyncio.run(serve())
-"""
-
-
-def test_the_entry_point_bounds_them_quietly_and_what_it_loads_lasts(repository: Path):
-    done = subprocess.run([sys.executable, "-c", _SERVES], cwd=repository, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "UploadsHeld", done.stderr
+def test_warming_up_is_quiet_and_what_it_loads_lasts(repository: Path):
     done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 50_000

@@ -106,6 +106,31 @@ def test_bad_arguments_get_one_line(refused, asked, arguments, line):
     assert line in refused(*asked, *arguments)
 
 
+def test_the_cheapest_batch_size_costs_there_what_is_said(document, run, asked):
+    assert document(*asked)["best_batch"] is None
+    answer = document(*asked, "--any-batch")
+    best, cheapest = answer["best_batch"], answer["cheapest"]["plan"]
+    before = next(row["total_usd"] for row in answer["plans"] if row["plan"] == cheapest)
+    assert best["batch_size"] != answer["workload"]["batch_size"]
+    assert best["saves_percent"] == pytest.approx(100 * (1 - best["total_usd"] / before)) and best["saves_percent"] > 2
+    there = document(*asked, "--at-batch", best["batch_size"])
+    costs = {row["plan"]: row["total_usd"] for row in there["plans"]}
+    assert costs[best["plan"]] == pytest.approx(best["total_usd"]) == min(costs.values())
+    assert best["sentence"] in run(*asked, "--any-batch")[1]
+
+
+def test_the_launch_task_is_printed_alone_and_runs_the_command(run, document, asked):
+    given = (*asked, "--market", "spot", "--launch-command", "python train.py --epochs 9")
+    status, out, _ = run(*given, "--launch")
+    launch = document(*given)["launch"]
+    comments, tasks = (
+        [line for line in out.splitlines() if line.startswith("# ") == is_comment] for is_comment in (True, False)
+    )
+    assert (status, "\n".join(tasks) + "\n") == (0, launch["skypilot"])
+    assert tasks[-1] == "  python train.py --epochs 9" and "  use_spot: true" in tasks
+    assert [line[2:] for line in comments[1:]] == [launch[key] for key in ("availability", "page", "checklist")]
+
+
 def test_the_report_is_written_beside_what_is_printed(run, refused, sample, asked, expected, tmp_path):
     path = tmp_path / "answer.html"
     status, out, _ = run(*asked, "--report", path)
@@ -234,6 +259,10 @@ def test_tables_and_where_more_stop_paying(run):
     status, out, err = run("scaleout", *on_nodes, "--gpus", "1,8")
     assert (status, err) == (0, "")
     lines = out.splitlines()
+    # How many comes first.
+    first = lines.index("")
+    assert " × V100 SXM at " in lines[0] and "arXiv:1706.02677" in lines[first - 1]
+    lines = lines[first + 1 :]
     assert lines[0].startswith("resnet50, 25.6M parameters, on p3.16xlarge: NVLink mesh 150 GB/s")
     assert lines[3].split()[:4] == ["1", "1", "64", "203"] and lines[4].split()[:3] == ["8", "1", "512"]
     assert "step latency by strategy" in lines and "whole machines, all GPUs training" in lines
@@ -243,13 +272,72 @@ def test_tables_and_where_more_stop_paying(run):
     assert "pays off up to 1 GPU: beyond that" in run("scaleout", *small, "--gpus", "1,2,64")[1]
 
 
+def test_how_many_gpus_for_a_deadline_a_budget_or_neither(document):
+    asked = ("scaleout", *MEASURED, "--provider", "aws,lambda", "--market", "on-demand")
+    free = document(*asked)["how_many"]
+    curve = {row["instance"]: row for row in document(*asked)["offers"]}
+    chosen = curve[free["instance"]]
+    assert all(
+        free["epoch_s"] * free["epoch_usd"] <= row["epoch_s"] * row["epoch_usd"] * (1 + 1e-9) for row in curve.values()
+    )
+    assert (free["gpus"], free["batch_size"]) == (chosen["gpus"], chosen["batch_size"]) and free["within"]
+    assert free["sentence"].endswith("more GPUs cost more than they save.")
+    # Over a fast network two machines cost little more: that is said.
+    on_h100 = (
+        "scaleout",
+        *STEP[:2],
+        "--gpu",
+        "H100-SXM5-80GB",
+        *STEP[4:],
+        "--network",
+        "ResNet50",
+        "--provider",
+        "nebius",
+    )
+    assert "; 16 on 2 machines: " in document(*on_h100)["how_many"]["sentence"]
+    # Ninety epochs in less time than one machine needs, and than any number needs.
+    fewer = document(*asked, "--epochs", 90, "--deadline-hours", 90 * free["epoch_s"] / 3600 * 2)["how_many"]
+    assert fewer["within"] and fewer["epoch_usd"] <= free["epoch_usd"]
+    assert fewer["total_s"] == pytest.approx(90 * fewer["epoch_s"]) and fewer["total_s"] <= 180 * free["epoch_s"]
+    none = document(*asked, "--epochs", 90, "--deadline-hours", 0.001)["how_many"]
+    assert not none["within"] and none["epoch_s"] <= free["epoch_s"]
+    cheap = document(*asked, "--budget-usd", 1.5 * free["epoch_usd"])["how_many"]
+    assert cheap["within"] and cheap["epoch_usd"] <= 1.5 * free["epoch_usd"] and cheap["epoch_s"] <= free["epoch_s"]
+    sixteen = document(*asked, "--total-gpus", 16)
+    assert (
+        sixteen["how_many"]["epoch_usd"] == sixteen["offers"][0]["epoch_usd"]
+        and "more" not in sixteen["how_many"]["sentence"]
+    )
+    assert document("scaleout", *STEP[:2], "--gpu", "MI250X", *STEP[4:], "--network", "ResNet50")["how_many"] is None
+
+
+def test_the_network_between_machines_is_given_the_offer_s_own_or_unknown(document, refused):
+    asked = ("scaleout", *MEASURED, "--gpus", "8,16")
+    found = {gbit: document(*asked, "--network-gbit-per-s", gbit) for gbit in (10, 100, 200, 3200)}
+    ms = {gbit: answer["curve"][1]["latency_ms"] for gbit, answer in found.items()}
+    assert ms[10] > ms[100] > ms[200] > ms[3200] > 203
+    assert {answer["curve"][0]["latency_ms"] for answer in found.values()} == {
+        document(*asked)["curve"][0]["latency_ms"]
+    }
+    unknown = document(*asked)
+    assert unknown["interconnect"]["network_gbit_per_s"] is None and "unknown" in unknown["warnings"][0]
+    sixteen = unknown["curve"][1]
+    assert sixteen["low_ms"] < ms[100] < sixteen["latency_ms"] < ms[10] < sixteen["high_ms"]
+    assert document(*asked, "--instance", "p3.16xlarge")["interconnect"]["network_gbit_per_s"] == 25
+    own = document(*asked, "--gpus", 4, "--gpus-per-node", 4, "--link", "pcie-3")["interconnect"]
+    assert (own["gpus"], own["link"], own["link_gb_per_s"]) == (4, "pcie", 15.75)
+    assert "--instance" in refused(*asked, "--instance", "p3.16xlarge", "--link", "pcie-3")
+    assert "Gb/s" in refused(*asked, "--network-gbit-per-s", 0)
+    assert "GPUs per machine" in refused(*asked, "--gpus-per-node", 0)
+
+
 def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
     """The formulas may find a shorter step than the usual one's: that is no advice."""
-    asked = ("scaleout", "--step-ms", 20, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
+    asked = ("scaleout", "--step-ms", 200, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
     usual, ring = (document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring")))
     assert usual == ring and usual["strategy"] == "ring"
     by_strategy = usual["curve"][0]["by_strategy_ms"]
-    assert by_strategy["tree"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
+    assert by_strategy["ps-cpu"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
     out = run(*asked)[1]
     for title in ("tree (not measured)", "ps-cpu (measured in 2017 only)", "ps-gpu (measured in 2017 only)", " ring "):
         assert title in out

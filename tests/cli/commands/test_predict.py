@@ -92,7 +92,7 @@ def test_predicts_text_is_a_table_with_a_line_an_instance(run, document, command
     assert " ms " in lines[0] and "$" in lines[0] and "Measured" in lines[0]
     # An old price says how old it is.
     prices = {row["instance"]: row["price_note"] for row in document(*command)["predictions"]}
-    assert prices["p2.xlarge"].startswith("price from 2021, over ")
+    assert prices["p2.xlarge"].startswith("price from Dec 2021, over ")
     assert prices == {name: old_price_note(entry) for name, entry in catalog.items()}
     dates = {line.split()[0]: line for line in lines}
     assert "2021, old" in dates["p2.xlarge"] and ", old" not in dates["g4dn.xlarge"]

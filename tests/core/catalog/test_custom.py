@@ -152,7 +152,7 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
 @pytest.mark.parametrize(
     ("row", "memory_gib"),
     [
-        ("my.two,Tesla V100-SXM2-32GB,2,32,,3,any,linux,on-demand,,2026-01,invoice", 32),
+        ("my.two,Tesla P100-SXM2-32GB,2,32,,3,any,linux,on-demand,,2026-01,invoice", 32),
         ("my.a100,Lab A100 96,1,96,,1,any,linux,on-demand,,2026-01,invoice", 96),
     ],
 )

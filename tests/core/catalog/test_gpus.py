@@ -78,6 +78,8 @@ def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
     [
         ("nvidia l4", None, "L4"),
         ("V100", None, "Tesla V100-SXM2-16GB"),
+        ("V100", 32, "Tesla V100-SXM2-32GB"),
+        ("V100-PCIE-32GB", None, "Tesla V100-PCIE-32GB"),
         ("A100", 40, "A100-SXM4-40GB"),
         ("NVIDIA A100 80GB PCIe", 79.3, "A100-PCIE-80GB"),
         ("Tesla V100-PCIE-16GB", None, "Tesla V100-PCIE-16GB"),
@@ -116,7 +118,7 @@ def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
     [
         ("A100", None, "A100-SXM4-40GB, A100-SXM4-80GB"),
         ("A100", 640, "40 or 80 GiB, not 640"),
-        ("L40X", None, "L40S"),
+        ("L40X", None, "L40"),
         ("Voodoo", None, "'Voodoo'"),
     ],
 )
@@ -174,13 +176,21 @@ def test_every_row_is_of_an_instance_or_a_gpu_and_links_that_can_t_be_are_refuse
 def test_what_clouds_say(table, instance, link, gb_per_s, gbit_per_s):
     found = table.of(load_catalog()[instance])
     assert (found.link, found.link_gb_per_s, found.network_gbit_per_s) == (link, gb_per_s, gbit_per_s)
-    assert found.network_gb_per_s == gbit_per_s / 8
+    assert found.network_gb_per_s == (gbit_per_s / 8, gbit_per_s / 8)
 
 
 def test_every_node_has_links_and_what_nobody_states_is_assumed_and_noted(table):
     rented = table.of(load_catalog()["lambda/gpu_8x_a100"])
     assert (rented.link, rented.gpus) == (Link.NVSWITCH, 8)
-    assert "typical links for this GPU's form factor" in rented.assumed and "10 Gb/s between nodes" in rented.assumed
+    assert "typical links for this GPU's form factor" in rented.assumed and rented.network_gbit_per_s is None
+    # Behind switches machines are sold with 100 to 1,600 Gb/s, others with 10 to 100.
+    assert rented.network_gb_per_s == (12.5, 200.0)
+    assert table.of_gpu("V100", 8).network_gb_per_s == (1.25, 12.5)
+    own = rented.linked("pcie-4", 25.0)
+    assert (own.link, own.link_gb_per_s, own.network_gb_per_s, own.assumed) == (Link.PCIE, 31.5, (3.125, 3.125), "")
+    for link, gbit_per_s in (("string", None), (None, 0.0), (None, 1e6)):
+        with pytest.raises(InputError):
+            rented.linked(link, gbit_per_s)
     assert table.of_gpu("Some GPU 9000", 4).assumed.startswith("links assumed: PCIe 4")
     # A GeForce card reaches others through host memory, whatever its PCIe generation.
     geforce = table.of(load_catalog()["runpod/8x-RTX4090"])

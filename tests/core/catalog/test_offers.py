@@ -21,6 +21,7 @@ from profet_core.catalog.collection import (
 from profet_core.catalog.instance import (
     CUSTOM_PRICE,
     gpu_words,
+    is_fresh,
     machine_words,
     offer_name,
     old_price_note,
@@ -100,10 +101,10 @@ def test_no_filter_keeps_everything_and_memory_and_form_in_a_name_count():
         ({"provider": (" Verda",), "gpu": ("V100",)}, {"verda/1V100.6V"}),
         (
             {"provider": ("lambda", "nebius"), "gpu": ("L40S", "a10"), "gpu_count": (1,)},
-            {"lambda/gpu_1x_a10", "nebius/gpu-l40s-a_1gpu-8vcpu-32gb"},
+            {"lambda/gpu_1x_a10", "nebius/gpu-l40s-a_1gpu-8vcpu-32gb", "nebius/gpu-l40s-d_1gpu-16vcpu-96gb"},
         ),
         ({"region": "US, NA", "gpu": ("H200",), "gpu_count": (4,)}, {"vast/4x-H200"}),
-        ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V"}),
+        ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V", "verda/1B300.30V"}),
     ],
 )
 def test_what_is_requested_is_kept(asked, found):
@@ -135,11 +136,11 @@ def test_a_filtered_catalog_has_the_wanted_price_and_confidence_the_advice_s_wor
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"provider": ("azure",), "gpu": ("H200",)}, ("cloud azure (17 offers without", "GPU H200 (33 offers")),
-        ({"provider": ("nimbus",)}, ("cloud nimbus", "aws; azure; gcp; lambda")),
-        ({"gpu": ("RTX 4080",)}, ("GPU RTX 4080", "A10; A100-PCIE-40GB; ")),
-        ({"gpu_count": (3,)}, ("3 GPUs", "1, 2, 4, 8.")),
-        ({"min_memory_gib": 500}, ("500 GiB", "180 GiB.")),
+        ({"provider": ("azure",), "gpu": ("H200",)}, ("cloud azure (22 offers without", "GPU H200 (33 offers")),
+        ({"provider": ("nimbus",)}, ("cloud nimbus", "aws; azure; crusoe; denvr")),
+        ({"gpu": ("RTX 4080",)}, ("GPU RTX 4080", "RTX A4000; RTX A4500; ")),
+        ({"gpu_count": (5,)}, ("5 GPUs", "1, 2, 3, 4, 8, 9, 10.")),
+        ({"min_memory_gib": 500}, ("500 GiB", "288 GiB.")),
         ({"provider": ("verda",), "gpu": ("T4",), "region": "eastus"}, ("cloud verda (4 offers without it).",)),
     ],
 )
@@ -204,11 +205,27 @@ def test_the_age_is_what_a_price_is_at_least(as_of, years):
     assert bool(old_price_note(old, TODAY)) == (years > 0)
 
 
-def test_each_price_has_its_month_and_another_year_is_beside_the_price():
+def test_each_price_has_its_month():
     four = [SHIPPED[name] for name in ORIGINAL]
-    assert price_line(four) == "Prices as of 2026: T4 · AWS; 2025: V100 SXM · AWS; 2021: M60 · AWS, K80 · AWS."
+    assert price_line(four) == (
+        "Prices as of January 2026: T4 · AWS; December 2025: V100 SXM · AWS; December 2021: M60 · AWS, K80 · AWS."
+    )
     many = [replace(four[1], name=f"n{n}", provider=f"p{n}", as_of="2026-06-30") for n in range(5)]
-    assert price_line([*many, four[0]]) == "Prices as of June 2026; 2021: M60 · AWS."
+    assert price_line([*many, four[0]]) == "Prices as of June 2026; December 2021: M60 · AWS."
     assert (price_line(many[:1]), price_line([])) == ("Prices as of June 2026.", "")
-    this_year = replace(four[0], as_of=f"{date.today().year}-01")
-    assert [price_words(one) for one in (this_year, four[0])] == ["$0.750", "$0.750 · 2021"]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "words"),
+    [
+        ("2026-11-22", "$0.750"),
+        ("2026-09-23", "$0.750"),  # 60 days
+        ("2026-09-22", "$0.750 · Sep 2026"),
+        ("2026-09", "$0.750"),  # of its last day at the latest
+        ("2025", "$0.750 · 2025"),
+        ("", "$0.750"),
+    ],
+)
+def test_a_price_over_60_days_old_has_its_month_beside_it(as_of, words):
+    offer = replace(SHIPPED["g3s.xlarge"], as_of=as_of)
+    assert (price_words(offer, TODAY), is_fresh(as_of, TODAY)) == (words, words == "$0.750")

@@ -6,10 +6,9 @@ import itertools
 
 import pytest
 
-from profet_collect.graph import Builder
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.network import Kind, count
+from profet_core.layers.network import Kind, Layer, count
 from profet_core.layers.reading import COLUMNS, read_network
 from profet_core.layers.rules import TABLE_KINDS, Window
 from tests.made.plain_lenet import PLAIN_LENET
@@ -71,20 +70,18 @@ def test_averages_have_no_gradient_one_filter_a_channel_is_depthwise_and_branche
 
 
 def test_counts_sum_layers_by_their_kind():
-    net = Builder()
-    assert net.squeeze_excite((8, 8, 16), 4) == (8, 8, 16)
-    counts = count(net.layers, 8)
+    made = rules.apply_rule("squeeze excite", rules.Settings({"filters": 4}), ((8, 8, 16),))
+    assert made[-1].output == (8, 8, 16)
+    counts = count(made, 8)
     # 16 to 4 and back, with their biases; 64 products each way.
     assert counts.parameters == 16 * 4 + 4 + 4 * 16 + 16
     assert counts.flops.convolution == 2 * 64 + 2 * 64
     assert counts.elements.all == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
     assert (counts.layers.convolutions, counts.layers.pools, counts.layers.all) == (2, 1, 6)
-    net = Builder()
-    x = net.image(6)
-    x = net.batch_norm(net.convolution(x, 4, 3, 1, "valid"))
-    x = net.depthwise(x, 3, 1, "valid", bias=True)
-    net.dense(net.global_pool(x), 10)
-    counts = count(net.layers, 6)
+    layers = [Layer(Kind.INPUT, (6, 6, 3)), rules.convolution((6, 6, 3), 4, Window((3, 3)))]
+    layers += [rules.normalization((4, 4, 4)), rules.convolution((4, 4, 4), 4, Window((3, 3)), groups=4)]
+    layers += [rules.global_pooling((2, 2, 4)), rules.dense((4,), 10)]
+    counts = count(layers, 6)
     assert counts.parameters == (108 + 4) + 16 + (36 + 4) + (40 + 10)
     assert counts.trainable_parameters == counts.parameters - 8
     assert counts.flops.convolution == 2 * 108 * 16 and counts.flops.depthwise == 2 * 36 * 4

@@ -49,7 +49,7 @@ def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own)
     ("arguments", "says"),
     [
         (["x"], "give its GPU"),
-        (["x", "--gpu", "L40X"], "did you mean L40S?"),
+        (["x", "--gpu", "L40X"], "did you mean L40?"),
         (["x", "--gpu", "A100"], "A100-SXM4-40GB, A100-SXM4-80GB"),
         (["x", "--gpu", "B200", "--other-gpu"], "give its memory"),
         (["x", "--gpu", "L4", "--memory-gib", "80"], "L4 has 24 GiB, not 80"),
@@ -94,10 +94,10 @@ def test_a_wrong_clock_is_named_where_nobody_typed_a_date(refused, run, monkeypa
 
 
 def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, document):
-    v100 = ("my.v32", "--gpu", "Tesla V100-SXM2-32GB", "--memory-gib", 32, "--usd-per-hour", 1)
-    assert "--other-gpu" in refused("add", *v100)
-    assert document("add", *v100, "--other-gpu")["offer"]["gpu_memory_gib"] == 32
-    assert next(row for row in document() if row["name"] == "my.v32")["basis"] == "price only"
+    p100 = ("my.p32", "--gpu", "Tesla P100-SXM2-32GB", "--memory-gib", 32, "--usd-per-hour", 1)
+    assert "--other-gpu" in refused("add", *p100)
+    assert document("add", *p100, "--other-gpu")["offer"]["gpu_memory_gib"] == 32
+    assert next(row for row in document() if row["name"] == "my.p32")["basis"] == "price only"
 
 
 def test_a_damaged_file_or_no_place_for_it_is_one_line(refused, own, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_list_is_filtered_by_cloud_gpu_count_market_and_region(document, run):
     every = len(load_shipped().all_offers)
     assert len(document("list", "--all")) == len(document("--all")) == every + 1, "one is another price of an offer"
     spot = {row["name"]: row["usd_per_hour"] for row in document("--market", "spot")}
-    assert (len(spot), spot["g4dn.xlarge"]) == (70, 0.2)
+    assert (len(spot), spot["g4dn.xlarge"]) == (85, 0.2)
     assert [row["usd_per_hour"] for row in document("list", "--region", "eu-west-1")] == [0.6]
     assert "spot, own" in run("list", "--all")[1]
 

@@ -1,3 +1,22 @@
+// What every page has: mounted once a visit (ui/navigation.py), it stays while the tab is open.
+const KEPT = "profet-upload";
+const isReloaded = () =>
+  Boolean(sessionStorage.getItem(KEPT)) && performance.getEntriesByType("navigation")[0]?.type === "reload";
+
+export default function mounted({ setStateValue }) {
+  if (isReloaded() && !mounted.once) {
+    mounted.once = true;
+    setStateValue("reloaded", true);
+  }
+}
+
+// A changed setting replaces the page's address; only another page is a step back.
+const push = history.pushState.bind(history);
+history.pushState = (state, unused, url) => {
+  const samePage = url != null && new URL(url, location.href).pathname === location.pathname;
+  return samePage ? history.replaceState(state, unused, url) : push(state, unused, url);
+};
+
 // Copy link and PNG of ui/exports.py: in the browser alone, so that a click asks the server for nothing.
 (() => {
   const say = (text) => {
@@ -140,3 +159,36 @@
     true
   );
 })();
+
+// Uploads: their percentage in the main area, the phone's drawer, and a mark that this tab had one.
+{
+  const open = "[data-testid=stExpandSidebarButton]", shut = "[data-testid=stSidebarCollapseButton] button";
+  const send = XMLHttpRequest.prototype.send;
+  const say = text => {
+    let line = document.querySelector(".profet-upload");
+    if (!line) {
+      line = Object.assign(document.createElement("div"), {className: "profet-upload"});
+      line.setAttribute("role", "status");
+      document.body.append(line);
+    }
+    line.textContent = text;
+  };
+  XMLHttpRequest.prototype.send = function (body) {
+    const file = body instanceof FormData && [...body.values()].find(value => value instanceof File);
+    if (file) {
+      this.upload.addEventListener("progress", ({loaded, total}) => {
+        if (loaded < total) say(`Uploading ${file.name}: ${Math.floor(100 * loaded / total)}%`);
+      });
+      this.addEventListener("loadend", () => {
+        say("");
+        sessionStorage.setItem(KEPT, "1");
+        if (innerWidth < 768) document.querySelector(shut)?.click();
+      });
+    }
+    return send.call(this, body);
+  };
+  // Where the drawer is shut, "Use my own profile" opens it.
+  document.addEventListener("click", ({target}) => {
+    if (target.closest(".st-key-use-own button")) document.querySelector(open)?.click();
+  });
+}
