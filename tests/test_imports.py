@@ -50,6 +50,7 @@ ensemble
 training, transfer
 prediction
 layers
+questions
 answers
 """
 #: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
