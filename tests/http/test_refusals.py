@@ -39,7 +39,7 @@ TRAINING = {"images": 1000}
         ("predict", {"custom_gpus": [{"name": "mine"}]}, "custom_gpus must be a list of at most 20"),
         ("predict", {"custom_gpus": [{"gpu": "mine", "like": "L4", "times_reference": 1e9}]}, "times_log_sd"),
         ("predict", {"profile": {"Device_Conv2D": -1}}, "profile: 'Device_Conv2D' is negative"),
-        ("predict", {"profile": "x"}, "profile must be a profile"),
+        ("predict", {"profile": "x"}, "Unknown network"),
         ("cost", {}, "images is missing"),
         ("cost", {**TRAINING, "price": {"g4dn.xlarge": -1}}, "price must be"),
         ("advise", {**TRAINING, "market": "black"}, "Unknown market 'black'"),

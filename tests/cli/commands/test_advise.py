@@ -327,8 +327,8 @@ def test_the_network_between_machines_is_given_the_offer_s_own_or_unknown(docume
     own = document(*asked, "--gpus", 4, "--gpus-per-node", 4, "--link", "pcie-3")["interconnect"]
     assert (own["gpus"], own["link"], own["link_gb_per_s"]) == (4, "pcie", 15.75)
     assert "--instance" in refused(*asked, "--instance", "p3.16xlarge", "--link", "pcie-3")
-    assert "Gb/s" in refused(*asked, "--network-gbit-per-s", 0)
-    assert "GPUs per machine" in refused(*asked, "--gpus-per-node", 0)
+    assert "--network-gbit-per-s must be" in refused(*asked, "--network-gbit-per-s", 0)
+    assert "--gpus-per-node must be" in refused(*asked, "--gpus-per-node", 0)
 
 
 def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):

@@ -28,7 +28,7 @@ def test_the_json_says_what_the_library_says(document, sample, command, models, 
     assert len(rows) == len(load_catalog())
     assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
     assert unexpected(answer["warnings"]) == []
-    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
+    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "unused": []}
     bases = [basis for basis, _ in groupby(row["basis"] for row in rows)]
     assert bases == ["given", "measured", "transferred"]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
