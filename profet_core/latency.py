@@ -151,6 +151,16 @@ def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
     return (free_ms**SMOOTH_MAX_POWER + launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
 
 
+def free_ms(latency_ms: Values, launch_ms: Values) -> Values:
+    """The other part of a smooth maximum, at least 0.
+
+    >>> free_ms(smooth_max(100.0, 100.0), 100.0)
+    100.0
+    """
+    beyond = latency_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER
+    return ((beyond + abs(beyond)) / 2) ** (1 / SMOOTH_MAX_POWER)
+
+
 def sd_of_ratio(log_sd: Values, other: Values, correlation: Values) -> Values:
     """Standard deviation of the logarithm of a ratio, or of many.
 

@@ -120,7 +120,7 @@ ProfiledPrecision: TypeAlias = Annotated[
 TrainingCode: TypeAlias = Annotated[
     Text,
     about(
-        "code of the training: plain, or channels-last and compiled, which AMP gains more from (default: as profiled)",
+        "code of the training: plain; channels-last and compiled; or tuned as for MLPerf (default: as profiled)",
         choices=(AS_PROFILED, *CODES),
         needs="profile",
     ),
@@ -409,7 +409,10 @@ class EstimateQuestion(StepsQuestion, frozen=True):
         Literal["sgd", "momentum", "adam"], about("optimizer; its state counts in memory (default: sgd)")
     ] = "sgd"
     training_code: Annotated[
-        Text | None, about("training code: plain, or channels-last and compiled (default: plain)", choices=CODES)
+        Text | None,
+        about(
+            "training code: plain; channels-last and compiled; or tuned as for MLPerf (default: plain)", choices=CODES
+        ),
     ] = None
     frozen_backbone: Annotated[bool, about("only the last layer is trained: no weight gradients before it")] = False
     images: Annotated[Images | None, about("training images per epoch; adds time and cost", "N")] = None

@@ -56,7 +56,7 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Cali
     medians = measured_medians(published)
     measured = measured_latencies(medians)
     known = {
-        name: known_of(transfer.step, medians, name, measured, True, transfer.counters) for name in medians.instances
+        name: known_of(transfer.step, medians, name, measured, True, transfer.readers) for name in medians.instances
     }
     plain = replace(transfer, calibrated={})
     found: list[CalibratedGpu] = []

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, canonical
+from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, canonical
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts
@@ -250,9 +250,11 @@ _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: a GPU; of a GPU's or a measured instance's speed, and of a GPU's compute and bandwidth besides; of a source; of its
 #: launches and start, and of its launches on one GPU.
 _EFFICIENCY, _BY_MODE, _ON_GPU = 1.0, 0.25, 0.07
-_SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.2, 0.2, 0.1, 0.8, 1.0
+_SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.2, 0.1, 0.1, 0.8, 1.0
 #: Of cards of one chip around it: their clocks, power limit and memory are in the peaks.
-_SPEED_OF_CARD, _CARD = 0.06, 0.08
+_SPEED_OF_CARD, _CARD = 0.06, 0.06
+#: Of a generation's compute and bandwidth, and of graphics cards' over datacenter ones', by their compute capability.
+_GENERATION, _LINE, _GRAPHICS = 0.15, 0.3, (6.1, 7.5, 8.6, 8.9, 12.0)
 #: A card of twice the power limit of another one of its chip computes so much faster: it keeps its clock.
 _POWER_LIMIT, _POWER_LIMIT_SD = 0.2, 0.1
 #: Published steps that a GPU needs for efficiencies of its own.
@@ -293,6 +295,16 @@ def chip_of(gpu: str) -> str:
     """Cards with the same name of a chip have the same generation and number of multiprocessors."""
     one = load_gpus()[gpu]
     return f"{one.compute_capability} {one.sm_count}"
+
+
+def generation_of(gpu: Gpu) -> str:
+    """A GPU's generation, as effects name it."""
+    return f"generation {gpu.compute_capability}"
+
+
+def line_of(gpu: Gpu) -> str:
+    """Whether a GPU's generation is of graphics cards, as effects name it."""
+    return "graphics" if gpu.compute_capability in _GRAPHICS else "datacenter"
 
 
 @cache
@@ -369,6 +381,8 @@ def problem(rows: pd.DataFrame) -> Problem:
     rows = rows.reset_index(drop=True)
     rows = rows.assign(
         chip=rows["gpu"].map(chip_of),
+        generation=rows["gpu"].map(lambda name: generation_of(load_gpus()[name])),
+        line=rows["gpu"].map(lambda name: line_of(load_gpus()[name])),
         mode_name=[base_mode(Mode(mode)).name for mode in rows["mode"]],
         log_limit=rows["gpu"].map(log_power_limit),
         has_own=rows["gpu"].isin(numbers.index[numbers >= OFTEN]),
@@ -437,6 +451,8 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(rows, part, (_POWERS[name], _POWER_SD), "power", name, by=-peaks)
     effects.add(rows, part, (0.0, _GPU), "gpu", name, rows["chip"], by=-1.0)
     effects.add(rows, part, (0.0, _CARD), "gpu", name, rows["gpu"], by=-1.0)
+    effects.add(rows, part, (0.0, _GENERATION), "gpu", name, rows["generation"], by=-1.0)
+    effects.add(rows, part, (0.0, _LINE), "gpu", name, rows["line"], by=-1.0)
     if name == "compute":
         effects.add(rows, part, (_POWER_LIMIT, _POWER_LIMIT_SD), "power", "limit", by=-rows["log_limit"])
 

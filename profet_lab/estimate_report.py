@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import AMP, FP32, TF32
+from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu
 from profet_core.files import sha256_hex
 from profet_core.latency import LEVEL, log_sd_of, quantile
 from profet_core.layers.networks import PROFET as PROFET_PREFIX
@@ -53,10 +53,12 @@ from profet_lab.estimate_fit import (
     chip_of,
     estimate_rows,
     fit,
+    generation_of,
     group_of,
     hosts,
     launch_log_sd,
     launched_shares,
+    line_of,
     log_power_limit,
     predicted_ms,
     problem,
@@ -484,13 +486,20 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         in_mode += effect("group in mode", group, mode.name) if mode is not base else 0.0
         return effect("kind", kind) + effect("year", kind) + in_mode
 
+    def of_generation(gpu: Gpu, part: str) -> float:
+        return effect("gpu", part, generation_of(gpu)) + effect("gpu", part, line_of(gpu)) if part else 0.0
+
+    def part_of(kind: str) -> str:
+        return "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
+
     def effects_on(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs, chip = [], chip_of(gpu)
         for kind in KINDS:
-            part = "compute" if kind in FLOPS else "bandwidth" if kind in (*ELEMENTS, *ONCE) else ""
+            part = part_of(kind)
             own = effect(f"kind on {specific}", kind, name) + effect(f"group on {specific}", group_of(kind), name)
             own += effect("speed", chip) + effect("speed", gpu) + (effect("speed", name) if name != gpu else 0.0)
             faster = effect("gpu", part, chip) + effect("gpu", part, gpu) if part else 0.0
+            faster += of_generation(load_gpus()[gpu], part)
             faster += effect("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
             logs.append(_rounded(own - faster))
         sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
@@ -507,6 +516,14 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         "log_costs": {mode.name: [_rounded(log_cost(kind, mode)) for kind in KINDS] for mode in Mode},
         "powers": {part: _rounded(effect("power", part)) for part in ("compute", "bandwidth")},
         "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
+        # Of GPUs none of whose chip's steps are known.
+        "generations": [
+            {
+                "compute_capability": gpu.compute_capability,
+                "log_costs": [_rounded(-of_generation(gpu, part_of(kind))) for kind in KINDS],
+            }
+            for gpu in {one.compute_capability: one for one in load_gpus().values()}.values()
+        ],
         "average": {
             "log_costs": [0.0] * len(KINDS),
             "log_launch": _rounded(launch + effect("launch", "eager") + effect("year", "launch")),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.catalog import load_gpus
 from profet_core.latency import LEVEL, quantile
-from profet_core.layers.measured import Shares, Steps, conditional
+from profet_core.layers.measured import OF_PROGRAM, Shares, Steps, conditional
 from profet_core.layers.rates import SMALL_BATCH, Mode, log_peaks
 from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
 from profet_lab.tasks import Progress, error_figures, run_tasks
@@ -104,7 +104,8 @@ def pairs_report(
         network_log_sd=network_log_sds,
         gpu_log_sd=gpu_log_sds,
         launch_log_sd=rows["launch_log_sd"].to_numpy(),
-        shared_log_sd=np.full(len(rows), source),
+        shared_log_sd=np.full(len(rows), OF_PROGRAM * source),
+        kernels_log_sd=np.zeros(len(rows)),
         removed=np.zeros(len(rows)),
     )
     measured_ms = rows["latency_ms"].to_numpy()
@@ -156,7 +157,7 @@ def _scaled(
     errors, widths = [], []
     for given, others in groups:
         at = list(others)
-        scaled, _ = conditional(steps.take(at), steps.take([given]), measured_ms[[given]], shares)
+        scaled, _ = conditional(steps.take(at), steps.take([given]), measured_ms[[given]], shares=shares)
         errors.append(np.log(scaled.latency_ms / measured_ms[at]))
         widths.append(quantile() * scaled.log_sd)
     return np.concatenate(errors), np.concatenate(widths)

@@ -279,7 +279,9 @@ class Network(Part):
     precision = one_of(
         {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
-    training_code = one_of(dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last"), strict=True)))
+    training_code = one_of(
+        dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last", "Tuned"), strict=True))
+    )
 
 
 class Training(Part):

@@ -81,7 +81,7 @@ def predict(
     targets : instances; None: all that the method can predict.
     method : "default", or "profet" for the documented ensemble.
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
-    training_code : "plain", "channels-last" (and compiled) or "as profiled".
+    training_code : "plain", "channels-last" (and compiled), "tuned" or "as profiled".
     """
     if latency_ms is not None and without_latency:
         raise InputError("Give {without_latency} or {latency_ms}, not both.", "without_latency", "latency_ms")

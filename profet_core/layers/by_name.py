@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from profet_core.catalog.gpus import Gpu, is_half
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import smooth_max
-from profet_core.layers.network import Counts
+from profet_core.latency import FloatArray, combined_sd, smooth_max
+from profet_core.layers.estimate import NetworkStep, steps_on, without_units_log_sd
+from profet_core.layers.measured import OF_PROGRAM, Steps, conditional
+from profet_core.layers.network import Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
     PROFET,
     as_in_tensorflow,
     counts_of,
+    named_network,
     network_in_file_name,
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import RATES_NAME, Mode, RateModel, rate_model_of
+from profet_core.layers.rates import ELEMENTS, FLOPS, RATES_NAME, Mode, RateModel, rate_model_of
 from profet_core.prediction.checks import waits_for_loader
-from profet_core.prediction.counts import CountedStep
+from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsThere
 from profet_core.prediction.models import Models
+from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
 from profet_profiles.units import format_count
 
@@ -68,7 +76,7 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
     given : as `network_of` takes it.
     """
     name, meta = network_of(profile, given), profile.meta
-    if name is None or not (models.folder / RATES_NAME).is_file():
+    if name is None or not has_rates(models):
         return None
     if not set(models.instances) <= (model := rate_model_of(models)).instances.keys():
         return None
@@ -89,12 +97,164 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         if len(steps) >= _MAX_STEPS:
             steps.clear()
         steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
-    return CountedStep(name, steps[key])
+    named = _CountedSteps(models, name, partial(counts_of, name), as_measured=not key[-1])
+    return CountedStep(name, steps[key], named.usual_ms, named.on)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
 _STEPS: WeakKeyDictionary[Models, dict[tuple[str, int, int, bool], Mapping[str, float]]] = WeakKeyDictionary()
 _MAX_STEPS = 1_000
+
+
+#: So much more or less work is another network than the one of that name in another library.
+_OTHER_WORK = 1.15
+
+
+def _known_name(name: str, counts: Counts) -> str:
+    """Under which name published steps of a network are known, whatever its library."""
+    other = network_name(named_network(name).library_name)
+    there = counts_of(other, counts.pixels)
+    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
+    alike = all(1 / _OTHER_WORK <= one / two <= _OTHER_WORK for one, two in pairs)
+    return shared_name(other if alike else name)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedSteps:
+    """Steps of a network whose work is counted, or read off a profile.
+
+    Attributes
+    ----------
+    name : empty if its work is read.
+    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
+    as_measured : whether PROFET's program ran the steps that were recorded.
+    """
+
+    models: Models
+    name: str
+    counts_at: Callable[[int], Counts]
+    as_measured: bool
+
+    def _on(self, asked: Asked, targets: Sequence[tuple[Gpu, Host]], *, is_recorded: bool) -> Steps:
+        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
+        # It ran in FP32 alone.
+        as_measured = is_recorded and self.as_measured and not is_half(precision)
+        name = self.name if as_measured or not self.name else _known_name(self.name, counts)
+        step = NetworkStep(counts, batch_size, name, precision=precision, training_code=code, as_measured=as_measured)
+        steps = steps_on(self.models, step, targets)
+        if not as_measured and not self.as_measured:
+            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
+        if self.name:
+            return steps
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        return replace(
+            steps,
+            network_log_sd=np.hypot(steps.network_log_sd, _READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, _WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + _KERNELS_LOG_SD,
+        )
+
+    def usual_ms(self, one: Recorded) -> float:
+        """What a recorded step usually takes."""
+        return self._on(one.asked, [(one.gpu, one.host)], is_recorded=True).latency_ms.item()
+
+    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsThere:
+        """Steps in today's software, by those that were recorded."""
+        times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
+        usual = [self._on(one.asked, [(one.gpu, one.host)], is_recorded=True) for one in recorded]
+        steps, _ = conditional(self._on(asked, targets, is_recorded=False), Steps.joined(usual), times_ms, log_sds)
+        wider = [without_units_log_sd(self.models, gpu, asked.precision) for gpu, _ in targets]
+        return StepsThere(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, np.array(wider)))
+
+
+#: Error of a step by kinds of work that were read, on networks that the reader didn't see.
+_READ_LOG_SD = 0.08
+#: How far the amount of work, and the number of kernels, that were read are off, in the logarithm.
+_WORK_LOG_SD, _KERNELS_LOG_SD = 0.5, 0.3
+
+
+#: Less of the FLOPs in depthwise convolutions are none.
+_LEAST_DEPTHWISE = 0.005
+
+
+def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, pixels: int) -> Counts:
+    """What an image takes, by amounts of work of a step as `rates.work_of` has them."""
+    flops = {kind: 1e9 * amounts[kind] / batch_size for kind in FLOPS}
+    values = {kind: 1e6 * amounts[kind] / batch_size for kind in ELEMENTS}
+    grouped = flops["grouped convolution"] + flops["wide grouped convolution"]
+    convolution = flops["convolution"] + flops["1 x 1 convolution"] + grouped
+    depthwise = flops["depthwise convolution"]
+    has_depthwise = depthwise > _LEAST_DEPTHWISE * convolution
+    kinds = ("normalization", "elementwise", "pooling", "copy")
+    others, depthwise_values = sum(values[kind] for kind in kinds), has_depthwise * values["depthwise outputs"]
+    dense = round(1e6 * amounts["dense parameters"])
+    parameters = round(1e6 * amounts["parameters"]) + dense
+    return Counts(
+        pixels=pixels,
+        classes=1,
+        parameters=parameters,
+        trainable_parameters=parameters,
+        dense_parameters=dense,
+        features=0,
+        flops=Flops(
+            convolution=convolution,
+            pointwise=flops["1 x 1 convolution"],
+            grouped=grouped,
+            depthwise=has_depthwise * depthwise,
+            dense=flops["matrix product"],
+            narrow=flops["narrow convolution"],
+            narrow_grouped=flops["grouped convolution"],
+        ),
+        elements=Elements(
+            all=values["convolution and product outputs"] + depthwise_values + others,
+            other=others,
+            depthwise=depthwise_values,
+            normalization=values["normalization"],
+            function=values["activation function"],
+            elementwise=values["elementwise"],
+            pooling=values["pooling"],
+            shaping=values["copy"],
+            read=values["convolution and product inputs"],
+        ),
+        layers=Numbers(0, 0, 0, 0, 0, 0, round(kernels), round(kernels)),
+    )
+
+
+def has_rates(models: Models) -> bool:
+    """Whether their folder has rates: the paper's alone may not."""
+    return (models.folder / RATES_NAME).is_file()
+
+
+def read_step(
+    models: Models,
+    anchor: str,
+    groups_ms: FloatArray,
+    recorded: Recorded,
+    profile: Profile,
+    launches_ms: float | None = None,
+) -> CountedStep:
+    """A step of an unknown network, by the work that a profile's class times tell.
+
+    Parameters
+    ----------
+    groups_ms : as `transfer.step_model.StepParts` has them, of the profile on the profiled instance `anchor`.
+    launches_ms : on the reference host, where the profile has its host's own time.
+    """
+    reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked
+    amounts = {name: float(values[0]) for name, values in reader.amounts(groups_ms[None]).items()}
+    kernels = float(reader.kernels(groups_ms[None])[0])
+    if launches_ms is not None:
+        kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
+    counts = _counts_read(amounts, kernels, batch_size, pixels)
+
+    def counts_at(other: int) -> Counts:
+        area = (other / pixels) ** 2
+        flops = Flops(*(area * value for value in counts.flops))
+        elements = Elements(*(area * value for value in counts.elements))
+        return replace(counts, pixels=other, flops=flops, elements=elements)
+
+    steps = _CountedSteps(models, "", counts_at, as_measured=not waits_for_loader(profile))
+    return CountedStep("", {}, steps.usual_ms, steps.on)
 
 
 def _latencies_ms(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from profet_core.catalog.gpus import (
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, combined_sd
-from profet_core.layers.measured import MeasuredTime, Steps, conditional
+from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -252,6 +252,7 @@ class NetworkStep:
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
+    as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
     """
 
     network: Counts
@@ -261,6 +262,7 @@ class NetworkStep:
     precision: str = AS_PROFILED
     training_code: str = PLAIN
     frozen_backbone: bool = False
+    as_measured: bool | None = None
 
 
 #: A GPU and its host.
@@ -327,7 +329,7 @@ def estimate(
     wanted = [*by_instance.values(), *gpus_only.values()]
     on_gpus = _in_order(model, step, transfer.gpus, wanted)
     table, measured_notes = (
-        _scaled(models, step, on_gpus, measured) if measured else (_estimates(transfer, step, on_gpus), [])
+        _scaled(models, step, on_gpus, measured) if measured else (_estimates(models, step, on_gpus), [])
     )
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if step.name and (others := other_definitions(step.name)):
@@ -357,16 +359,28 @@ def estimate(
     )
 
 
-def _estimates(transfer: TransferModel, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
+def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
     """The latency on each target, with what a GPU without the precision's units does."""
     table = on_gpus.table()
     notes, wider = list(table.notes), np.zeros(len(table.targets))
     for row, (gpu, _, _) in enumerate(table.targets):
         if note := runs_as(gpu, step.precision)[1]:
-            # Without tensor cores AMP is as uncertain as beside a profile.
-            wider[row] = transfer.rates.no_tensor_cores_log_sd if note.code is Code.NO_TENSOR_CORES else 0.0
+            wider[row] = without_units_log_sd(models, gpu, step.precision)
             notes[row] = (*notes[row], note)
     return replace(table, log_sd=combined_sd(table.log_sd, wider), notes=tuple(notes))
+
+
+def steps_on(models: Models, step: NetworkStep, targets: Sequence[GpuOnHost]) -> Steps:
+    """The step on each target, in order."""
+    found = _in_order(rate_model_of(models), step, models.transfer.gpus, targets)
+    return found.steps.take([found.rows[one] for one in targets])
+
+
+def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
+    """What a GPU without the precision's units adds to the uncertainty of a step."""
+    note = runs_as(gpu, precision)[1]
+    is_unsure = note is not None and note.code is Code.NO_TENSOR_CORES
+    return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +396,7 @@ def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps,
     """What a step that was measured usually takes."""
     asked = one.of(step)
     found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
-    row, table = found.rows[one.on], _estimates(models.transfer, asked, found)
+    row, table = found.rows[one.on], _estimates(models, asked, found)
     latency_ms = table.latency_ms.item(row)
     low_ms, high_ms = bounds(latency_ms, table.log_sd.item(row))
     return found.steps.take([row]), _Usual(latency_ms, float(low_ms), float(high_ms))
@@ -399,11 +413,11 @@ def _scaled(
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
     steps, given = (
-        replace(some, shared_log_sd=np.maximum(some.shared_log_sd, least))
+        replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
         for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
     )
     steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
-    table = _estimates(models.transfer, step, on_gpus._replace(steps=steps))
+    table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
     rows = range(len(table.targets))
@@ -543,10 +557,14 @@ class _OnGpus(NamedTuple):
 
 def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> _OnGpus:
     """The step on each GPU, no slower than on one of its generation that has no more of anything."""
+    generations: dict[float | None, list[Gpu]] = {}
+    for gpu in gpus.shipped.values():
+        generations.setdefault(gpu.compute_capability, []).append(gpu)
     groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
     for gpu, host in wanted:
+        others = generations.get(gpu.compute_capability, [])
         # A custom GPU changes no other one.
-        groups.setdefault(_generation(gpus, gpu), {})[host] = None
+        groups.setdefault(tuple(others if gpu in others else [*others, gpu]), {})[host] = None
     targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
     found = _bounded(model, step, targets)
     all_ms, factors, start = found.steps.latency_ms, np.ones(len(targets)), 0
@@ -565,12 +583,7 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
     return found._replace(steps=found.steps.scaled(factors))
 
 
-def _generation(gpus: Gpus, gpu: Gpu) -> tuple[Gpu, ...]:
-    """The shipped GPUs of a GPU's generation, and itself."""
-    alike = tuple(one for one in gpus.shipped.values() if one.compute_capability == gpu.compute_capability)
-    return alike if gpu in alike else (*alike, gpu)
-
-
+@lru_cache(maxsize=1_000)
 def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
     """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
     return np.array([[no_less(one, other) for other in alike] for one in alike])
@@ -600,11 +613,13 @@ def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) 
 
 def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
     """The step on each target by its rates, corrected by what was measured of this network."""
-    network, batch_size, measured = step.network, step.batch_size, measured_network(step.network)
+    network, batch_size = step.network, step.batch_size
+    measured = None if step.as_measured is False else measured_network(network)
+    is_measured = measured is not None if step.as_measured is None else step.as_measured
     modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu, _ in targets]
     by_gpu = {one.gpu: name for name, one in model.instances.items()}
     instances = [by_gpu.get(gpu.name, "") for gpu, _ in targets]
-    work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, measured is not None)
+    work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, is_measured)
     places = [name if name and measured else gpu.name for (gpu, _), name in zip(targets, instances, strict=True)]
     known_as = measured or shared_name(step.name)
     log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
@@ -612,7 +627,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     case = case_of(network)
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
     shared_log_sd = combined_sd(
-        0.0 if measured else model.source_log_sd,
+        0.0 if is_measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
         _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
     )
@@ -634,8 +649,9 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
             _small_batch_log_sd(network, batch_size),
         ),
         gpu_log_sd=np.array([model.gpu_log_sd(gpu.name) for gpu, _ in targets]),
-        launch_log_sd=hosts_log_sd if measured else np.hypot(hosts_log_sd, model.launch_log_sd),
+        launch_log_sd=hosts_log_sd if is_measured else np.hypot(hosts_log_sd, model.launch_log_sd),
         shared_log_sd=np.full(len(targets), shared_log_sd),
+        kernels_log_sd=np.zeros(len(targets)),
         removed=np.zeros(len(targets)),
     )
     return _OnGpus(

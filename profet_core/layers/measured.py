@@ -205,11 +205,11 @@ class Shares(NamedTuple):
 
 SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
-_WIDER = 2.0
+OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
-_ITERATIONS, _STEP = 60, 0.3
+_ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Steps:
     gpus, modes, batch_sizes : of each.
     work_ms, launch_ms, start_ms : a step is the smooth maximum of its work and its launches, plus its start.
     network_log_sd, gpu_log_sd, launch_log_sd : uncertainty of the network on a GPU, of the GPU, and of launches.
-    shared_log_sd : of what all steps of the program share.
+    shared_log_sd, kernels_log_sd : of what all steps of the program share: of work, and of the number of kernels.
     removed : variance that measured steps remove.
     """
 
@@ -235,6 +235,7 @@ class Steps:
     gpu_log_sd: FloatArray
     launch_log_sd: FloatArray
     shared_log_sd: FloatArray
+    kernels_log_sd: FloatArray
     removed: FloatArray
 
     @property
@@ -259,7 +260,8 @@ class Steps:
     @property
     def log_sd(self) -> FloatArray:
         """Of each step's latency."""
-        launched = np.where(self.removed > 0, self.by_host, self.launched) * self.launch_log_sd
+        launched = np.where(self.removed > 0, self.by_host, self.launched)
+        launched = launched * np.hypot(self.launch_log_sd, self.kernels_log_sd)
         all_log_sd = combined_sd(self.network_log_sd, self.gpu_log_sd, launched, self.shared_log_sd)
         left = np.sqrt(np.maximum(all_log_sd**2 - self.removed, _LEAST_LOG_SD**2))
         found: FloatArray = np.where(self.removed > 0, left, all_log_sd)
@@ -301,16 +303,22 @@ def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray
         + np.outer(steps.network_log_sd, given.network_log_sd) * alike
         + np.outer(steps.gpu_log_sd, given.gpu_log_sd) * in_generation
     )
-    return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu
+    kernels = np.outer(steps.kernels_log_sd, given.kernels_log_sd)
+    return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu + kernels
 
 
-def conditional(steps: Steps, given: Steps, given_ms: FloatArray, shares: Shares = SHARES) -> tuple[Steps, Steps]:
+def conditional(
+    steps: Steps,
+    given: Steps,
+    given_ms: FloatArray,
+    given_log_sd: FloatArray | float = _TIME_LOG_SD,
+    shares: Shares = SHARES,
+) -> tuple[Steps, Steps]:
     """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
     step at the mean counts, so the mean is found in some iterations.
     """
-    steps, given = (replace(some, shared_log_sd=_WIDER * some.shared_log_sd) for some in (steps, given))
     of_work, of_launch = _covariances(given, given, shares)
     own = given.network_log_sd**2 * shares.own
     # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
@@ -321,14 +329,16 @@ def conditional(steps: Steps, given: Steps, given_ms: FloatArray, shares: Shares
         error = (
             np.log(given_ms / now.latency_ms) + by_work * (of_work @ for_work) + by_launch * (of_launch @ for_launch)
         )
-        noise = np.diag(by_work**2 * own + _TIME_LOG_SD**2)
+        noise = np.diag(by_work**2 * own + given_log_sd**2)
         inverse = np.linalg.inv(
             np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
         )
         weights = (inverse * error).sum(axis=1)
-        for_work += _STEP * (by_work * weights - for_work)
-        for_launch += _STEP * (by_launch * weights - for_launch)
+        moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
+        for_work, for_launch = for_work + moves[0], for_launch + moves[1]
         now = _moved(given, of_work @ for_work, of_launch @ for_launch)
+        if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
+            break
     to_work, to_launch = _covariances(steps, given, shares)
     found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
     launched = found.by_host[:, None]

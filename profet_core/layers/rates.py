@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -57,7 +56,7 @@ class Mode(IntEnum):
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
     """The mode of a step on a GPU; TF32 where the GPU has none is FP32.
 
-    Channels last changes half precision alone: no published step says what it does to others.
+    Code changes half precision alone: little is published of others (ResNet-50 in FP32, V100: slower channels-last).
     """
     if precision == FP32 or (precision == TF32 and gpu.tf32_tensor_dense_tflops is None):
         return Mode.FP32
@@ -130,8 +129,11 @@ def case_of(counts: Counts) -> Case:
 #: Below this batch a step waits for its host more than for its GPU.
 SMALL_BATCH = 16
 _USUAL_BATCH = 64
+#: Costs that are kept.
+_MAX_MADE = 5_000
 #: Part of what small batches say of a GPU that holds at large ones.
 _MIN_EFFECT = 0.3
+_IS_ONCE = np.array([kind in (*ONCE, "kernels") for kind in KINDS])
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,8 @@ class GpuEffects:
     def at(self, batch_size: int) -> FloatArray:
         """What holds at a batch size, (kinds,)."""
         share = max(SMALL_BATCH / batch_size, _MIN_EFFECT) if self.is_small and batch_size > SMALL_BATCH else 1.0
-        found: FloatArray = share * self.log_costs
-        return found
+        # What a step takes once doesn't change with its batch.
+        return np.where(_IS_ONCE, self.log_costs, share * self.log_costs)
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ class RateModel:
     log_costs : logarithm of milliseconds per unit of work by mode and kind on a GPU whose peaks are 1, (modes, kinds).
     powers : how rates follow the peaks of compute and of bandwidth.
     gpus : name -> effects.
+    generations : compute capability -> effects of a GPU without measured steps, (kinds,).
     unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
     source_log_sd : of a training by another framework, host and measurement than the average one.
     average : framework of an unknown training.
@@ -265,11 +268,13 @@ class RateModel:
     fitted_on : source -> rows or hash.
     launch_log_sd : uncertainty of launches: of the frameworks and hosts that published steps ran on.
     checksum : of the file's content.
+    made : costs, once needed.
     """
 
     log_costs: FloatArray
     powers: tuple[float, float]
     gpus: Mapping[str, GpuEffects]
+    generations: Mapping[float | None, FloatArray]
     unknown_gpu_log_sd: float
     source_log_sd: float
     average: Framework
@@ -280,6 +285,19 @@ class RateModel:
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
+    made: dict[tuple[Gpu, Mode, bool, str, int], FloatArray] = field(default_factory=dict, repr=False, compare=False)
+
+    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str, batch_size: int) -> FloatArray:
+        """`costs_ms`, kept: of one GPU they are the same for every network."""
+        effects = self.gpus.get(gpu.name)
+        # Only few GPUs' effects depend on the batch size.
+        key = gpu, mode, is_measured, instance, batch_size if effects is not None and effects.is_small else 0
+        if key not in self.made:
+            if len(self.made) >= _MAX_MADE:
+                self.made.clear()
+            framework = self.measured if is_measured else self.average
+            self.made[key] = self.costs_ms(gpu, mode, framework, instance, batch_size)
+        return self.made[key]
 
     def costs_ms(
         self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "", batch_size: int = _USUAL_BATCH
@@ -293,6 +311,8 @@ class RateModel:
             effects = self.instances[instance]
         if effects is not None:
             logs = logs + effects.at(batch_size)
+        elif gpu.compute_capability in self.generations:
+            logs = logs + self.generations[gpu.compute_capability]
         costs: FloatArray = np.exp(logs)
         return costs
 
@@ -340,7 +360,7 @@ class RateModel:
         work = work_of(counts, batch_size)
         costs_ms = np.array(
             [
-                self.costs_ms(gpu, mode, framework, instance, batch_size)
+                self._costs_ms(gpu, mode, is_measured, instance, batch_size)
                 for (gpu, _), mode, instance in zip(targets, modes, instances, strict=True)
             ]
         )
@@ -370,16 +390,14 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 5
-#: Loaded models, kept as long as the models they belong to.
-_LOADED: WeakKeyDictionary[Models, RateModel] = WeakKeyDictionary()
+RATES_NAME, RATES_VERSION = "estimate.json", 6
 
 
 def rate_model_of(models: Models) -> RateModel:
-    """Load the rates in the folder of these models, once per folder."""
-    found = _LOADED.get(models)
+    """Load the rates in the folder of these models, once; copies with another transfer model share them."""
+    found: RateModel | None = models.__dict__.get("rates")
     if found is None:
-        found = _LOADED[models] = load_rates(models.folder)
+        found = models.__dict__["rates"] = load_rates(models.folder)
     return found
 
 
@@ -401,6 +419,9 @@ def rate_model(content: JsonObject) -> RateModel:
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
         powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
         gpus=MappingProxyType({str(name): _effects(row) for name, row in content["gpus"].items()}),
+        generations=MappingProxyType(
+            {row["compute_capability"]: _kinds(row["log_costs"]) for row in content["generations"]}
+        ),
         unknown_gpu_log_sd=finite_number(content["unknown_gpu_log_sd"]),
         source_log_sd=finite_number(content["source_log_sd"]),
         average=_framework(content["average"]),

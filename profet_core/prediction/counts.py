@@ -3,31 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.errors import Code, Note
-from profet_core.latency import Values, quantile
+from profet_core.errors import Code, InputError, Note
+from profet_core.latency import Basis, FloatArray, Values, combined_sd, free_ms, log_sd_of, quantile
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.members import Estimates, floored
+from profet_core.prediction.mixed_precision import speedup_note
 from profet_core.prediction.models import Models
+from profet_core.prediction.table import StepTable
+from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
+
+if TYPE_CHECKING:
+    from profet_core.prediction.table import Prediction
 
 #: The counts' name among the members.
 COUNTS = "counts"
 
 
+class Asked(NamedTuple):
+    """What a step is asked in; code as `catalog.gpus.CODES`."""
+
+    precision: str
+    training_code: str
+    batch_size: int
+    pixels: int
+
+
+class Recorded(NamedTuple):
+    """A step that was recorded, and its uncertainty."""
+
+    gpu: Gpu
+    host: Host
+    asked: Asked
+    latency_ms: float
+    log_sd: float
+
+
+class StepsThere(NamedTuple):
+    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
+
+    latency_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class CountedStep:
-    """A profile's step by the counts of its network, as `network` is called: instance -> milliseconds."""
+    """A profile's step by the counts of its network, as `network` is called.
+
+    Attributes
+    ----------
+    latencies_ms : instance -> milliseconds in FP32.
+    usual_ms : what a recorded step usually takes there.
+    on : steps on GPUs in hosts, by those recorded.
+    """
 
     network: str
     latencies_ms: Mapping[str, float]
+    usual_ms: Callable[[Recorded], float]
+    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], StepsThere]
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
@@ -74,6 +119,18 @@ WEIGHTS: Mapping[bool, CountsWeight] = {
 _ESTIMATE_LOG_SD = 0.25
 
 
+#: Error of a measured step.
+MEASURED_LOG_SD = 0.02
+
+
+def inferred_steps(models: Models, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
+    """Steps of a profiled instance inferred from profiles: milliseconds, and standard deviation of the logarithm."""
+    inputs, anchor, device = batch.inputs, batch.anchor, len(load_operation_classes().device)
+    busy_ms = inputs.classes_ms[:, :device].sum(axis=1) + inputs.unknown_ms[:, 0]
+    log_sd = log_sd_of(models.transfer.step.instances[anchor].inferred_log_half_width) + inputs.doubt
+    return busy_ms * models.ranges[anchor].median_latency_per_device_total, log_sd
+
+
 def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
     """How far the anchor's latency is at most from its estimate, in the logarithm.
 
@@ -84,55 +141,231 @@ def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
     return math.hypot(quantile() * _ESTIMATE_LOG_SD, inferred_log_half_width)
 
 
-def with_counts(
-    models: Models, estimates: Estimates, batch: ProfileBatch, by_counts: ByCounts
-) -> tuple[Estimates, list[list[Note]]]:
-    """Join the members with counts where a profile's network and sizes are known.
+def counted_steps(
+    models: Models,
+    profiles: Sequence[Profile],
+    recorded: Sequence[Recorded],
+    by_counts: ByCounts | None,
+    read: Callable[[int], CountedStep],
+) -> tuple[list[CountedStep], list[list[Note]]]:
+    """Steps by counts where a profile's network and sizes are known, else by what its class times tell.
+
+    Parameters
+    ----------
+    read : by a profile's number, its step by its class times.
 
     Returns
     -------
-    estimates : with another member, `COUNTS`; NaN where it doesn't count.
-    notes : of each profile, why its network's name is not used.
+    counted : of each profile.
+    notes : why a network's name is not used.
     """
-    known, notes = batch.latency_ms is not None, [list[Note]() for _ in batch.profiles]
-    weight, counts_ms = WEIGHTS[known], np.full(estimates.latency_ms.shape, np.nan)
-    for number, profile in enumerate(batch.profiles):
-        found = by_counts(models, profile)
+    known, notes = list[CountedStep](), list[list[Note]]()
+    for number, (profile, step) in enumerate(zip(profiles, recorded, strict=True)):
+        found = None if by_counts is None else by_counts(models, profile)
         if isinstance(found, CountedStep):
-            here_ms = found.latencies_ms[batch.anchor]
-            step_ms, limit = _anchor_step(models, batch, number)
-            if step_ms > 0 and abs(math.log(step_ms / here_ms)) <= limit:
-                ratio = (step_ms / here_ms) ** weight.anchor_power
-                counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
-            else:
-                steps = f"about {format_ms(here_ms)} on {batch.anchor}, this one takes {format_ms(step_ms)}"
+            here_ms = found.usual_ms(step)
+            limit = max_log_ratio(quantile() * step.log_sd)
+            if not (step.latency_ms > 0 and abs(math.log(step.latency_ms / here_ms)) <= limit):
+                steps = f"about {format_ms(here_ms)} on {step.gpu.name}, this one takes {format_ms(step.latency_ms)}"
                 found = Note(Code.NETWORK_UNUSED, network=found.network, why=f"its step would take {steps}")
-        if isinstance(found, Note):
-            notes[number].append(found)
-    if not (counted := ~np.isnan(counts_ms)).any():
-        return estimates, notes
+        notes.append([found] if isinstance(found, Note) else [])
+        known.append(found if isinstance(found, CountedStep) else read(number))
+    return known, notes
+
+
+def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep]) -> Estimates:
+    """Join the members with counts, as another member, `COUNTS`; NaN where it doesn't count."""
+    steps_ms = inferred_steps(models, batch)[0] if batch.latency_ms is None else batch.latency_ms
+    weight, counts_ms = WEIGHTS[batch.latency_ms is not None], np.full(estimates.latency_ms.shape, np.nan)
+    for number, (found, step_ms) in enumerate(zip(counted, steps_ms, strict=True)):
+        if found.latencies_ms:
+            ratio = (step_ms / found.latencies_ms[batch.anchor]) ** weight.anchor_power
+            counts_ms[:, number] = [found.latencies_ms[name] * ratio for name in estimates.targets]
+    if not (is_counted := ~np.isnan(counts_ms)).any():
+        return estimates
     members_ms = np.stack([*estimates.member_ms.values()], axis=-1)
     spread = np.log(np.maximum(members_ms, SMALLEST_NUMBER)).std(axis=-1)
-    joined_ms = np.where(counted, weight.joined(estimates.latency_ms, spread, counts_ms), estimates.latency_ms)
+    joined_ms = np.where(is_counted, weight.joined(estimates.latency_ms, spread, counts_ms), estimates.latency_ms)
     latency_ms, at_floor = floored(models, estimates.targets, joined_ms)
     # What time without an operation adds stays.
     log_sd, added = estimates.log_sd, unattributed_log_sd(batch.profiles)
-    joined = replace(
+    return replace(
         estimates,
         member_ms={**estimates.member_ms, COUNTS: counts_ms},
         latency_ms=latency_ms,
-        at_floor=np.where(counted, at_floor, estimates.at_floor),
-        log_sd=None if log_sd is None else np.where(counted, weight.width * (log_sd - added) + added, log_sd),
+        at_floor=np.where(is_counted, at_floor, estimates.at_floor),
+        log_sd=None if log_sd is None else np.where(is_counted, weight.width * (log_sd - added) + added, log_sd),
     )
-    return joined, notes
 
 
-def _anchor_step(models: Models, batch: ProfileBatch, number: int) -> tuple[float, float]:
-    """The anchor's latency, measured or inferred from the profile, milliseconds, and how far its estimate may be."""
-    if batch.latency_ms is not None:
-        return float(batch.latency_ms[number]), max_log_ratio()
-    inputs, anchor = batch.inputs, batch.anchor
-    busy_ms = inputs.classes_ms[number, : len(load_operation_classes().device)].sum() + inputs.unknown_ms[number, 0]
-    step_ms = float(busy_ms) * models.ranges[anchor].median_latency_per_device_total
-    half_width = models.transfer.step.instances[anchor].inferred_log_half_width
-    return step_ms, max_log_ratio(half_width) + quantile() * float(inputs.doubt[number])
+#: Part of the uncertainty of a conversion to FP32 that is left of one there and back, by judgment.
+_LEFT = 0.7
+#: NVIDIA's first generation with TF32.
+FIRST_TF32 = 8.0
+
+
+@dataclass(frozen=True)
+class StepsByCounts:
+    """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
+
+    Attributes
+    ----------
+    asked : the recorded step's sizes, in the precision and code of the answer.
+    doubt : added to the uncertainty, for GPU time without an operation.
+    made : steps at other sizes, once needed.
+    """
+
+    models: Models
+    counted: CountedStep
+    recorded: Recorded
+    asked: Asked
+    doubt: float
+    made: dict[tuple[Asked, tuple[Recorded, ...]], FloatArray] = field(default_factory=dict, repr=False, compare=False)
+
+    def _follows(self, table: StepTable) -> np.ndarray:
+        """Rows whose steps in FP32 or TF32 the table says, (targets,).
+
+        These are GPUs that were profiled, or whose steps or speed a user measured; of an unknown network also those of
+        the profiled generations and earlier ones.
+        """
+        here, is_named, rates = self.recorded.gpu.name, bool(self.counted.network), self.models.transfer.rates.gpus
+        profiled, recorded = self.models.transfer.profiled_gpus, self.recorded.asked.precision
+        in_half, from_here = recorded in HALF, here in profiled
+        found = []
+        for (gpu, _, _), basis in zip(table.targets, table.basis, strict=True):
+            own = gpu.name == here and not in_half and _default(gpu, recorded) == _default(gpu, self.asked.precision)
+            # A profile in half precision says how long its own GPU's other steps take.
+            known = gpu.name in profiled and (from_here or not is_named) and not (gpu.name == here and in_half)
+            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < FIRST_TF32
+            stated = gpu.name in rates and bool(rates[gpu.name].statement)
+            found.append(own or known or (old and gpu.name != here) or stated or basis is Basis.CALIBRATED)
+        return np.array(found)
+
+    def _runs_in_half(self, table: StepTable) -> np.ndarray:
+        return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
+
+    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> tuple[StepsThere, FloatArray]:
+        """Steps, and those in the default precision: half precision is no slower than it, and FP32 no faster."""
+        targets = [(target.gpu, target.host) for target in table.targets]
+        there = self.counted.on(targets, asked, recorded)
+        if asked.precision in (AS_PROFILED, TF32):
+            return there, there.latency_ms
+        default = asked._replace(precision=AS_PROFILED, training_code=PLAIN)
+        usual_ms = self.counted.on(targets, default, recorded).latency_ms
+        bound = np.fmin if asked.precision in HALF else np.fmax
+        return there._replace(latency_ms=bound(there.latency_ms, usual_ms)), usual_ms
+
+    def in_table(self, table: StepTable, base: StepTable, conversion_log_sd: float) -> StepTable:
+        """The table of the recorded step.
+
+        Parameters
+        ----------
+        base : in FP32 or TF32, before the precision of the answer.
+        conversion_log_sd : of the base, where the recorded step is in half precision.
+        """
+        (there, usual_ms), follows = self._on(table, self.asked, [self.recorded]), self._follows(table)
+        half, rates = self._runs_in_half(table), self.models.transfer.rates
+        gained = np.where(half, there.latency_ms / usual_ms, 1.0)
+        latency_ms = np.where(follows, base.latency_ms * gained, there.latency_ms)
+        launch_ms = there.launch_ms * latency_ms / there.latency_ms
+        of_gain = np.where(
+            half, combined_sd(rates.within_log_sd, rates.tuned_log_sd * (self.asked.training_code != PLAIN)), 0.0
+        )
+        notes, asked_half = [], self.asked.precision in HALF
+        for row, target in enumerate(table.targets):
+            note = runs_as(target.gpu, self.asked.precision)[1]
+            if note is not None and note.code is Code.NO_TENSOR_CORES:
+                of_gain[row] = rates.no_tensor_cores_log_sd
+            faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
+            notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
+        # Between two GPUs in half precision most of what a network gains cancels.
+        cancels = half & (self.recorded.asked.precision in HALF)
+        wider = np.where(cancels, _LEFT * conversion_log_sd, combined_sd(of_gain, conversion_log_sd))
+        changes = wider > 0
+
+        def log_sd(own: FloatArray) -> FloatArray:
+            return np.where(
+                follows, np.where(changes, combined_sd(np.nan_to_num(own), wider), own), there.log_sd + self.doubt
+            )
+
+        rows = np.flatnonzero(table.known & np.array([basis is not Basis.GIVEN for basis in table.basis]))
+        parts = np.where(follows & ~half, base.launch_ms, launch_ms)
+        found = table.with_rows(
+            rows.tolist(),
+            latency_ms=latency_ms[rows],
+            launch_ms=parts[rows],
+            free_ms=np.where(follows & ~half, base.free_ms, free_ms(latency_ms, launch_ms))[rows],
+            log_sd=log_sd(base.log_sd)[rows],
+            relative_log_sd=log_sd(base.relative_log_sd)[rows],
+            notes=[notes[row] for row in rows],
+        )
+        return replace(found, members={name: values * gained for name, values in table.members.items()})
+
+    def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
+        """What makes a table of another size, by all recorded steps of the network."""
+        some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
+        # As if the step had been recorded at the size that its prediction is said to have.
+        said = [(one.batch_size or 0, one.pixels or 0) for one in known if one.by_counts is not None]
+        of_batch, of_pixels = (
+            ours / theirs if theirs else 1.0 for ours, theirs in zip(some[0][0].asked[2:], said[0], strict=True)
+        )
+        recorded, first = tuple(one.recorded for one, _ in some), some[0][1]
+
+        def node(batch_size: int, pixels: int) -> FloatArray:
+            """Logarithms of steps and of launches, and their uncertainty, (3, targets)."""
+            key = self.asked._replace(batch_size=batch_size, pixels=pixels), recorded
+            if key not in self.made:
+                there, _ = self._on(first, *key)
+                self.made[key] = np.array([np.log(there.latency_ms), np.log(there.launch_ms), there.log_sd])
+            return self.made[key]
+
+        def by_counts(given_batch_size: float, given_pixels: float) -> FloatArray:
+            # A curve of a thousand sizes is made of a few.
+            batch_size, pixels = of_batch * given_batch_size, max(round(of_pixels * given_pixels), 1)
+            place = bisect_left(_NODES, batch_size)
+            above, below = _NODES[min(place, len(_NODES) - 1)], _NODES[max(place - 1, 0)]
+            if above in (batch_size, below):
+                return node(above, pixels)
+            share = math.log(batch_size / below) / math.log(above / below)
+            return (1 - share) * node(below, pixels) + share * node(above, pixels)
+
+        # By how much the tables differ from what counts say of them.
+        sizes = np.array(
+            [
+                (batch_size or one.asked.batch_size, pixels or one.asked.pixels)
+                for (one, _), (batch_size, pixels) in zip(some, said, strict=True)
+            ]
+        )
+        factors = np.array(
+            [np.log(own.latency_ms) - by_counts(*size)[0] for (_, own), size in zip(some, sizes, strict=True)]
+        )
+        doubts = np.array([one.doubt for one, _ in some])
+        rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~self._follows(first)))
+
+        def at_size(table: StepTable, batch_size: int, pixels: int) -> StepTable:
+            try:
+                log_ms, log_launch_ms, log_sd = by_counts(batch_size, pixels)
+            except InputError:
+                # It can't be built for such images.
+                return table
+            away = np.hypot(*np.log(sizes / [batch_size, pixels]).T)
+            shares = np.ones(1) if len(some) == 1 else away[::-1] / away.sum()
+            latency_ms, launch_ms = (np.exp(one + shares @ factors) for one in (log_ms, log_launch_ms))
+            return table.with_rows(
+                rows.tolist(),
+                latency_ms=latency_ms[rows],
+                launch_ms=launch_ms[rows],
+                free_ms=free_ms(latency_ms, launch_ms)[rows],
+                log_sd=(log_sd + shares @ doubts)[rows],
+            )
+
+        return at_size
+
+
+#: Batch sizes between which steps are interpolated.
+_NODES = sorted({size for power in range(17) for size in (2**power, 3 * 2**power // 2)})
+
+
+def _default(gpu: Gpu, precision: str) -> str:
+    """The precision at whose speed a GPU runs what isn't in half precision."""
+    return runs_as(gpu, AS_PROFILED if precision in HALF else precision)[0]

@@ -173,7 +173,7 @@ def profiled_steps(
             batch.anchor,
             parts,
             batch.latency_ms,
-            floor_of(transfer.step, transfer.counters[batch.anchor], batch.anchor, parts, batch.latency_ms),
+            floor_of(transfer.step, transfer.readers[batch.anchor], batch.anchor, parts, batch.latency_ms),
         )
         return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
     target, speed = target_of(transfer, gpu, anchor.host, tf32)

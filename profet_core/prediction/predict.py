@@ -12,11 +12,13 @@ import numpy as np
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, FP32, TF32, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
-from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
-from profet_core.latency import Basis
+from profet_core.latency import Basis, FloatArray
+from profet_core.layers.by_name import has_rates, read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     check_latency,
@@ -24,13 +26,25 @@ from profet_core.prediction.checks import (
     diagnose,
     input_wait_ms,
     refusal_by,
+    unattributed_log_sd,
     without_input_wait,
 )
-from profet_core.prediction.counts import ByCounts, with_counts
+from profet_core.prediction.counts import (
+    MEASURED_LOG_SD,
+    Asked,
+    ByCounts,
+    CountedStep,
+    Recorded,
+    StepsByCounts,
+    counted_steps,
+    inferred_steps,
+    with_counts,
+)
 from profet_core.prediction.members import Estimates, caveats, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
+    is_tuned,
     precision_notes,
     recorded_step,
     with_other_kernels,
@@ -38,7 +52,9 @@ from profet_core.prediction.mixed_precision import (
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, StepTable
-from profet_core.prediction.targets import Anchor, Layout, find_anchor, offer_targets
+from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
+from profet_core.transfer.step_model import step_parts
+from profet_core.transfer.steps import AnchorSteps
 from profet_profiles.record import STAND_IN, Profile, ProfileMeta
 from profet_profiles.units import format_ms, positive_number
 
@@ -56,7 +72,7 @@ class PredictOptions(TypedDict, total=False):
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later. Measured instances
         don't have it.
-    training_code : of the training: "plain", "channels-last" (and compiled) or "as profiled"; for half precision.
+    training_code : of the training: "plain", "channels-last" (and compiled), "tuned" or "as profiled"; for half.
     by_counts : what layer counts say of a profile whose network is known, which joins the members.
     measured_ms : target -> latency that was measured there with the same network, milliseconds per step. It is the
         answer there, and corrects the GPU's other hosts and, if it is of another profile, this one.
@@ -215,6 +231,27 @@ class _Question:
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
+    def on_anchor_ms(self, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
+        """Steps on a profiled anchor, measured or inferred: milliseconds, and standard deviation of the logarithm."""
+        inferred = inferred_steps(self.models, batch)
+        return inferred if batch.latency_ms is None else (batch.latency_ms, np.full(len(inferred[0]), MEASURED_LOG_SD))
+
+    def on_anchor(self, steps: Sequence[RecordedStep], base_ms: FloatArray, log_sd: FloatArray) -> list[Recorded]:
+        """Each step as it was recorded on the anchor.
+
+        Parameters
+        ----------
+        base_ms, log_sd : in FP32 or TF32, with their uncertainty.
+        """
+        found, gpu = [], anchor_gpu(self.models, self.anchor)
+        for step, one_ms, one_log_sd in zip(steps, base_ms.tolist(), log_sd.tolist(), strict=True):
+            meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
+            sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
+            asked = Asked(step.precision or AS_PROFILED, code, *sizes)
+            latency_ms = one_ms * math.exp(-step.log_slower)
+            found.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class _Stages:
@@ -224,6 +261,9 @@ class _Stages:
     ----------
     table : steps on every target, one column per profile.
     unused : of each profile, why its network's name is not used.
+    on_anchor : each step as it was recorded there.
+    by_counts : what each step's counted or read work says; empty for models without rates.
+    doubts : of GPU time without an operation.
     """
 
     steps: Sequence[RecordedStep]
@@ -231,6 +271,9 @@ class _Stages:
     table: StepTable
     estimates: Estimates
     unused: Sequence[Sequence[Note]]
+    on_anchor: Sequence[Recorded]
+    by_counts: Sequence[CountedStep]
+    doubts: FloatArray
 
 
 def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: str | None) -> _Stages:
@@ -248,18 +291,48 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: st
     if anchor.name in question.catalog:
         given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
         table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
-    unused: Sequence[Sequence[Note]] = [()] * len(steps)
+    # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
     if method.kind != "classes":
         others = [name for name in models.instances if name != anchor.instance]
         estimates = documented_estimates(models, method, batch, others)
-        return _Stages(steps, layout, estimates.in_table(table, layout.plan.known), estimates, unused)
-    # Profiled GPUs, by the default members and counts, and from these all others.
-    estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-    if anchor.gpu is None and question.by_counts is not None:
-        estimates, unused = with_counts(models, estimates, batch, question.by_counts)
-    basis = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED
-    table = estimates.in_table(table, layout.plan.known, basis, profiled.notes)
-    return _Stages(steps, layout, on_other_gpus(models, table, profiled, layout.plan), estimates, unused)
+        table = estimates.in_table(table, layout.plan.known)
+        on_anchor = question.on_anchor(steps, *question.on_anchor_ms(batch))
+        there = AnchorSteps(anchor.instance, step_parts(load_operation_classes(), batch.inputs), None)
+    else:
+        estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
+        here = question.on_anchor_ms(batch)
+        if profiled.anchor_ms is not None:
+            here = profiled.anchor_ms, profiled.log_sd if known_ms is None else np.zeros(len(steps))
+        on_anchor = question.on_anchor(steps, *here)
+        there = profiled.steps
+
+    def read_by_classes(number: int) -> CountedStep:
+        has_host = there.floor_ms is not None and np.isfinite(there.parts.host_ms[number])
+        launches_ms = float(there.floor_ms[number]) if there.floor_ms is not None and has_host else None
+        groups_ms, profile = there.parts.groups_ms[number], batch.profiles[number]
+        return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
+
+    unused: Sequence[Sequence[Note]] = [()] * len(steps)
+    said: Sequence[CountedStep] = ()
+    if has_rates(models):
+        by_name = question.by_counts if method.kind == "classes" else None
+        said, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
+    if method.kind == "classes":
+        if anchor.gpu is None and said:
+            estimates = with_counts(models, estimates, batch, said)
+        basis = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED
+        table = estimates.in_table(table, layout.plan.known, basis, profiled.notes)
+        table = on_other_gpus(models, table, profiled, layout.plan)
+    return _Stages(
+        steps=steps,
+        layout=layout,
+        table=table,
+        estimates=estimates,
+        unused=unused,
+        on_anchor=on_anchor,
+        by_counts=said,
+        doubts=unattributed_log_sd(batch.profiles),
+    )
 
 
 def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
@@ -269,7 +342,13 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     """
     models, anchor, step = question.models, question.anchor, stages.steps[column]
     change = Change.to(models, anchor, step, question.precision, question.training_code)
-    table = change.in_precision(stages.table.column(column))
+    own, recorded_as, by_counts = stages.table.column(column), stages.on_anchor[column], None
+    asked = recorded_as.asked._replace(precision=change.precision, training_code=change.code)
+    table = change.given(own)
+    if stages.by_counts:
+        said, doubt = stages.by_counts[column], float(stages.doubts[column])
+        by_counts = StepsByCounts(models, said, recorded_as, asked, doubt)
+        table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)
     notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
@@ -296,6 +375,7 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
         warnings=tuple(dict.fromkeys(notes)),
         read_by=anchor.instance,
         precision=change.precision,
+        by_counts=by_counts,
     )
 
 
@@ -367,6 +447,8 @@ def _corrected(
     return table, doubts + notes
 
 
+#: Of a profile that doesn't say them: what they change is little beside the work that it tells.
+_USUAL_SIZES = 64, 224
 #: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
 #: sizes are unknown. `profet validate` measures the gain.
 SHARE_AT_SAME_SIZES, SHARE_WITHOUT_SIZES = 0.9, 0.6

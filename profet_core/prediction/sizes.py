@@ -13,11 +13,11 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
-    SMOOTH_MAX_POWER,
     Basis,
     Estimate,
     FloatArray,
     combined_sd,
+    free_ms,
     log_sd_of,
     smooth_max,
 )
@@ -167,7 +167,7 @@ def _pooled(smaller: Prediction, larger: Prediction, tables: Tables, *, same: bo
                 at,
                 latency_ms=latency_ms[changed],
                 log_sd=np.where(np.isnan(table.log_sd[at]), np.nan, log_sd[changed]),
-                free_ms=_free_ms(latency_ms[changed], table.launch_ms[at]),
+                free_ms=free_ms(latency_ms[changed], table.launch_ms[at]),
                 notes=[(note, *table.notes[row]) for row in at],
             )
         )
@@ -300,8 +300,12 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     sizes = log_sizes([batch for batch, _ in wanted], [_area(size) for _, size in wanted])
     scaled = _scaled(models.growth, known, sizes)
     found = []
+    by_counts = next((step.by_counts for step in known if step.by_counts is not None), None)
+    at_size = None if by_counts is None else by_counts.sized(known)
     for place, size in enumerate(wanted):
         table, profiled = scaled.column(place), next((step for step in known if step.is_at(*size)), None)
+        if profiled is None and by_counts is not None and at_size is not None:
+            table = at_size(table, size[0], size[1] or by_counts.asked.pixels)
         if profiled is not None:
             table = profiled.table if len(known) == 1 else table.merged(profiled.table, profiled.table.known)
         found.append(table)
@@ -332,7 +336,7 @@ def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray)
         ),
         relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
         weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
-        free_ms=_free_ms(scaled.latency_ms, launch_ms),
+        free_ms=free_ms(scaled.latency_ms, launch_ms),
         launch_ms=launch_ms,
         members={},
     )
@@ -396,13 +400,6 @@ def _growth_by_source(own: Growth, table: StepTable) -> GrowthBySource:
 
 def _area(pixels: int | None) -> float:
     return 1.0 if pixels is None else float(pixels) ** 2
-
-
-def _free_ms(latency_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
-    """The free part of latencies if launches stay constant; NaN without parts."""
-    beyond = np.maximum(latency_ms**SMOOTH_MAX_POWER - launch_ms**SMOOTH_MAX_POWER, 0.0)
-    found: FloatArray = beyond ** (1 / SMOOTH_MAX_POWER)
-    return found
 
 
 class ScaleOptions(TypedDict, total=False):

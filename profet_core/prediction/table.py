@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from profet_core.latency import Basis, FloatArray, Values, combined_sd
 from profet_core.offers import OfferTable, is_limited_by_host
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
+
+if TYPE_CHECKING:
+    from profet_core.prediction.counts import StepsByCounts
 
 T = TypeVar("T")
 
@@ -262,6 +265,7 @@ class Prediction:
     profile : with its known sizes and the number of steps used for the prediction.
     table : steps by GPU and host.
     offers : each offer, and the table's row of all offers with its GPU and host.
+    by_counts : what the counts of its network say of other sizes; None: its network is unknown.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -278,6 +282,7 @@ class Prediction:
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
+    by_counts: StepsByCounts | None = field(default=None, compare=False)
 
     @property
     def steps(self) -> int:

@@ -17,7 +17,7 @@ from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.transfer.rates import GpuRates, Rates, log_speed, rates_of
-from profet_core.transfer.step_model import KINDS, InstanceStep, KernelCounter, StepModel, counters_of, shares
+from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, WorkReader, readers_of, shares
 from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
@@ -179,7 +179,7 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 9
+TRANSFER_VERSION = 10
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
@@ -214,7 +214,7 @@ class TransferModel:
     spread : errors of leave-one-GPU-out with a benchmark point.
     anchor_spread : with the GPU held out as anchor.
     rates : of all GPUs.
-    counters : profiled instance -> what infers the number of kernels from its profiles.
+    readers : profiled instance -> what infers the work of a step from its profiles.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     checksum : of the file's content.
     """
@@ -224,7 +224,7 @@ class TransferModel:
     spread: Spread
     anchor_spread: Spread
     rates: Rates
-    counters: Mapping[str, KernelCounter]
+    readers: Mapping[str, WorkReader]
     calibrated: Mapping[tuple[str, bool], CalibratedGpu]
     gpus: Gpus
     fitted_on: Mapping[str, str]
@@ -313,7 +313,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
         spread=_record(Spread, content["spread"]),
         anchor_spread=_record(Spread, content["anchor_spread"]),
         rates=rates_of(content["rates"]),
-        counters=counters_of(content["kernels"]),
+        readers=readers_of(content["work"]),
         calibrated=MappingProxyType({}),
         gpus=gpus,
         fitted_on=MappingProxyType(dict(content["fitted_on"])),

@@ -282,7 +282,7 @@ def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
     return np.maximum(latency_ms - fixed_ms, MIN_GPU_SHARE * latency_ms)
 
 
-# The number of kernels follows from the times of a profile's classes.
+# The work of a step, its number of kernels among it, follows from the times of a profile's classes.
 
 #: Added to shares of groups before their logarithm.
 _SHARE_AT_LEAST = 0.01
@@ -291,15 +291,17 @@ _FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
-class KernelCounter:
-    """Infers the number of kernels of steps that were profiled on one anchor.
+class WorkReader:
+    """Infers the work of steps that were profiled on one anchor.
 
     Attributes
     ----------
     mean, scale : of the inputs, (inputs,).
     centers : standardized inputs of typical steps, (centers, inputs).
     width : how far from a center a step is like it.
-    weights : of a constant, inputs, and nearness to centers, (1 + inputs + centers,).
+    typical : kind of work, as `layers.rates` names it -> typical amount per millisecond.
+    weights : of a constant, inputs, and nearness to centers, (1 + inputs + centers, kinds + 1); the last output is the
+        logarithm of the number of kernels.
     launch_ms : of one kernel on the reference host.
     """
 
@@ -307,24 +309,43 @@ class KernelCounter:
     scale: FloatArray
     centers: FloatArray
     width: float
+    typical: Mapping[str, float]
     weights: FloatArray
     launch_ms: float
 
-    def launches_ms(self, groups_ms: FloatArray) -> FloatArray:
-        """Launches of all kernels on the reference host, (profiles,), from the times of `GROUPS`."""
-        inputs = (kernel_inputs(groups_ms) - self.mean) / self.scale
-        found: FloatArray = self.launch_ms * np.exp(regressors(inputs, self.centers, self.width) @ self.weights)
+    def _outputs(self, groups_ms: FloatArray) -> FloatArray:
+        inputs = (work_inputs(groups_ms) - self.mean) / self.scale
+        found: FloatArray = regressors(inputs, self.centers, self.width) @ self.weights
         return found
 
+    def kernels(self, groups_ms: FloatArray) -> FloatArray:
+        """Number of kernels, (profiles,), from the times of `GROUPS`."""
+        found: FloatArray = np.exp(self._outputs(groups_ms)[:, -1])
+        return found
 
-def kernel_inputs(groups_ms: FloatArray) -> FloatArray:
-    """Inputs of a counter, (profiles, inputs): shares of the groups, and their sum, as logarithms."""
+    def launches_ms(self, groups_ms: FloatArray) -> FloatArray:
+        """Launches of all kernels on the reference host, (profiles,)."""
+        return self.launch_ms * self.kernels(groups_ms)
+
+    def amounts(self, groups_ms: FloatArray) -> Mapping[str, FloatArray]:
+        """Kind of work -> amount, (profiles,)."""
+        over_typical = np.maximum(np.exp(self._outputs(groups_ms)[:, :-1]) - AMOUNT_AT_LEAST, 0.0)
+        total_ms = groups_ms.sum(axis=1)
+        return {name: over_typical[:, n] * one * total_ms for n, (name, one) in enumerate(self.typical.items())}
+
+
+#: Added to amounts over typical ones before their logarithm.
+AMOUNT_AT_LEAST = 0.1
+
+
+def work_inputs(groups_ms: FloatArray) -> FloatArray:
+    """Inputs of a reader, (profiles, inputs): shares of the groups, and their sum, as logarithms."""
     total = np.maximum(groups_ms.sum(axis=1, keepdims=True), 1e-6)
     return np.column_stack([np.log(groups_ms / total + _SHARE_AT_LEAST), np.log(total)])
 
 
 def regressors(inputs: FloatArray, centers: FloatArray, width: float) -> FloatArray:
-    """Columns that the logarithm of the number is a sum of, (profiles, columns), from standardized inputs."""
+    """Columns that the logarithms of amounts are sums of, (profiles, columns), from standardized inputs."""
     inputs = np.clip(inputs, -_FARTHEST, _FARTHEST)
     apart = (inputs**2).sum(axis=1)[:, None] - 2 * inputs @ centers.T + (centers**2).sum(axis=1)
     return np.column_stack([np.ones(len(inputs)), inputs, np.exp(-apart / (2 * width**2))])
@@ -337,7 +358,7 @@ KERNELS_SHARE, GPU_BOUND, LAUNCH_BOUND = 0.5, 0.2, 1.0
 
 
 def floor_of(
-    step_model: StepModel, counter: KernelCounter, anchor: str, parts: StepParts, latency_ms: FloatArray | None
+    step_model: StepModel, reader: WorkReader, anchor: str, parts: StepParts, latency_ms: FloatArray | None
 ) -> FloatArray:
     """Launch time on the reference host, (profiles,), by idle time and by the number of kernels.
 
@@ -348,20 +369,22 @@ def floor_of(
     idle = parts.idle_ms / np.maximum(parts.busy_ms, 1e-9)
     share = KERNELS_SHARE * np.clip((LAUNCH_BOUND - idle) / (LAUNCH_BOUND - GPU_BOUND), 0, 1)
     share = np.where(np.isfinite(parts.host_ms), 0.0, share)
-    found: FloatArray = floor_ms ** (1 - share) * counter.launches_ms(parts.groups_ms) ** share
+    found: FloatArray = floor_ms ** (1 - share) * reader.launches_ms(parts.groups_ms) ** share
     return found if latency_ms is None else np.minimum(found, latency_ms / step_model.hosts[anchor].launch)
 
 
-def counters_of(content: JsonObject) -> Mapping[str, KernelCounter]:
-    """Counters of a file's content by anchor; raises `ValueError` or similar for invalid content."""
-    counters, inputs = {}, len(GROUPS) + 1
+def readers_of(content: JsonObject) -> Mapping[str, WorkReader]:
+    """Readers of a file's content by anchor; raises `ValueError` or similar for invalid content."""
+    readers, inputs = {}, len(GROUPS) + 1
     for anchor, row in content.items():
         mean, scale, centers, weights = (np.array(row[name], float) for name in ("mean", "scale", "centers", "weights"))
+        typical = {str(name): finite_number(value) for name, value in row["typical"].items()}
         shapes = mean.shape, scale.shape, centers.shape[1:], weights.shape
-        if shapes != ((inputs,), (inputs,), (inputs,), (1 + inputs + len(centers),)):
-            raise ValueError("a counter's arrays don't belong together")
+        if shapes != ((inputs,), (inputs,), (inputs,), (1 + inputs + len(centers), 1 + len(typical))):
+            raise ValueError("a reader's arrays don't belong together")
         if not all(np.isfinite(each).all() for each in (mean, centers, weights)) or not (scale > 0).all():
-            raise ValueError("a counter's arrays hold numbers")
+            raise ValueError("a reader's arrays hold numbers")
         width, launch_ms = finite_number(row["width"]), finite_number(row["launch_ms"])
-        counters[str(anchor)] = KernelCounter(mean, scale, centers, width, weights, launch_ms)
-    return MappingProxyType(counters)
+        of_kinds = MappingProxyType(typical)
+        readers[str(anchor)] = WorkReader(mean, scale, centers, width, of_kinds, weights, launch_ms)
+    return MappingProxyType(readers)

@@ -12,7 +12,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
 from profet_core.transfer.model import Spread
 from profet_core.transfer.rates import log_speed as log_speed_of
-from profet_core.transfer.step_model import KernelCounter, StepModel, floor_of, gpu_time_ms
+from profet_core.transfer.step_model import StepModel, WorkReader, floor_of, gpu_time_ms
 from profet_core.transfer.steps import (
     WEIGHTS,
     AnchorSteps,
@@ -107,16 +107,16 @@ def known_of(
     anchor: str,
     known: KnownLatencies,
     latency_known: bool,
-    counters: Mapping[str, KernelCounter] | None = None,
+    readers: Mapping[str, WorkReader] | None = None,
 ) -> KnownSteps:
     """What is known of each step, its anchor's latency included or not.
 
     Parameters
     ----------
-    counters : of kernels; None: launches by idle time alone.
+    readers : of kernels; None: launches by idle time alone.
     """
     parts, latency_ms = steps.parts(anchor, latency_known), steps.latency_ms[anchor] if latency_known else None
-    floor_ms = None if counters is None else floor_of(step_model, counters[anchor], anchor, parts, latency_ms)
+    floor_ms = None if readers is None else floor_of(step_model, readers[anchor], anchor, parts, latency_ms)
     others = {name: known(anchor, name, latency_known) for name in step_model.instances if name != anchor}
     return known_steps(step_model, AnchorSteps(anchor, parts, latency_ms, floor_ms), others)
 

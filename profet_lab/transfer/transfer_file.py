@@ -20,7 +20,6 @@ from profet_lab.measurements.published import (
 )
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.models_folder import rounded, signed
-from profet_lab.transfer.kernels import counters_content, fit_counters, with_launches
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.rates import (
     evidence_widths,
@@ -30,6 +29,7 @@ from profet_lab.transfer.rates import (
     rates_content,
 )
 from profet_lab.transfer.step_model import fit_step_model, measured_medians
+from profet_lab.transfer.work import fit_readers, readers_content, with_launches
 
 _FILES = (ARCHITECTURES_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE, MLPERF_FILE, FORWARD_FILE)
 #: Instance with the GPU that rates are relative to.
@@ -58,7 +58,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "spread": asdict(between_gpus),
         "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
         "rates": rounded(rates_content(fit_rates(evidence), evidence, widths)),
-        "kernels": counters_content(with_launches(fit_counters(medians, everything), medians, step_model, everything)),
+        "work": readers_content(with_launches(fit_readers(medians, everything), medians, step_model, everything)),
         "fitted_on": {
             **measurements.sha256,
             **{str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},

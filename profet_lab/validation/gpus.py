@@ -30,6 +30,7 @@ from profet_core.catalog.gpus import (
     supported_precisions,
 )
 from profet_core.latency import quantile
+from profet_core.prediction.counts import FIRST_TF32
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
@@ -356,7 +357,7 @@ _MIN_ROWS, _SHOWN = 4, 5
 def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
     """Coverage and errors of `held_out_tables`, percent of the latency, by intervals that saw none of the GPU's rows.
 
-    gpus, specs, amp, others : by specs and other GPUs alone.
+    gpus, specs : by specs and other GPUs alone.
     evidence : by kind of evidence and precision.
     """
     widths = {gpu: evidence_widths(rows[rows["gpu"] != gpu]) for gpu in rows["gpu"].unique()}
@@ -387,8 +388,6 @@ def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
             for gpu, part in by_specs.groupby("gpu", sort=False)
         ],
         "specs": _scores(by_specs),
-        "amp": _scores(by_specs[by_specs["case"] == "AMP"]),
-        "others": _scores(by_specs[by_specs["case"] == "FP32 or TF32"]),
         "evidence": [
             {"kind": kind, "case": case, "gpus": part["gpu"].nunique(), **_scores(part)} for kind, case, part in groups
         ],
@@ -428,7 +427,14 @@ def gpus_report(
         "seed": seed,
         "left_out_gpus": profiled_gpus(every, medians, ensemble, sheet_log_sd),
         "left_out_anchors": held_out_anchors(fold, every, medians),
-        "rates": held_out_report(held_out_tables(evidence, between_gpus, progress), between_gpus),
+        "rates": held_out_report(_answered(held_out_tables(evidence, between_gpus, progress)), between_gpus),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),
     }
+
+
+def _answered(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are answered by these rates: of unknown networks in FP32 on GPUs before Ampere."""
+    gpus = load_gpus()
+    old = [(gpus[name].compute_capability or FIRST_TF32) < FIRST_TF32 for name in rows["gpu"]]
+    return rows[np.array(old) & (rows["precision"] == FP32)]

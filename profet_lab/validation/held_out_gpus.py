@@ -18,7 +18,7 @@ from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, log_sd_of, quantile
 from profet_core.prediction.other_gpus import combined_ms, mapped_inputs
 from profet_core.transfer.rates import Rates, log_speed
-from profet_core.transfer.step_model import KernelCounter, StepModel
+from profet_core.transfer.step_model import StepModel, WorkReader
 from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 from profet_lab.class_folds import (
     LEVEL,
@@ -30,7 +30,6 @@ from profet_lab.class_folds import (
 from profet_lab.class_members import MemberModels, fit_member
 from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, ClassBank, pairs
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.kernels import fit_counters, with_launches
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
     TargetGpu,
@@ -45,6 +44,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     target_of,
 )
 from profet_lab.transfer.step_model import BENCHMARK, Steps, fit_step_model, root_mean_square
+from profet_lab.transfer.work import fit_readers, with_launches
 
 
 def judged(
@@ -153,17 +153,17 @@ def held_out_step_models(medians: Steps, instances: Sequence[str]) -> dict[str, 
 
 
 #: Architecture held out -> instance -> counter of its profiles' kernels.
-ArchitectureCounters = Mapping[str, Mapping[str, KernelCounter]]
+ArchitectureReaders = Mapping[str, Mapping[str, WorkReader]]
 
 
 class _Fitted:
     """Everything fitted on some instances alone, once an architecture held out."""
 
-    def __init__(self, medians: Steps, instances: Sequence[str], counters: ArchitectureCounters) -> None:
+    def __init__(self, medians: Steps, instances: Sequence[str], readers: ArchitectureReaders) -> None:
         self.medians = medians
         self.step_models = held_out_step_models(medians, instances)
-        self.counters = {
-            name: with_launches(counters[name], medians, step_model, medians.architectures != name)
+        self.readers = {
+            name: with_launches(readers[name], medians, step_model, medians.architectures != name)
             for name, step_model in self.step_models.items()
         }
         self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.step_models}
@@ -175,7 +175,7 @@ class _Fitted:
         for name, step_model in self.step_models.items():
             rows = steps.architectures == name
             there = target_of(step_model, self.medians, target, self.spreads[name].log_sd(*more))
-            steps_known = known_of(step_model, steps, anchor, ensemble.known(name), known, self.counters[name])
+            steps_known = known_of(step_model, steps, anchor, ensemble.known(name), known, self.readers[name])
             found = predict_target(step_model, steps_known, there)
             latency_ms[rows], log_sds[rows] = found.latency_ms[rows], found.log_sd[rows]
         return Estimate(latency_ms=latency_ms, log_sd=log_sds)
@@ -224,9 +224,9 @@ def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, she
     sheet_log_sd : error of a speed that specs alone indicate.
     """
     names = [str(name) for name in np.unique(medians.architectures)]
-    fits = run_tasks(fit_counters, [(medians, medians.architectures != name, name) for name in names])
-    counters = dict(zip(names, fits, strict=True))
-    tasks = [(steps, medians, ensemble, counters, sheet_log_sd, held_out) for held_out in steps.instances]
+    fits = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in names])
+    readers = dict(zip(names, fits, strict=True))
+    tasks = [(steps, medians, ensemble, readers, sheet_log_sd, held_out) for held_out in steps.instances]
     found = [one for each in run_tasks(_to_held_out, tasks) for one in each]
     directions = [row for row, _ in found]
     by_model = pd.DataFrame([rows.groupby("model").apply(mape) for _, rows in found]).mean()
@@ -245,13 +245,13 @@ def _to_held_out(
     steps: Steps,
     medians: Steps,
     ensemble: EnsembleLatencies,
-    counters: ArchitectureCounters,
+    readers: ArchitectureReaders,
     sheet_log_sd: float,
     held_out: str,
 ) -> list[tuple[dict, pd.DataFrame]]:
     """Of each direction to one GPU its figures, and what was predicted there with everything known."""
     others = [name for name in steps.instances if name != held_out]
-    fitted = _Fitted(medians, others, counters)
+    fitted = _Fitted(medians, others, readers)
     ways: dict[str, Way] = {
         "": (profiled_target(medians, held_out, sheet_only=False), ()),
         _SHEET_ONLY: (profiled_target(medians, held_out, sheet_only=True), (sheet_log_sd,)),

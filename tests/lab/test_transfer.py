@@ -21,7 +21,6 @@ from profet_core.transfer.step_model import StepModel, StepParts
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
 from profet_core.transfer.targets import host_named
 from profet_lab.measurements.tables import DataError, data_folder, load_architectures
-from profet_lab.transfer.kernels import fit_counters, with_launches
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
     anchor_spread,
@@ -54,6 +53,7 @@ from profet_lab.transfer.weights import (
     try_settings,
     with_setting,
 )
+from profet_lab.transfer.work import fit_readers, with_launches
 from tests.made.step_model import no_groups
 from tests.made.transfer_steps import TAIL_SHARE, made_transfer_steps
 
@@ -365,10 +365,10 @@ def test_of_a_held_out_network_the_kernels_are_about_as_many_as_its_layers_say(m
     medians = measured_medians(measurements)
     for network, anchor in (("VGG16", "g4dn.xlarge"), ("ResNet34", "p3.2xlarge")):
         own = medians.architectures == network
-        found = with_launches(fit_counters(medians, ~own, network), medians, models.transfer.step, ~own)[anchor]
-        kernels = found.launches_ms(medians.with_latency[anchor].groups_ms[own]) / found.launch_ms
+        found = with_launches(fit_readers(medians, ~own, network), medians, models.transfer.step, ~own)[anchor]
+        kernels = found.kernels(medians.with_latency[anchor].groups_ms[own])
         counted = measured_counts(network, 224).layers.operations
         # Of all networks they are off by 0.45 in the logarithm.
         assert np.median(kernels) == pytest.approx(counted, rel=0.5), network
-        shipped = models.transfer.counters[anchor]
+        shipped = models.transfer.readers[anchor]
         assert found.launch_ms == pytest.approx(shipped.launch_ms, rel=0.1)

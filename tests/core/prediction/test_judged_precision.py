@@ -10,9 +10,7 @@ from profet_core.catalog.gpus import HALF, PRECISIONS, has_tensor_cores, runs_as
 from profet_core.errors import Code
 from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
-from profet_core.prediction.mixed_precision import work_of
 from profet_core.prediction.predict import predict
-from profet_core.prediction.targets import find_anchor
 from tests.made.step_times import values_of
 
 IDLE_BF16 = "data/real_profiles/pytorch/resnet18-bf16-5steps-ddp-mi300x.json.gz"
@@ -27,8 +25,6 @@ def test_amp_is_between_its_tensor_core_bound_and_fp32(models, catalog, samples)
     """On tensor cores never slower than FP32 or TF32, never faster than its peak; elsewhere at FP32 speed."""
     for sample in samples.values():
         fp32, tf32, amp = (answers(models, catalog, sample, precision) for precision in ("fp32", "tf32", "amp"))
-        where = find_anchor(models, catalog, sample.anchor)
-        share = sum(work_of(models, where, sample.profile, sample.latency_ms)[0][:2])
         for name, row in amp.items():
             gpu = models.transfer.gpus.find(row.offer.gpu, row.offer.gpu_memory_gib)
             speedup = tf32[name].latency_ms / row.latency_ms
@@ -36,11 +32,7 @@ def test_amp_is_between_its_tensor_core_bound_and_fp32(models, catalog, samples)
                 assert row.latency_ms == pytest.approx(tf32[name].latency_ms)
                 continue
             assert row.latency_ms <= tf32[name].latency_ms * (1 + 1e-9) <= fp32[name].latency_ms * (1 + 2e-9)
-            peak = gpu.fp16_tensor_dense_tflops / gpu.fp32_tflops
-            assert speedup <= 1 / (share / peak + (1 - share) / min(2, peak)) + 1e-9
-            # Launches gain nothing: on a fast GPU they bound all but large steps.
-            if share > 0.5 and sample.batch_size * sample.pixels**2 > 3 * 10**6:
-                assert speedup > 1, f"{sample.name} on {name}"
+            assert speedup <= gpu.fp16_tensor_dense_tflops / gpu.fp32_tflops + 1e-9
 
 
 def test_a_machine_without_a_known_host_launches_as_its_gpu_s_typical_one(models, catalog, samples):

