@@ -34,15 +34,15 @@ _DASHES, _OTHER_DASHES = ("solid", "dash", "longdash", "dashdot", "dot"), ("long
 _GPUS = {
     SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "RTX PRO 6000 Blackwell Workstation Edition"),
     OCHRE: ("A40", "A10G", "A10", "RTX A5000", "RTX A4500"),
-    GREEN: ("RTX A6000", "L40S", "L40"),
+    GREEN: ("RTX A6000", "L40S"),
     MAGENTA: ("GeForce RTX 5090", "L4", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"),
     INDIGO: ("RTX A4000", "A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "A100-PCIE-80GB"),
     BROWN: ("GeForce RTX 3090", "H100-SXM5-80GB", "H100-PCIE-80GB", "H100-NVL-94GB", "GeForce RTX 4090"),
     PURPLE: (
-        *("Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB", "Tesla V100-SXM2-32GB", "Tesla V100-PCIE-32GB"),
+        *("Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"),
         "RTX PRO 6000 Blackwell Server Edition",
     ),
-    SLATE: ("Tesla K80", "H200-SXM-141GB", "GH200-96GB", "H200-NVL-141GB"),
+    SLATE: ("Tesla K80", "H200-SXM-141GB", "GH200-96GB"),
     CORAL: ("Tesla M60", "B200", "RTX 6000 Ada Generation", "B300"),
 }
 _LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}

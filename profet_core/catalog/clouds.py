@@ -35,7 +35,6 @@ USUAL_GPUS = {
     "H100-SXM": "H100-SXM5-80GB",
     "H200": "H200-SXM-141GB",
     "L4": "L4",
-    "L40": "L40",
     "L40S": "L40S",
     "M60": "Tesla M60",
     "P100": "Tesla P100-PCIE-16GB",
@@ -51,7 +50,6 @@ USUAL_GPUS = {
     "RTX-PRO-6000": RTX_PRO,
     "T4": "Tesla T4",
     "V100-16GB": V100,
-    "V100-32GB": "Tesla V100-SXM2-32GB",
 }
 
 

@@ -70,7 +70,6 @@ _SKYPILOT_GPUS = MappingProxyType(
         "RTX A6000": "RTXA6000",
         "RTX PRO 6000 Blackwell Server Edition": "RTXPRO6000",
         "RTX PRO 6000 Blackwell Workstation Edition": "RTXPRO6000WS",
-        "Tesla V100-SXM2-32GB": "V100-32GB",
     }
 )
 _OTHER_SKYPILOT_GPUS = MappingProxyType(

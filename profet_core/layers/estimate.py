@@ -43,7 +43,7 @@ from profet_core.layers.networks import (
     other_definitions,
     shared_name,
 )
-from profet_core.layers.rates import Case, RateModel, case_key, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, StepTable, Target, offer_table
@@ -626,6 +626,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
     case = case_of(network)
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
+    # How far a recorded step moves others must not jump with their batch.
+    doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
     shared_log_sd = combined_sd(
         0.0 if is_measured else model.source_log_sd,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
@@ -645,8 +647,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         launch_ms=launch_ms * factors * trained,
         start_ms=start_ms * factors,
         network_log_sd=np.hypot(
-            np.array([model.log_sds[case_key(case, mode, batch_size)] for mode in modes]) * np.sqrt(shares),
-            _small_batch_log_sd(network, batch_size),
+            np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in modes]) * np.sqrt(shares),
+            _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,
         ),
         gpu_log_sd=np.array([model.gpu_log_sd(gpu.name) for gpu, _ in targets]),
         launch_log_sd=hosts_log_sd if is_measured else np.hypot(hosts_log_sd, model.launch_log_sd),

@@ -351,6 +351,12 @@ class StepsByCounts:
             away = np.hypot(*np.log(sizes / [batch_size, pixels]).T)
             shares = np.ones(1) if len(some) == 1 else away[::-1] / away.sum()
             latency_ms, launch_ms = (np.exp(one + shares @ factors) for one in (log_ms, log_launch_ms))
+            for (_, own), size in zip(some, sizes, strict=True):
+                # A larger step takes no less, whatever rounding says.
+                if (size >= [batch_size, pixels]).all():
+                    latency_ms = np.fmin(latency_ms, own.latency_ms)
+                elif (size <= [batch_size, pixels]).all():
+                    latency_ms = np.fmax(latency_ms, own.latency_ms)
             return table.with_rows(
                 rows.tolist(),
                 latency_ms=latency_ms[rows],

@@ -131,10 +131,10 @@ def test_shipped_prices_are_dated_and_sourced_of_every_cloud_and_retired_instanc
         assert re.search(r"retired|migration", entry.machine_source, re.IGNORECASE), entry.name
     shipped = load_shipped()
     least = {"aws": 27, "azure": 18, "gcp": 27, "lambda": 21, "nebius": 9, "runpod": 38, "vast": 45, "verda": 19}
-    least |= {"crusoe": 8, "hyperstack": 10, "oci": 14, "paperspace": 16, "scaleway": 8, "massedcompute": 23}
+    least |= {"crusoe": 8, "hyperstack": 7, "oci": 14, "paperspace": 13, "scaleway": 8, "massedcompute": 20}
     assert Counter(entry.provider for entry in shipped.values()) >= Counter(least)
     markets = Counter(offer.market for offer in shipped.all_offers)
-    assert markets >= Counter({"on-demand": 250, "spot": 80, "marketplace": 45})
+    assert markets >= Counter({"on-demand": 240, "spot": 80, "marketplace": 45})
     shipped = load_shipped()
     assert "SXM2 assumed" in shipped["verda/1V100.6V"].machine_source
     assert "PCIe assumed" in shipped["lambda/gpu_1x_a100"].machine_source
@@ -154,7 +154,6 @@ def test_shipped_prices_are_dated_and_sourced_of_every_cloud_and_retired_instanc
         ("vast/1x-RTX_PRO_6000_WS", "RTX PRO 6000 Blackwell Workstation Edition", 1, "", 0.93),
         ("crusoe/A100-80GB", "A100-PCIE-80GB", 1, "", 2.0),
         ("crusoe/A100-80G-sxm4x8", "A100-SXM4-80GB", 8, "", 18.4),
-        ("paperspace/V100-32GB", "Tesla V100-SXM2-32GB", 1, "", 2.34),
         ("lambda/gpu_1x_gh200", "GH200-96GB", 1, "", 2.29),
         ("yotta/2x-RTX_5090", "GeForce RTX 5090", 2, "", 1.3),
     ],

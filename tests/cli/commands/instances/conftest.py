@@ -69,7 +69,7 @@ scaleway_L4,L4,1.0,8.0,48,1.0,paris-france-5,,
 denvr_A100-sxm4,A100,1.0,14.0,117,1.5,calgary-canada-1,,
 massedcompute_L40S,L40S,1.0,12.0,72,0.9,desmoines-usa-1,,
 paperspace_A4000,A4000,1.0,8.0,45,0.7,newyork-usa-1,,
-hyperstack_L40,L40,1.0,28.0,58,1.1,montreal-canada-2,,
+hyperstack_A6000,A6000,1.0,28.0,58,1.1,montreal-canada-2,,
 crusoe_A100-new,A100-80GB,1.0,12.0,120,3.0,culpeper-usa-1,,
 """
 VERDA = """InstanceType,UpstreamCloudId,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,Price,SpotPrice

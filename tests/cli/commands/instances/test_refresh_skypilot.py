@@ -31,7 +31,7 @@ def test_skypilot_s_prices_are_laid_over_what_the_catalog_has(run, own, skypilot
     # Of Shadeform's list each cloud has its own, without `--source` too; the new machine's GPU isn't told.
     assert prices(run, "--provider", "crusoe,hyperstack", "--new") == {
         ("crusoe/A100-80GB", "on-demand"): 2.1,
-        ("hyperstack/L40", "on-demand"): 1.1,
+        ("hyperstack/A6000", "on-demand"): 1.1,
     }
     assert prices(run, "--provider", "yotta") == {("yotta/1x-RTX_5090", "on-demand"): 0.7}
     catalog = load_catalog()
