@@ -239,6 +239,16 @@ class Code(WordedEnum):
         "other_size",
         "The profile was recorded at {what} {recorded} and the estimate is for {requested}: they are different steps.",
     )
+    TRANSFORMER = (
+        "transformer",
+        "Training steps of transformers are published for one GPU (RTX 3090, AMP, 2022). On others their speed follows "
+        "that of CNNs.",
+    )
+    PRODUCTS_IN_FP32 = (
+        "products_in_fp32",
+        "Matrix products are in FP32, PyTorch's default. Choose TF32 if your script calls "
+        "torch.set_float32_matmul_precision.",
+    )
     HYBRID_NETWORK = (
         "hybrid_network",
         "This network has attention as well as convolutions. The models know few such networks, so the interval is "
@@ -271,13 +281,13 @@ class Code(WordedEnum):
 STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
 
 
-def not_a_cnn(what: str, why: str, advice: str) -> str:
+def not_a_cnn(what: str, why: str, advice: str, known: str = "CNNs") -> str:
     """Why a step or a network gets no latency.
 
     >>> not_a_cnn("This network is not a CNN", "it has recurrent layers", "Give a CNN")
     'This network is not a CNN: it has recurrent layers, and the models know only CNNs. Give a CNN.'
     """
-    return f"{what}: {why}, and the models know only CNNs. {advice}."
+    return f"{what}: {why}, and the models know only {known}. {advice}."
 
 
 class Note(str):

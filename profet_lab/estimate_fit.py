@@ -26,6 +26,9 @@ from profet_core.layers.rates import (
     KINDS,
     NO_PEAK,
     ONCE,
+    PRODUCT_POWER,
+    PRODUCTS,
+    Case,
     Mode,
     case_key,
     case_of,
@@ -87,7 +90,7 @@ _MISNAMED = ("GeForce RTX 2080", "aisensiy")
 _BROKEN = re.compile("bitahub/GeForce_GTX_1080_Ti.*half|A100-SXM4-40GB.*fp16-1gpus/vgg16")
 #: Families of networks by their names; of others what stands before the first digit.
 _FAMILIES = re.compile(
-    "convnext|efficientnetv2|efficientnet|mobilenetv3|mobilenetv2|mobilenet|resnext|resnet|regnet|densenet|inception|vgg|"
+    "^(?:swin|cait|deit|beit|eva|aimv2|hiera|convit|mixer|gmixer|resmlp|gmlp|vit)|convnext|efficientnetv2|efficientnet|mobilenetv3|mobilenetv2|mobilenet|resnext|resnet|regnet|densenet|inception|vgg|"
     "alexnet|squeezenet|shufflenet|mnasnet|googlenet|unet|tinynet|lcnet|rexnet|ghostnet|hrnet|dla|res2net|nfnet|dpn|"
     "cspresnet|cspresnext|csp|darknet|selecsls|resnest|xception|repvgg|gernet|fbnet|mixnet|hardcorenas|spnasnet|semnasnet"
 )
@@ -148,7 +151,7 @@ def _published(folder: Path) -> Iterator[dict]:
             continue
         # Most networks of old names are in the table by their new one, too.
         is_twice = name in network.checkpoints and not name.endswith(_KEPT)
-        if is_twice or not network.counts.is_convolutional:
+        if is_twice or network.is_refused:
             continue
         # NVIDIA's examples in half precision have channels last or are compiled by XLA; two are fused throughout.
         is_channels_last = source.startswith("NVIDIA") or row["framework"].endswith("NHWC") or "XLA" in source
@@ -277,6 +280,12 @@ _MODERN_LAUNCHES, _KERNELS_BY_SOURCE = (0.0, 0.3), 0.5
 _GROUP_BY_MODE = 0.4
 #: The same of tuned code besides channels-last: it fuses what moves values, and computes with the same kernels.
 _TUNED = {"compute": 0.05, "bandwidth": 0.4, "depthwise convolution": 0.05, "depthwise outputs": 0.4}
+#: Of kinds in transformers and mixers, over those in CNNs; and by precision and code.
+_TRANSFORMER, _TRANSFORMER_IN_MODE = 0.5, 0.1
+#: Logarithm of milliseconds per GFLOP forward (three with the backward pass) of products on 1 TFLOP/s: dense ones at
+#: four fifths of the peak of an RTX 3090, as libraries attain it, and those of attention at about a third.
+_PRODUCT_COSTS = {"transformer product": (math.log(2.0), 0.1), "batched product": (math.log(5.0), 0.4)}
+_FIXED = 1e-3
 #: How rates follow the peaks: a GPU of twice the FLOP/s is so much faster.
 _POWERS, _POWER_SD = {"compute": 0.8, "bandwidth": 0.9}, 0.1
 #: Standard deviation of a row that the effects don't explain; errors beyond it count less.
@@ -422,6 +431,11 @@ def base_mode(mode: Mode) -> Mode:
 
 def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
     """Effects on the log cost of a kind of work."""
+    if kind in PRODUCTS:
+        effects.add(rows, part, (0.0, _SOURCE), "source", rows["source"])
+        effects.add(rows, part, _PRODUCT_COSTS[kind], "kind", kind)
+        effects.add(rows, part, (PRODUCT_POWER, _FIXED), "power", "product", by=-peaks)
+        return
     group = group_of(kind)
     is_cell = rows["source"] == PROFET
     is_round = rows["source"].str.startswith(MLPERF)
@@ -440,6 +454,9 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(cells, part, (0.0, _ON_PROFET), "kind on instance", kind, cells["instance"])
     effects.add(cells, part, (0.0, _GROUP_ON_PROFET), "group on instance", group, cells["instance"])
     effects.add(often, part, (0.0, _ON_GPU), "kind on GPU", kind, often["gpu"])
+    transformers = rows[rows["case"] == Case.TRANSFORMER]
+    effects.add(transformers, part, (0.0, _TRANSFORMER), "transformer", kind)
+    effects.add(transformers, part, (0.0, _TRANSFORMER_IN_MODE), "transformer", kind, transformers["mode_name"])
     if kind == "kernels":
         effects.add(rows, part, _MODERN_KERNELS, "year", kind, by=rows["modern"])
     if kind in NO_PEAK:

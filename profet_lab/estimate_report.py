@@ -29,6 +29,7 @@ from profet_core.layers.rates import (
     FLOPS,
     KINDS,
     ONCE,
+    PRODUCTS,
     RATES_NAME,
     RATES_VERSION,
     SMALL_BATCH,
@@ -495,6 +496,9 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
     def effects_on(gpu: str, specific: str, name: str) -> dict[str, Any]:
         logs, chip = [], chip_of(gpu)
         for kind in KINDS:
+            if kind in PRODUCTS:
+                logs.append(0.0)
+                continue
             part = part_of(kind)
             own = effect(f"kind on {specific}", kind, name) + effect(f"group on {specific}", group_of(kind), name)
             own += effect("speed", chip) + effect("speed", gpu) + (effect("speed", name) if name != gpu else 0.0)
@@ -551,6 +555,8 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
             }
             for name in instances
         },
+        "transformer_log_costs": [_rounded(effect("transformer", kind)) for kind in KINDS],
+        "transformer_gpus": sorted(set(rows.loc[rows["case"] == Case.TRANSFORMER, "gpu"])),
         "known": known_steps(rows, np.log(rows["latency_ms"].to_numpy() / predicted_ms(fit_problem, answered))),
     }
 

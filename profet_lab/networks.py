@@ -158,7 +158,7 @@ _POOLS = ("max_pool", "avg_pool", "_adaptive_avg_pool", "adaptive_", "mean", "am
 _COPIES = ("cat", "stack", "clone", "_to_copy", "copy", "upsample", "constant_pad", "reflection_pad", "index", "roll")
 _FUNCTIONS = re.compile(
     "relu|silu|gelu|hardswish|hardsigmoid|sigmoid|tanh|leaky_relu|elu|selu|celu|mish|hardtanh|softplus|prelu|softmax|"
-    "_prelu_kernel|_softmax|clamp|clamp_min|native_dropout|exp|sqrt|rsqrt|pow|abs|neg|log|bernoulli|reciprocal|erf"
+    "_prelu_kernel|_softmax|_safe_softmax|clamp|clamp_min|native_dropout|exp|sqrt|rsqrt|pow|abs|neg|log|bernoulli|reciprocal|erf"
 )
 _SUMS = ("add", "mul", "sub", "div", "rsub", "maximum", "minimum", "addcmul", "where", "lerp", "sum", "var", "norm")
 
@@ -193,7 +193,8 @@ def _quickly(operator: str, args: Sequence[Any]) -> Any:
         sides = args[0].dim() - len(args[1])
         mean = args[0].new_empty((*args[0].shape[:sides], *[1] * len(args[1])))
         return args[0].new_empty(args[0].shape), mean, mean
-    is_unary = _FUNCTIONS.fullmatch(name) and name not in ("native_dropout", "pow", "_softmax", "bernoulli")
+    is_other = name.endswith("softmax") or name in ("native_dropout", "pow", "bernoulli")
+    is_unary = _FUNCTIONS.fullmatch(name) and not is_other
     others = [each for each in args[1:] if isinstance(each, torch.Tensor)]
     if is_unary or (name in ("add", "mul") and all(each.shape == args[0].shape for each in others)):
         return args[0] if operator.endswith("_") else torch.empty_like(args[0])
@@ -229,7 +230,7 @@ def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
     elif any(operator.startswith(name) for name in _POOLS):
         kind = Kind.POOLING
     elif _FUNCTIONS.fullmatch(operator):
-        kind = Kind.ACTIVATION
+        kind = Kind.SOFTMAX if operator.endswith("softmax") else Kind.ACTIVATION
     elif operator in _SUMS:
         kind = Kind.ELEMENTWISE if len(inputs) > 1 else Kind.ACTIVATION
     elif operator.startswith(_COPIES):

@@ -16,7 +16,7 @@ from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
 from profet_core.layers.estimate import NetworkStep, steps_on, without_units_log_sd
 from profet_core.layers.measured import OF_PROGRAM, Steps, conditional
-from profet_core.layers.network import Counts, Elements, Flops, Numbers
+from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
     PROFET,
     as_in_tensorflow,
@@ -28,7 +28,7 @@ from profet_core.layers.networks import (
 )
 from profet_core.layers.rates import ELEMENTS, FLOPS, RATES_NAME, Mode, RateModel, rate_model_of
 from profet_core.prediction.checks import waits_for_loader
-from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsThere
+from profet_core.prediction.counts import Asked, CountedStep, Recorded, TargetSteps
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
@@ -158,13 +158,13 @@ class _CountedSteps:
         """What a recorded step usually takes."""
         return self._on(one.asked, [(one.gpu, one.host)], is_recorded=True).latency_ms.item()
 
-    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsThere:
+    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> TargetSteps:
         """Steps in today's software, by those that were recorded."""
         times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
         usual = [self._on(one.asked, [(one.gpu, one.host)], is_recorded=True) for one in recorded]
         steps, _ = conditional(self._on(asked, targets, is_recorded=False), Steps.joined(usual), times_ms, log_sds)
         wider = [without_units_log_sd(self.models, gpu, asked.precision) for gpu, _ in targets]
-        return StepsThere(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, np.array(wider)))
+        return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, np.array(wider)))
 
 
 #: Error of a step by kinds of work that were read, on networks that the reader didn't see.
@@ -175,12 +175,14 @@ _WORK_LOG_SD, _KERNELS_LOG_SD = 0.5, 0.3
 
 #: Less of the FLOPs in depthwise convolutions are none.
 _LEAST_DEPTHWISE = 0.005
+#: Convolutions of a CNN at least.
+_MANY = MAX_PATCH_CONVOLUTIONS + 1
 
 
 def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, pixels: int) -> Counts:
-    """What an image takes, by amounts of work of a step as `rates.work_of` has them."""
-    flops = {kind: 1e9 * amounts[kind] / batch_size for kind in FLOPS}
-    values = {kind: 1e6 * amounts[kind] / batch_size for kind in ELEMENTS}
+    """What an image takes in a CNN, by amounts of work of a step as `rates.work_of` has them."""
+    flops = {kind: 1e9 * amounts.get(kind, 0.0) / batch_size for kind in FLOPS}
+    values = {kind: 1e6 * amounts.get(kind, 0.0) / batch_size for kind in ELEMENTS}
     grouped = flops["grouped convolution"] + flops["wide grouped convolution"]
     convolution = flops["convolution"] + flops["1 x 1 convolution"] + grouped
     depthwise = flops["depthwise convolution"]
@@ -216,7 +218,7 @@ def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, 
             shaping=values["copy"],
             read=values["convolution and product inputs"],
         ),
-        layers=Numbers(0, 0, 0, 0, 0, 0, round(kernels), round(kernels)),
+        layers=Numbers(_MANY, _MANY, 0, 0, 0, 0, round(kernels), round(kernels)),
     )
 
 

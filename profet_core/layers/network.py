@@ -56,6 +56,8 @@ class Kind(StrEnum):
     NORMALIZATION = "normalization"
     POOLING = "pooling"
     ACTIVATION = "activation"
+    #: An activation, as attention has it over its scores.
+    SOFTMAX = "softmax"
     ELEMENTWISE = "elementwise"
     SHAPING = "shaping"
     #: Passes its input on: computes and keeps nothing.
@@ -104,6 +106,7 @@ class Flops(NamedTuple):
     dense : of dense layers and matrix products.
     narrow, narrow_grouped : what convolutions would do more with as many channels as a GPU computes at once; of grouped
         ones by the channels of a group.
+    product : the part of dense that multiplies two matrices which the network computes, as attention does.
     """
 
     convolution: float
@@ -113,6 +116,7 @@ class Flops(NamedTuple):
     dense: float
     narrow: float
     narrow_grouped: float
+    product: float = 0.0
 
     @property
     def all(self) -> float:
@@ -131,6 +135,7 @@ class Elements(NamedTuple):
     function : of activation functions, also those inside of other layers.
     shaping : of concatenations, padding, resizing and other copies.
     read : values that convolutions and dense layers read, but for depthwise ones.
+    score : the part of function that softmax puts out.
     """
 
     all: float
@@ -142,6 +147,7 @@ class Elements(NamedTuple):
     pooling: float
     shaping: float
     read: float
+    score: float = 0.0
 
 
 class Numbers(NamedTuple):
@@ -193,7 +199,8 @@ class Counts:
     def from_values(cls, values: Sequence[int]) -> Counts:
         """The counts of numbers in the order of `values`."""
         pixels, classes, parameters, trainable, features = values[:5]
-        flops, elements = Flops(*values[5:10], *values[19:21]), Elements(*values[10:19])
+        flops, elements = Flops(*values[5:10], *values[19:21])._replace(product=values[30]), Elements(*values[10:19])
+        elements = elements._replace(score=values[31])
         numbers, dense = Numbers(*values[21:29]), values[29]
         return cls(pixels, classes, parameters, trainable, dense, features, flops, elements, numbers)
 
@@ -201,7 +208,9 @@ class Counts:
     def values(self) -> tuple[float, ...]:
         """All numbers, in the order of `VALUE_NAMES`."""
         first = (self.pixels, self.classes, self.parameters, self.trainable_parameters, self.features)
-        return (*first, *self.flops[:5], *self.elements, *self.flops[5:], *self.layers, self.dense_parameters)
+        flops, elements = self.flops, self.elements
+        middle = (*flops[:5], *elements[:9], *flops[5:7], *self.layers, self.dense_parameters)
+        return (*first, *middle, flops.product, elements.score)
 
     @property
     def is_convolutional(self) -> bool:
@@ -224,7 +233,7 @@ VALUE_NAMES = (
     *("activation_elements", "other_elements", "depthwise_elements", "normalization_elements", "function_elements"),
     *("elementwise_elements", "pooling_elements", "shaping_elements", "input_elements"),
     *("narrow_flops", "narrow_grouped_flops", "convolutions", "spatial_convolutions", "products", "dense_layers"),
-    *("normalizations", "pools", "layers", "operations", "dense_parameters"),
+    *("normalizations", "pools", "layers", "operations", "dense_parameters", "product_flops", "score_elements"),
 )
 #: Convolutions with a kernel that networks have which aren't convolutional: they cut the image into patches, with less
 #: of the FLOPs than a convolutional network has in its only convolution.
@@ -259,17 +268,19 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
             dense=flops[Kind.DENSE] + flops[Kind.PRODUCT],
             narrow=sum(_narrow(layer) for layer in layers if layer.kind in (Kind.CONVOLUTION, Kind.POINTWISE)),
             narrow_grouped=sum(_narrow(layer) for layer in layers if layer.kind is Kind.GROUPED),
+            product=flops[Kind.PRODUCT],
         ),
         elements=Elements(
             all=sizes.total(),
             other=sizes.total() - sum(sizes[kind] for kind in (*_CONVOLUTIONS, Kind.DENSE)),
             depthwise=sizes[Kind.DEPTHWISE],
             normalization=sizes[Kind.NORMALIZATION],
-            function=sizes[Kind.ACTIVATION] + sum(elements(layer.output) for layer in within),
+            function=sizes[Kind.ACTIVATION] + sizes[Kind.SOFTMAX] + sum(elements(layer.output) for layer in within),
             elementwise=sizes[Kind.ELEMENTWISE],
             pooling=sizes[Kind.POOLING],
             shaping=sizes[Kind.SHAPING],
             read=sum(layer.input_elements for layer in layers if layer.kind is not Kind.DEPTHWISE),
+            score=sizes[Kind.SOFTMAX],
         ),
         layers=Numbers(
             convolutions=convolutions,

@@ -24,7 +24,7 @@ LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
 PACKED = "layers/networks.csv.gz"
 #: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
-COLUMNS = ("library", "network", "own_size", "checkpoints", *VALUE_NAMES)
+COLUMNS = ("library", "network", "own_size", "checkpoints", "size_step", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
 DETECTION_PIXELS = 1_000
 #: Before the measurements' names of their networks.
@@ -122,18 +122,37 @@ _ALIASES = tuple(
         # Widths, in hundredths in timm.
         rf"({_WIDE})x?~?(\d)~(\d)": r"\1_\2\g<3>0",
         rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
+        **{
+            pattern: name
+            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"))
+            for pattern, name in (
+                (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
+                (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
+                (
+                    f"(?:dinov2)?vit(?:{size}|{letter})14(?:dinov2)?|dinov2(?:{size}|{letter})",
+                    f"vit_{size}_patch14_dinov2",
+                ),
+                (f"(deit3?)(?:{size}|{letter})(?:p(?:atch)?16)?", rf"\1_{size}_patch16_224"),
+                (f"(beit(?:v2)?)(?:{size}|{letter})", rf"\1_{size}_patch16_224"),
+                (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),
+                (f"swin{size}", f"swin_{size}_patch4_window7_224"),
+                (f"swinv2{size}", f"swinv2_{size}_window8_256"),
+            )
+        },
+        "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
         "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
         "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
         "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
         "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
     }.items()
 )
-#: Of names that aren't in the table: what no CNN is called.
+#: Of names that aren't in the table: what no network is called that can be estimated.
 _NO_CNN = re.compile(
-    r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|vit|"
-    r"swin(v2)?|deit|beit|eva(02)?|(rt)?detr|segformer|mask2?former|dino(v[23])?|clip|siglip|mixer|sam|"
-    r"cvt|dpt|mit-b\d|yolos)(?![a-z])"
+    r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
+    r"(rt)?detr|segformer|mask2?former|clip|siglip|sam|cvt|dpt|mit-b\d|yolos)(?![a-z])"
 )
+#: Networks of the table that are recurrent, whose small products no rate describes, or that read more than images.
+_REFUSED = re.compile("sequencer|tnt_|qwen|gemma|deepseek|sam2_|hieradet|naflex")
 #: Names that a refusal offers, and how alike they have to be.
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 
@@ -148,6 +167,7 @@ class NamedNetwork:
     library : one of `LIBRARIES`.
     library_name : there.
     native_pixels : the image size that it, or the checkpoint that is named, is made for.
+    size_step : image sizes are multiples of it: of a transformer, the side of a patch.
     sizes : pixels -> counts, in ascending order.
     checkpoints : its trained weights and old names, as they end or are called -> image size.
     """
@@ -156,8 +176,14 @@ class NamedNetwork:
     library: str
     library_name: str
     native_pixels: int
+    size_step: int
     sizes: Mapping[int, Counts]
     checkpoints: Mapping[str, int]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether its steps can't be estimated: recurrent, transformers in transformers, towers of language models."""
+        return not self.counts.is_convolutional and bool(_REFUSED.match(self.library_name))
 
     @property
     def counts(self) -> Counts:
@@ -166,8 +192,8 @@ class NamedNetwork:
 
 
 def named_networks() -> list[str]:
-    """Names of all convolutional networks: torchvision's first, PROFET's last."""
-    return [one.name for one in _table().values() if one.counts.is_convolutional]
+    """Names of all networks that can be estimated: torchvision's first, PROFET's last."""
+    return [one.name for one in _table().values() if not one.is_refused]
 
 
 def measured_networks() -> list[str]:
@@ -181,13 +207,13 @@ def measured_counts(model: str, pixels: int) -> Counts:
 
 
 def network_name(text: str) -> str:
-    """The unique name of the CNN that is meant; InputError if it is unknown, or known to be none.
+    """The unique name of the network that is meant; InputError if it is unknown, or can't be estimated.
 
     >>> network_name("ResNeXt-50 32x4d"), network_name("timm/convnext_tiny.fb_in1k"), network_name("PROFET AlexNet")
     ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
     """
     found = named_network(text)
-    if not found.counts.is_convolutional:
+    if found.is_refused:
         raise _no_cnn(text)
     return found.name
 
@@ -235,7 +261,7 @@ def near_names(text: str) -> tuple[str, ...]:
     ends = [match.start() for match in re.finditer(r"[^\w.]|_", typed)]
     start = next((found[0] for end in reversed(ends) if (found := _find(typed[:end])) is not None), None)
     keys = {each: _table()[name] for (library, each), (name, size) in _names().items() if not library and not size}
-    keys = {each: network for each, network in keys.items() if network.counts.is_convolutional}
+    keys = {each: network for each, network in keys.items() if not network.is_refused}
 
     def begun(part: str) -> list[NamedNetwork]:
         found = [network for each, network in keys.items() if len(part) > 1 and each.startswith(part)]
@@ -247,8 +273,8 @@ def near_names(text: str) -> tuple[str, ...]:
 
 
 def _no_cnn(text: str) -> InputError:
-    what = f"{text[:60]!a} is not a CNN"
-    return InputError(not_a_cnn(what, "it is a transformer, a mixer or recurrent", "Give a CNN"))
+    what, known = f"{text[:60]!a} can't be estimated", "CNNs and vision transformers"
+    return InputError(not_a_cnn(what, "it is recurrent, or reads more than images", "Give one", known))
 
 
 def other_definitions(name: str) -> tuple[str, ...]:
@@ -349,6 +375,12 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     pixels = network.native_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
+    if pixels % network.size_step:
+        below = max(pixels // network.size_step, 1) * network.size_step
+        raise InputError(
+            f"{network.name} cuts images into patches of {network.size_step} pixels: use {below} or "
+            f"{below + network.size_step} pixels instead of {pixels:,}."
+        )
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
     if classes is not None and not network.counts.features:
@@ -413,13 +445,14 @@ def _table() -> Mapping[str, NamedNetwork]:
     text = gzip.decompress(shipped_bytes(PACKED)).decode()
     sizes: dict[tuple[str, str], dict[int, Counts]] = {}
     own: dict[tuple[str, str], int] = {}
+    steps: dict[tuple[str, str], int] = {}
     checkpoints: dict[tuple[str, str], dict[str, int]] = {}
     for row in csv.reader(text.splitlines()[1:]):
-        library, name, is_native, weights, *numbers = row
+        library, name, is_native, weights, step, *numbers = row
         counts = Counts.from_values([int(float(number)) if "e" in number else int(number) for number in numbers])
         sizes.setdefault((library, name), {})[counts.pixels] = counts
         if is_native == "1":
-            own[library, name] = counts.pixels
+            own[library, name], steps[library, name] = counts.pixels, int(step)
             pairs = (each.partition("@") for each in weights.split())
             checkpoints[library, name] = {each: int(pixels or counts.pixels) for each, _, pixels in pairs}
     found: dict[str, NamedNetwork] = {}
@@ -431,7 +464,8 @@ def _table() -> Mapping[str, NamedNetwork]:
         keys.add(key)
         ordered = MappingProxyType(dict(sorted(by_size.items())))
         at = library, name
-        found[unique] = NamedNetwork(unique, library, name, own[at], ordered, MappingProxyType(checkpoints[at]))
+        weights_of = MappingProxyType(checkpoints[at])
+        found[unique] = NamedNetwork(unique, library, name, own[at], steps[at], ordered, weights_of)
     return MappingProxyType(found)
 
 

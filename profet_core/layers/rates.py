@@ -28,18 +28,27 @@ from profet_core.transfer.targets import Host
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (
     *("convolution", "1 x 1 convolution", "grouped convolution", "wide grouped convolution", "depthwise convolution"),
-    *("matrix product", "narrow convolution", "narrow grouped convolution"),
+    *("matrix product", "narrow convolution", "narrow grouped convolution", "transformer product", "batched product"),
 )
+#: Products of transformers, dense and of attention: libraries run them near the peak of every GPU and precision.
+PRODUCTS = ("transformer product", "batched product")
+#: How their rates follow the peak, and milliseconds per GFLOP forward, backward too, of 1 TFLOP/s: none is faster.
+PRODUCT_POWER, _PRODUCT_MS = 0.85, 3.0
 ELEMENTS = (
     *("convolution and product outputs", "convolution and product inputs", "depthwise outputs", "normalization"),
-    *("activation function", "elementwise", "pooling", "copy"),
+    *("activation function", "elementwise", "pooling", "copy", "attention score"),
 )
 ONCE = ("parameters", "dense parameters")
 #: Kinds without a peak: the copy of the images to the GPU, and the ends of kernels, which leave part of it idle.
 NO_PEAK = ("images", "kernels")
 KINDS = (*FLOPS, *ELEMENTS, *ONCE, *NO_PEAK)
+_ARE_PRODUCTS = np.isin(KINDS, PRODUCTS)
+#: Kinds of work that CNNs have none of.
+OF_TRANSFORMERS = (*PRODUCTS, "attention score")
 #: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
 _ON_PLAIN_CORES = ("depthwise convolution",)
+#: Compute capability from which attention is fused: Turing.
+_FUSED_FROM = 7.5
 
 
 class Mode(IntEnum):
@@ -83,22 +92,36 @@ def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
     return logs
 
 
-def work_of(counts: Counts, batch_size: int) -> FloatArray:
+def fuses_attention(gpu: Gpu) -> bool:
+    """Whether frameworks of today keep attention's scores on the chip: PyTorch 2 does from Turing on."""
+    return (gpu.compute_capability or _FUSED_FROM) >= _FUSED_FROM
+
+
+def work_of(counts: Counts, batch_size: int, *, fuses_attention: bool = False) -> FloatArray:
     """Work of one step by kind, (kinds,): GFLOPs forward, millions of values forward, millions of parameters, kernels.
 
     The backward pass is proportional to the forward one.
+
+    Parameters
+    ----------
+    fuses_attention : whether attention's scores stay on the chip.
     """
     flops, elements = counts.flops, counts.elements
+    # Of convolutional networks with attention both are counted as dense products and functions.
+    is_cnn = counts.is_convolutional
+    product, score = (0.0, 0.0) if is_cnn else (flops.product, elements.score)
+    unwritten = score if fuses_attention else 0.0
     # Groups of as many channels as a GPU computes at once run as fast as convolutions without groups.
     wide_grouped = max(flops.grouped - flops.narrow_grouped, 0.0)
     gigaflops = (
         *(flops.convolution - flops.grouped - flops.pointwise, flops.pointwise, flops.grouped - wide_grouped),
-        *(wide_grouped, flops.depthwise, flops.dense, flops.narrow, flops.narrow_grouped),
+        *(wide_grouped, flops.depthwise, flops.dense if is_cnn else 0.0, flops.narrow, flops.narrow_grouped),
+        *(0.0 if is_cnn else flops.dense - product, product),
     )
     millions = (
         elements.all - elements.other - elements.depthwise,
-        *(elements.read, elements.depthwise, elements.normalization, elements.function),
-        *(elements.elementwise, elements.pooling, elements.shaping),
+        *(elements.read, elements.depthwise, elements.normalization, elements.function - score),
+        *(elements.elementwise, elements.pooling, elements.shaping, score - unwritten),
     )
     other = max(counts.parameters - counts.dense_parameters, 0)
     return np.array(
@@ -117,10 +140,13 @@ class Case(StrEnum):
     ORDINARY = "ordinary"
     DEPTHWISE = "depthwise"
     HYBRID = "hybrid"
+    TRANSFORMER = "transformer"
 
 
 def case_of(counts: Counts) -> Case:
-    """The case of a network: with attention, with depthwise convolutions, or neither."""
+    """The case of a network: a transformer or mixer, else with attention, with depthwise convolutions, or neither."""
+    if not counts.is_convolutional:
+        return Case.TRANSFORMER
     if counts.has_attention:
         return Case.HYBRID
     return Case.DEPTHWISE if counts.flops.depthwise else Case.ORDINARY
@@ -263,6 +289,8 @@ class RateModel:
     average : framework of an unknown training.
     measured : of PROFET's cells.
     instances : measured instance -> effects of its cells.
+    transformer_log_costs : added to the log cost of each kind in transformers and mixers, (kinds,).
+    transformer_gpus : GPUs on which these costs were measured.
     log_sds : "case mode" -> standard deviation of the log error on held-out families.
     known : measured steps of networks by name.
     fitted_on : source -> rows or hash.
@@ -280,6 +308,8 @@ class RateModel:
     average: Framework
     measured: Framework
     instances: Mapping[str, GpuEffects]
+    transformer_log_costs: FloatArray
+    transformer_gpus: frozenset[str]
     log_sds: Mapping[str, float]
     known: KnownSteps
     fitted_on: Mapping[str, str]
@@ -304,7 +334,7 @@ class RateModel:
     ) -> FloatArray:
         """Milliseconds per unit of work of each kind, (kinds,): the reciprocals of the rates."""
         powers = np.full(len(KINDS), self.powers[1])
-        powers[: len(FLOPS)] = self.powers[0]
+        powers[: len(FLOPS)] = [PRODUCT_POWER if kind in PRODUCTS else self.powers[0] for kind in FLOPS]
         logs = self.log_costs[mode] + framework.log_costs - powers * log_peaks(gpu, mode)
         effects = self.gpus.get(gpu.name)
         if framework is self.measured and instance in self.instances:
@@ -314,7 +344,8 @@ class RateModel:
         elif gpu.compute_capability in self.generations:
             logs = logs + self.generations[gpu.compute_capability]
         costs: FloatArray = np.exp(logs)
-        return costs
+        at_peak = _PRODUCT_MS / np.exp(log_peaks(gpu, mode))
+        return np.where(_ARE_PRODUCTS, np.maximum(costs, at_peak), costs)
 
     def parts_ms(
         self,
@@ -337,7 +368,8 @@ class RateModel:
         log_launch = framework.log_launch
         if is_measured and instance in self.instances:
             log_launch += self.instances[instance].log_launch
-        work_ms = work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size)
+        work = self.weighted_work(counts, batch_size, fuses_attention(gpu))
+        work_ms = work * self.costs_ms(gpu, mode, framework, instance, batch_size)
         launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
@@ -357,7 +389,7 @@ class RateModel:
         instances, is_measured : as `parts_ms` takes them.
         """
         framework = self.measured if is_measured else self.average
-        work = work_of(counts, batch_size)
+        work = np.array([self.weighted_work(counts, batch_size, fuses_attention(gpu)) for gpu, _ in targets])
         costs_ms = np.array(
             [
                 self._costs_ms(gpu, mode, is_measured, instance, batch_size)
@@ -369,7 +401,12 @@ class RateModel:
         ]
         hosts = np.array([host.launch for _, host in targets])
         launch_ms = counts.layers.operations * np.exp(framework.log_launch + np.array(log_launches)) * hosts
-        return costs_ms @ work, launch_ms, math.exp(framework.log_start_ms)
+        return (costs_ms * work).sum(axis=1), launch_ms, math.exp(framework.log_start_ms)
+
+    def weighted_work(self, counts: Counts, batch_size: int, fuses_attention: bool) -> FloatArray:
+        """Work of one step by kind, (kinds,), as `work_of` counts it; of a transformer times its costs over a CNN's."""
+        work = work_of(counts, batch_size, fuses_attention=fuses_attention)
+        return work if counts.is_convolutional else work * np.exp(self.transformer_log_costs)
 
     def gpu_log_sd(self, gpu: str) -> float:
         """Uncertainty of a GPU's speed."""
@@ -390,7 +427,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 6
+RATES_NAME, RATES_VERSION = "estimate.json", 7
 
 
 def rate_model_of(models: Models) -> RateModel:
@@ -427,6 +464,8 @@ def rate_model(content: JsonObject) -> RateModel:
         average=_framework(content["average"]),
         measured=_framework(content["measured"]),
         instances=MappingProxyType({str(name): _effects(row) for name, row in content["instances"].items()}),
+        transformer_log_costs=_kinds(content["transformer_log_costs"]),
+        transformer_gpus=frozenset(map(str, content["transformer_gpus"])),
         log_sds=MappingProxyType({str(key): finite_number(value) for key, value in content["log_sds"].items()}),
         known=known_steps_in(content["known"]),
         launch_log_sd=finite_number(content["launch_log_sd"]),

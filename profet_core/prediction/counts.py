@@ -50,7 +50,7 @@ class Recorded(NamedTuple):
     log_sd: float
 
 
-class StepsThere(NamedTuple):
+class TargetSteps(NamedTuple):
     """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
 
     latency_ms: FloatArray
@@ -72,7 +72,7 @@ class CountedStep:
     network: str
     latencies_ms: Mapping[str, float]
     usual_ms: Callable[[Recorded], float]
-    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], StepsThere]
+    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], TargetSteps]
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
@@ -244,7 +244,7 @@ class StepsByCounts:
     def _runs_in_half(self, table: StepTable) -> np.ndarray:
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
 
-    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> tuple[StepsThere, FloatArray]:
+    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> tuple[TargetSteps, FloatArray]:
         """Steps, and those in the default precision: half precision is no slower than it, and FP32 no faster."""
         targets = [(target.gpu, target.host) for target in table.targets]
         there = self.counted.on(targets, asked, recorded)

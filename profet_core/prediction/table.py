@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from profet_core.latency import Basis, FloatArray, Values, combined_sd
 from profet_core.offers import OfferTable, is_limited_by_host
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
-
-if TYPE_CHECKING:
-    from profet_core.prediction.counts import StepsByCounts
 
 T = TypeVar("T")
 
@@ -255,6 +252,25 @@ class Similarity:
         return f"{least}{self.error_percent:.0f}%"
 
 
+class SizedSteps(Protocol):
+    """Steps of a prediction's network at other sizes, as `prediction.counts` makes them."""
+
+    @property
+    def asked(self) -> Any:
+        """The recorded step's sizes, in the precision and code of the answer."""
+
+    @property
+    def recorded(self) -> Any:
+        """The recorded step."""
+
+    @property
+    def doubt(self) -> float:
+        """Added to the uncertainty, for GPU time without an operation."""
+
+    def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
+        """What makes a table of another size, by all recorded steps of the network."""
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Step latencies of one profiled network on the anchor and on every target.
@@ -282,7 +298,7 @@ class Prediction:
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
-    by_counts: StepsByCounts | None = field(default=None, compare=False)
+    by_counts: SizedSteps | None = field(default=None, compare=False)
 
     @property
     def steps(self) -> int:

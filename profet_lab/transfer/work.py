@@ -16,14 +16,14 @@ from scipy.optimize import nnls
 
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
-from profet_core.layers.rates import KINDS, NO_PEAK, work_of
+from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
 from profet_core.transfer.step_model import AMOUNT_AT_LEAST, GROUPS, StepModel, WorkReader, regressors, work_inputs
 from profet_lab.models_folder import rounded
 from profet_lab.transfer.step_model import Steps
 
 _KERNELS = KINDS.index("kernels")
 #: Kinds whose amounts are read: images are known by their sizes.
-_KINDS = [place for place, kind in enumerate(KINDS) if kind not in NO_PEAK]
+_KINDS = [place for place, kind in enumerate(KINDS) if kind not in (*NO_PEAK, *OF_TRANSFORMERS)]
 _LEAST = 1e-12
 _CONVOLUTIONS = (
     *("convolution", "1 x 1 convolution", "narrow convolution"),

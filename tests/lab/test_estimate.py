@@ -10,7 +10,7 @@ from profet_core.catalog import load_gpus
 from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.measured import SHARES
 from profet_core.layers.networks import counts_of
-from profet_core.layers.rates import Mode, load_rates
+from profet_core.layers.rates import Case, Mode, load_rates
 from profet_lab.estimate_fit import (
     CONVOLUTIONS,
     MLPERF,
@@ -44,13 +44,17 @@ def few(every) -> pd.DataFrame:
     return every[is_cell | of_script & (every["gpu"] == "TITAN RTX") & (every["mode"] == Mode.FP32)]
 
 
-def test_rows_are_cells_and_published_steps_of_convolutional_networks(every):
+def test_rows_are_cells_and_published_steps_of_networks_for_images(every):
     assert (every["source"] == PROFET).sum() == 1304
     timm = every[(every["source"] == TIMM) & (every["mode"] == Mode.HALF)]
     assert len(timm) > 480 and set(timm["gpu"]) == {"GeForce RTX 3090"}
     step = timm[timm["network"] == "timm/convnext_tiny"]
     assert step["latency_ms"].iloc[0] == pytest.approx(256 / 813.0 * 1_000, rel=1e-3)
-    assert not {"vit_base_patch16_224", "mixer_b16_224", "sequencer2d_s"} & set(every["network"])
+    assert {"vit_base_patch16_224", "mixer_b16_224"} < set(every["network"]) and "sequencer2d_s" not in set(
+        every["network"]
+    )
+    transformers = every[every["case"] == Case.TRANSFORMER]
+    assert len(transformers) > 200 and set(transformers["mode"]) == {Mode.HALF, Mode.HALF_CHANNELS_LAST}
     assert every["gpu"].nunique() > 30
     tuned = every[every["source"].str.startswith(MLPERF)]
     assert set(tuned["mode"]) == {Mode.HALF_TUNED} and set(tuned["network"]) == {"resnet50"}

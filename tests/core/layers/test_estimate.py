@@ -25,6 +25,8 @@ from profet_core.layers.networks import counts_of, named_network, named_networks
 from profet_core.layers.rates import (
     FLOPS,
     KINDS,
+    PRODUCT_POWER,
+    PRODUCTS,
     Case,
     KnownSteps,
     Mode,
@@ -231,10 +233,13 @@ def test_a_frozen_backbone_takes_less_and_channels_last_is_an_answer_of_its_own(
     assert last < plain < latencies(whole)["lambda/gpu_1x_a100"]
 
 
-def test_networks_that_are_not_convolutional_are_refused_and_hybrids_get_a_warning(ask):
+def test_networks_without_convolution_and_attention_are_refused_and_transformers_and_hybrids_get_a_warning(ask):
+    counts = counts_of("lenet5")
+    with pytest.raises(InputError, match="CNNs and vision transformers"):
+        ask(replace(counts, flops=counts.flops._replace(convolution=0), layers=counts.layers._replace(spatial=0)))
     for name in ("vit_base_patch16_224", "mixer_b16_224"):
-        with pytest.raises(InputError, match="the models know only CNNs"):
-            ask(counts_of(name))
+        assert codes(ask(counts_of(name))) == [Code.TRANSFORMER, Code.PRODUCTS_IN_FP32]
+        assert codes(ask(counts_of(name), precision="amp")) == [Code.TRANSFORMER]
     assert codes(ask(counts_of("mobilevit_s"))) == [Code.HYBRID_NETWORK]
     assert codes(ask(counts_of("resnet50"), name="resnet50")) == [Code.OTHER_DEFINITIONS]
     assert codes(ask(counts_of("PROFET LeNet5"), name="PROFET LeNet5")) == []
@@ -319,13 +324,16 @@ def test_modes_are_the_precision_that_a_gpu_has_and_rates_follow_the_peaks(model
     found = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
     assert found == [Mode.HALF_PLAIN_CORES, Mode.FP32, Mode.TF32, Mode.HALF_CHANNELS_LAST]
     assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
-    cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s")}
+    cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s", "vit_b_16")}
     assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
     model, gpu = load_rates(models.folder), replace(load_gpus()["A2"], name="mine")
     twice = replace(gpu, fp32_tflops=2 * gpu.fp32_tflops)
     costs = [model.costs_ms(one, Mode.FP32, model.average) for one in (gpu, twice)]
     ratio = costs[0] / costs[1]
-    assert ratio[: len(FLOPS)] == pytest.approx([2 ** model.powers[0]] * len(FLOPS))
+    of_cnns = len(FLOPS) - len(PRODUCTS)
+    assert ratio[:of_cnns] == pytest.approx([2 ** model.powers[0]] * of_cnns)
+    # Products of transformers are near the peak, and never above it.
+    assert (ratio[of_cnns : len(FLOPS)] >= 2**PRODUCT_POWER - 1e-6).all() and (ratio[of_cnns:] <= 2 + 1e-6).all()
     assert ratio[len(FLOPS) :] == pytest.approx(1)
     assert 0.5 < model.powers[0] <= 1.1 and 0.5 < model.powers[1] <= 1.1
 

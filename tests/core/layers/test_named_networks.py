@@ -279,13 +279,14 @@ def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
         "openai/clip-base",
         "DETR",
         "segformer-b0",
-        "vit_b_16",
-        "ViT-B/16",
-        "timm/swin_tiny_patch4_window7_224",
+        "sequencer2d_s",
+        "timm/tnt_s_patch16_224",
     ],
 )
 def test_names_of_other_networks_are_refused_as_their_files_are(typed):
-    with pytest.raises(InputError, match=r"is not a CNN: .*, and the models know only CNNs"):
+    with pytest.raises(
+        InputError, match=r"can't be estimated: .*, and the models know only CNNs and vision transformers"
+    ):
         network_name(typed)
 
 
@@ -315,7 +316,18 @@ def test_parameters_are_those_of_the_library(library):
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])
 def test_transformers_and_mixers_are_known_and_not_convolutional(name):
-    assert not counts_of(name).is_convolutional and name not in named_networks()
+    assert not counts_of(name).is_convolutional and name in named_networks()
+
+
+def test_attention_grows_with_the_square_of_the_tokens_and_in_windows_with_their_number():
+    vit, larger = (counts_of("vit_base_patch16_224", pixels) for pixels in (224, 320))
+    assert vit.elements.score == pytest.approx(12 * 12 * 197**2, rel=1e-5) and vit.parameters == 86_567_656
+    assert larger.elements.score == pytest.approx(12 * 12 * 401**2, rel=1e-5)
+    # Windows are padded to whole ones.
+    swin, larger = (counts_of("swin_tiny_patch4_window7_224", pixels) for pixels in (224, 320))
+    assert larger.flops.product == pytest.approx((320 / 224) ** 2 * swin.flops.product, rel=0.2)
+    with pytest.raises(InputError, match="use 224 or 240 pixels instead of 230"):
+        counts_of("vit_base_patch16_224", 230)
 
 
 @pytest.mark.parametrize("name", ["coatnet_0_rw_224", "mobilevit_s"])
